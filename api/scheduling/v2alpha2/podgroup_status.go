@@ -1,0 +1,247 @@
+package v2alpha2
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PodGroupStatus is what is known about a gang.
+type PodGroupStatus struct {
+	// Conditions of the group. Arbor writes the one of type Valid.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []PodGroupCondition `json:"conditions,omitempty"`
+
+	// SchedulingConditions says per node pool why the group is not placed.
+	//
+	// +optional
+	SchedulingConditions []SchedulingCondition `json:"schedulingConditions,omitempty"`
+
+	// ResourcesStatus sums what the group's pods ask for and have.
+	//
+	// +optional
+	ResourcesStatus PodGroupResourcesStatus `json:"resourcesStatus,omitempty"`
+
+	// Phase is kept for objects of older releases.
+	//
+	// +optional
+	Phase string `json:"phase,omitempty"`
+
+	// Running is kept for objects of older releases.
+	//
+	// +optional
+	Running int32 `json:"running,omitempty"`
+
+	// Succeeded is kept for objects of older releases.
+	//
+	// +optional
+	Succeeded int32 `json:"succeeded,omitempty"`
+
+	// Failed is kept for objects of older releases.
+	//
+	// +optional
+	Failed int32 `json:"failed,omitempty"`
+
+	// Pending is kept for objects of older releases.
+	//
+	// +optional
+	Pending int32 `json:"pending,omitempty"`
+}
+
+// PodGroupConditionType names one condition of a PodGroup.
+type PodGroupConditionType string
+
+// PodGroupValid is True when the group's subgroups form a tree that a
+// scheduler can use, and False, with the first violation as its message, for
+// an object that was stored before admission could refuse it.
+const PodGroupValid PodGroupConditionType = "Valid"
+
+// Reasons of the condition Valid.
+const (
+	// ReasonTreeValid is the reason of Valid=True.
+	ReasonTreeValid = "TreeValid"
+	// ReasonNameEmpty : a subgroup has no name.
+	ReasonNameEmpty = "SubGroupNameEmpty"
+	// ReasonNameNotLowercase : a subgroup's name has upper case letters.
+	ReasonNameNotLowercase = "SubGroupNameNotLowercase"
+	// ReasonParentNotLowercase : a parent's name has upper case letters.
+	ReasonParentNotLowercase = "ParentNotLowercase"
+	// ReasonDuplicateName : two subgroups have the same name.
+	ReasonDuplicateName = "DuplicateSubGroupName"
+	// ReasonParentNotFound : a subgroup names a parent that is not in the list.
+	ReasonParentNotFound = "ParentNotFound"
+	// ReasonCycle : subgroups are each other's ancestors.
+	ReasonCycle = "SubGroupCycle"
+)
+
+// A PodGroupCondition is one thing known about a group. It has the fields of
+// metav1.Condition, all but the type optional, and transitionID, because
+// objects written by other schedulers are stored here too.
+type PodGroupCondition struct {
+	// Type of the condition.
+	//
+	// +required
+	Type PodGroupConditionType `json:"type"`
+
+	// Status is True, False or Unknown.
+	//
+	// +optional
+	Status metav1.ConditionStatus `json:"status,omitempty"`
+
+	// ObservedGeneration is the generation that the condition speaks of.
+	//
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// TransitionID is written by other schedulers.
+	//
+	// +optional
+	TransitionID string `json:"transitionID,omitempty"`
+
+	// LastTransitionTime is when Status last changed.
+	//
+	// +optional
+	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty"`
+
+	// Reason is one CamelCase word.
+	//
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// Message is for people.
+	//
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// A SchedulingCondition says why a group is not placed on a node pool.
+type SchedulingCondition struct {
+	// Type of the condition, such as UnschedulableOnNodePool.
+	//
+	// +optional
+	Type string `json:"type,omitempty"`
+
+	// NodePool that the condition speaks of.
+	//
+	// +optional
+	NodePool string `json:"nodePool,omitempty"`
+
+	// Reason in one word. Superseded by Reasons.
+	//
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// Message for people. Superseded by Reasons.
+	//
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// Reasons, each with its details.
+	//
+	// +optional
+	Reasons []UnschedulableExplanation `json:"reasons,omitempty"`
+
+	// TransitionID numbers the transitions.
+	//
+	// +optional
+	TransitionID string `json:"transitionID,omitempty"`
+
+	// LastTransitionTime is when Status last changed.
+	//
+	// +optional
+	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty"`
+
+	// Status is True, False or Unknown.
+	//
+	// +optional
+	Status corev1.ConditionStatus `json:"status,omitempty"`
+}
+
+// An UnschedulableExplanation is one reason why a group is not placed.
+type UnschedulableExplanation struct {
+	// Reason in one word.
+	//
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// Message for people.
+	//
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// Details for programs.
+	//
+	// +optional
+	Details *UnschedulableExplanationDetails `json:"details,omitempty"`
+}
+
+// UnschedulableExplanationDetails are the figures behind a reason.
+type UnschedulableExplanationDetails struct {
+	// QueueDetails are the figures of the group's queue.
+	//
+	// +optional
+	QueueDetails *QuotaDetails `json:"queueDetails,omitempty"`
+}
+
+// QuotaDetails are a queue's figures at the time of a verdict.
+type QuotaDetails struct {
+	// Name of the queue.
+	//
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// QueueRequestedResources is what the queue asked for.
+	//
+	// +optional
+	QueueRequestedResources corev1.ResourceList `json:"queueRequestedResources,omitempty"`
+
+	// QueueDeservedResources is what the queue is entitled to.
+	//
+	// +optional
+	QueueDeservedResources corev1.ResourceList `json:"queueDeservedResources,omitempty"`
+
+	// QueueAllocatedResources is what the queue has.
+	//
+	// +optional
+	QueueAllocatedResources corev1.ResourceList `json:"queueAllocatedResources,omitempty"`
+
+	// QueueAllocatedNonPreemptibleResources is the part that cannot be evicted.
+	//
+	// +optional
+	QueueAllocatedNonPreemptibleResources corev1.ResourceList `json:"queueAllocatedNonPreemptibleResources,omitempty"`
+
+	// QueueResourceLimits is the most that the queue may have.
+	//
+	// +optional
+	QueueResourceLimits corev1.ResourceList `json:"queueResourceLimits,omitempty"`
+
+	// PodGroupRequestedResources is what the group's minimum asks for.
+	//
+	// +optional
+	PodGroupRequestedResources corev1.ResourceList `json:"podGroupRequestedResources,omitempty"`
+
+	// PodGroupRequestedNonPreemptibleResources is the part that cannot be evicted.
+	//
+	// +optional
+	PodGroupRequestedNonPreemptibleResources corev1.ResourceList `json:"podGroupRequestedNonPreemptibleResources,omitempty"`
+}
+
+// PodGroupResourcesStatus sums the resources of a group's pods.
+type PodGroupResourcesStatus struct {
+	// Allocated to preemptible pods.
+	//
+	// +optional
+	Allocated corev1.ResourceList `json:"allocated,omitempty"`
+
+	// AllocatedNonPreemptible is allocated to pods that cannot be evicted.
+	//
+	// +optional
+	AllocatedNonPreemptible corev1.ResourceList `json:"allocatedNonPreemptible,omitempty"`
+
+	// Requested by all pods.
+	//
+	// +optional
+	Requested corev1.ResourceList `json:"requested,omitempty"`
+}

@@ -1,0 +1,165 @@
+package podgroup_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/internal/decide/podgroup"
+)
+
+// firstWrong is the rule once more, as plainly as it can be said: the text of
+// the first violation, "" for a good list. Of a cycle it only says that there
+// is one.
+func firstWrong(groups []v2alpha2.SubGroup) string {
+	seen := map[string]v2alpha2.SubGroup{}
+	for _, g := range groups {
+		_, twice := seen[g.Name]
+		switch {
+		case g.Name == "":
+			return "subgroup name must not be empty"
+		case strings.ToLower(g.Name) != g.Name:
+			return `subgroup name ` + strconv.Quote(g.Name) + ` must be lowercase`
+		case g.Parent != nil && strings.ToLower(*g.Parent) != *g.Parent:
+			return `parent of subgroup ` + strconv.Quote(g.Name) +
+				`: subgroup name ` + strconv.Quote(*g.Parent) + ` must be lowercase`
+		case twice:
+			return "duplicate subgroup name " + g.Name
+		}
+		seen[g.Name] = g
+	}
+
+	return firstWrongParent(groups, seen)
+}
+
+func firstWrongParent(groups []v2alpha2.SubGroup, seen map[string]v2alpha2.SubGroup) string {
+	for _, g := range groups {
+		if g.Parent == nil {
+			continue
+		}
+		if _, ok := seen[*g.Parent]; !ok {
+			return "parent " + *g.Parent + " of " + g.Name + " was not found"
+		}
+	}
+	for _, g := range groups {
+		at := g
+		for steps := 0; at.Parent != nil; steps++ {
+			if steps > len(groups) {
+				return "cycle detected in subgroups"
+			}
+			at = seen[*at.Parent]
+		}
+	}
+
+	return ""
+}
+
+func FuzzAdmit(f *testing.F) {
+	lists := []string{
+		`[]`, `null`,
+		`[{"name":"master"},{"name":"workers","parent":"master","minMember":4}]`,
+		`[{"name":"Master"},{"name":"workers","parent":"master"}]`,
+		`[{"name":"master"},{"name":"workers","parent":"Master"}]`,
+		`[{"name":"a","parent":"b"},{"name":"b","parent":"a"}]`,
+		`[{"name":"a"},{"name":"a","parent":""},{"name":""}]`,
+		`[{"name":"mas ter","minSubGroup":3},{"name":"x","parent":"maste","topologyConstraint":{"topology":"t"}}]`,
+	}
+	object := func(list string) []byte {
+		return []byte(`{"metadata":{"name":"g","namespace":"n"},"spec":{"minSubGroup":1,"subGroups":` + list + `}}`)
+	}
+	for i, l := range lists {
+		f.Add([]byte(nil), object(l))
+		f.Add(object(lists[(i+1)%len(lists)]), object(l))
+		f.Add(object(l), object(l))
+	}
+	f.Add([]byte(`{}`), []byte(`{"metadata":{"deletionTimestamp":"2024-01-01T00:00:00Z"}}`))
+
+	f.Fuzz(func(t *testing.T, old, updated []byte) {
+		before, after := decode(old), decode(updated)
+		if after == nil {
+			t.Skip("no object")
+		}
+		first, second := toText(t, podgroup.Admit(before, after)), toText(t, podgroup.Admit(before, after))
+		if first != second {
+			t.Fatalf("Admit twice: %s, then %s", first, second)
+		}
+		checkAdmit(t, before, after)
+	})
+}
+
+// checkAdmit holds the verdicts on a change to the plain rule.
+func checkAdmit(t *testing.T, before, after *v2alpha2.PodGroup) {
+	t.Helper()
+	want := firstWrong(after.Spec.SubGroups)
+	lint, admitted := podgroup.Check(after), podgroup.Admit(before, after)
+	if !agrees(lint.Message(), want) {
+		t.Fatalf("Check(...) = %q, want %q", lint.Message(), want)
+	}
+
+	unchanged := before != nil && sameList(before.Spec.SubGroups, after.Spec.SubGroups)
+	if unchanged {
+		want = ""
+	}
+	if !agrees(admitted.Message(), want) {
+		t.Fatalf("Admit(...) = %q, want %q", admitted.Message(), want)
+	}
+
+	if _, err := podgroup.Tree(after); err != nil && lint.Allowed() {
+		t.Fatalf("Tree(...): %v, but Check allows it", err)
+	}
+	if c := podgroup.Valid(after, metav1.Time{}); (c.Status == metav1.ConditionTrue) != lint.Allowed() {
+		t.Fatalf("Valid(...) = %s %s, but Check says %q", c.Status, c.Reason, lint.Message())
+	}
+	checkWords(t, lint)
+}
+
+// checkWords wants every problem whole and every warning short.
+func checkWords(t *testing.T, lint podgroup.Verdict) {
+	t.Helper()
+	for _, p := range lint.Problems {
+		if p.Reason == "" || p.Field == "" || p.Message == "" || p.Fix == "" {
+			t.Fatalf("Check(...) has an incomplete problem: %+v", p)
+		}
+	}
+	for _, w := range lint.WarningStrings() {
+		if len(w) > 256 {
+			t.Fatalf("WarningStrings() has one of %d bytes: %s", len(w), w)
+		}
+	}
+}
+
+func agrees(got, want string) bool {
+	if want == "cycle detected in subgroups" {
+		return strings.HasPrefix(got, want)
+	}
+
+	return got == want
+}
+
+func sameList(a, b []v2alpha2.SubGroup) bool {
+	return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b)
+}
+
+func decode(data []byte) *v2alpha2.PodGroup {
+	pg := &v2alpha2.PodGroup{}
+	if json.Unmarshal(data, pg) != nil {
+		return nil
+	}
+
+	return pg
+}
+
+func toText(t *testing.T, v podgroup.Verdict) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return string(text)
+}

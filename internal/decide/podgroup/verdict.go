@@ -1,0 +1,105 @@
+package podgroup
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A Problem is one reason to refuse a PodGroup.
+type Problem struct {
+	// Reason is one of the reasons of the condition Valid.
+	Reason string `json:"reason"`
+	// Field that must change, such as spec.subGroups[2].parent.
+	Field string `json:"field"`
+	// Value of that field.
+	Value string `json:"value,omitempty"`
+	// Message says what is wrong. Tools match on it.
+	Message string `json:"message"`
+	// Fix says how to mend it.
+	Fix string `json:"fix,omitempty"`
+}
+
+// A Warning is about something that is allowed but cannot work.
+type Warning struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+func (w Warning) String() string { return w.Field + ": " + w.Message }
+
+// A Verdict is everything that there is to say about a PodGroup, or about one
+// change of it. The zero Verdict allows it without a word.
+type Verdict struct {
+	Problems []Problem `json:"problems,omitempty"`
+	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// Allowed says whether there are no problems.
+func (v Verdict) Allowed() bool { return len(v.Problems) == 0 }
+
+// Message is that of the first problem, "" if there is none.
+func (v Verdict) Message() string {
+	if v.Allowed() {
+		return ""
+	}
+
+	return v.Problems[0].Message
+}
+
+// Reason is that of the first problem, "" if there is none.
+func (v Verdict) Reason() string {
+	if v.Allowed() {
+		return ""
+	}
+
+	return v.Problems[0].Reason
+}
+
+// An API server passes warnings on as headers. It asks for at most 256
+// characters each, cuts them all once they exceed 4 KiB together, and drops
+// those with control characters.
+const (
+	maxWarnings     = 10
+	maxWarningBytes = 256
+)
+
+// WarningStrings returns the warnings in a shape that an API server hands on
+// whole: at most ten, each at most 256 bytes on one line, and then how many
+// more there are.
+func (v Verdict) WarningStrings() []string {
+	var all []string
+	for i, w := range v.Warnings {
+		if i == maxWarnings {
+			return append(all, fmt.Sprintf("and %d more", len(v.Warnings)-maxWarnings))
+		}
+		all = append(all, shorten(oneLine(w.String()), maxWarningBytes))
+	}
+
+	return all
+}
+
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+
+		return r
+	}, s)
+}
+
+// shorten cuts s to at most limit bytes, never inside a character.
+func shorten(s string, limit int) string {
+	const ellipsis = "..."
+	if len(s) <= limit {
+		return s
+	}
+	cut := limit - len(ellipsis)
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+
+	return s[:cut] + ellipsis
+}

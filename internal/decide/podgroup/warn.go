@@ -1,0 +1,123 @@
+package podgroup
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+)
+
+// shownName is how much of a name a warning repeats.
+const shownName = 48
+
+// warnings returns, in list order after those of the group itself, what is
+// allowed but cannot work.
+func warnings(pg *v2alpha2.PodGroup) []Warning {
+	c := countChildren(pg.Spec.SubGroups)
+	found := c.rootWarnings(pg)
+	for i := range pg.Spec.SubGroups {
+		g := &pg.Spec.SubGroups[i]
+		if g.Name == "" {
+			continue
+		}
+		children := c.below[strings.ToLower(g.Name)]
+		if children == 0 {
+			found = append(found, labelWarnings(i, g.Name)...)
+		}
+		if tooMany(g.MinSubGroup, children) {
+			found = append(found, minWarning(entry(i), *g.MinSubGroup, children))
+		}
+	}
+
+	return found
+}
+
+// children counts direct children. Names are compared in lower case, so that
+// the numbers hold for a list whose case is yet to be mended too.
+type children struct {
+	top   int
+	below map[string]int
+}
+
+func countChildren(groups []v2alpha2.SubGroup) children {
+	c := children{below: make(map[string]int, len(groups))}
+	for i := range groups {
+		if p := groups[i].Parent; p == nil || *p == "" {
+			c.top++
+		} else {
+			c.below[strings.ToLower(*p)]++
+		}
+	}
+
+	return c
+}
+
+// rootWarnings does not say "never" of a group without subgroups: its one
+// implicit leaf counts as a child.
+func (c children) rootWarnings(pg *v2alpha2.PodGroup) []Warning {
+	required := pg.Spec.MinSubGroup
+	if !tooMany(required, c.top) {
+		return nil
+	}
+	if len(pg.Spec.SubGroups) == 0 {
+		return []Warning{{
+			Field:   "spec.minSubGroup",
+			Message: fmt.Sprintf("%d asks for subgroups, but the group has none", *required),
+		}}
+	}
+
+	return []Warning{minWarning("spec", *required, c.top)}
+}
+
+func tooMany(required *int32, children int) bool {
+	return required != nil && int(*required) > children
+}
+
+func minWarning(field string, required int32, children int) Warning {
+	return Warning{
+		Field:   field + ".minSubGroup",
+		Message: fmt.Sprintf("%d can never be satisfied, because it has %s", required, subgroups(children)),
+	}
+}
+
+func subgroups(n int) string {
+	switch n {
+	case 0:
+		return "no subgroups directly below it"
+	case 1:
+		return "only 1 subgroup directly below it"
+	default:
+		return fmt.Sprintf("only %d subgroups directly below it", n)
+	}
+}
+
+// labelWarnings is about leaves: a pod names its subgroup in a label.
+func labelWarnings(i int, name string) []Warning {
+	if len(validation.IsValidLabelValue(name)) == 0 {
+		return nil
+	}
+	why := "must begin and end with a letter or digit, with only those and '-', '_', '.' between"
+	if len(name) > validation.LabelValueMaxLength {
+		why = fmt.Sprintf("may have at most %d characters", validation.LabelValueMaxLength)
+	}
+
+	return []Warning{{
+		Field:   entry(i) + ".name",
+		Message: fmt.Sprintf("%q cannot be a label value, which %s, so no pod can join it", shorten(name, shownName), why),
+	}}
+}
+
+// storedWarning is for a change that leaves a bad list as it was.
+func storedWarning(found []Problem) Warning {
+	more := ""
+	if len(found) > 1 {
+		more = fmt.Sprintf(" (and %d more)", len(found)-1)
+	}
+
+	return Warning{
+		Field:   found[0].Field,
+		Message: fmt.Sprintf("the stored subgroups break the rule and should be mended: %s%s", found[0].Message, more),
+	}
+}

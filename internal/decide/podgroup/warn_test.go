@@ -1,0 +1,177 @@
+package podgroup_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/internal/decide/podgroup"
+)
+
+func TestWarnings(t *testing.T) {
+	long := strings.Repeat("w", 64)
+	odd := "which must begin and end with a letter or digit, with only those and '-', '_', '.' between, " +
+		"so no pod can join it"
+	cases := map[string]struct {
+		reason string
+		pg     *v2alpha2.PodGroup
+		want   []podgroup.Warning
+	}{
+		"Longest": {reason: "63 characters fit into a label", pg: group(top(long[:63]))},
+		"TooLong": {
+			reason: "64 do not",
+			pg:     group(top(long)),
+			want: []podgroup.Warning{{
+				Field: "spec.subGroups[0].name",
+				Message: `"` + long[:45] + `..." cannot be a label value, which may have at most 63 characters, ` +
+					`so no pod can join it`,
+			}},
+		},
+		"LongParent": {
+			reason: "no pod joins a subgroup with children, so its name may be anything",
+			pg:     group(top(long), under(long, "a")),
+		},
+		"Odd": {
+			reason: "a label has letters, digits and three signs",
+			pg:     group(top("a b"), top("a/b"), top("a_")),
+			want: []podgroup.Warning{
+				{Field: "spec.subGroups[0].name", Message: `"a b" cannot be a label value, ` + odd},
+				{Field: "spec.subGroups[1].name", Message: `"a/b" cannot be a label value, ` + odd},
+				{Field: "spec.subGroups[2].name", Message: `"a_" cannot be a label value, ` + odd},
+			},
+		},
+		"MinSubGroup": {
+			reason: "minimums are compared with direct children only, the group's first",
+			pg: with(group(
+				v2alpha2.SubGroup{Name: "a", MinSubGroup: num(3)}, under("a", "b"), under("a", "c"), under("b", "d"),
+				v2alpha2.SubGroup{Name: "e", MinSubGroup: num(1)},
+			), func(pg *v2alpha2.PodGroup) { pg.Spec.MinSubGroup = num(3) }),
+			want: []podgroup.Warning{
+				{
+					Field:   "spec.minSubGroup",
+					Message: "3 can never be satisfied, because it has only 2 subgroups directly below it",
+				},
+				{
+					Field:   "spec.subGroups[0].minSubGroup",
+					Message: "3 can never be satisfied, because it has only 2 subgroups directly below it",
+				},
+				{
+					Field:   "spec.subGroups[4].minSubGroup",
+					Message: "1 can never be satisfied, because it has no subgroups directly below it",
+				},
+			},
+		},
+		"MinSubGroupReached": {
+			reason: "as many as there are is well",
+			pg: with(group(v2alpha2.SubGroup{Name: "a", MinSubGroup: num(1)}, under("a", "b")),
+				func(pg *v2alpha2.PodGroup) { pg.Spec.MinSubGroup = num(1) }),
+		},
+		"MinSubGroupZero": {
+			reason: "none of none is well",
+			pg:     with(group(), func(pg *v2alpha2.PodGroup) { pg.Spec.MinSubGroup = num(0) }),
+		},
+		"NoSubGroups": {
+			reason: "a group without subgroups has nothing to count",
+			pg:     with(group(), func(pg *v2alpha2.PodGroup) { pg.Spec.MinSubGroup = num(1) }),
+			want: []podgroup.Warning{{
+				Field: "spec.minSubGroup", Message: "1 asks for subgroups, but the group has none",
+			}},
+		},
+		"CaseToBeMended": {
+			reason: "children are counted as they will be when the case is mended",
+			pg:     group(v2alpha2.SubGroup{Name: "Master", MinSubGroup: num(1)}, under("MASTER", "a"), top("")),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, podgroup.Check(tc.pg).Warnings); diff != "" {
+				t.Errorf("%s\nCheck(...): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestWarningStrings(t *testing.T) {
+	many := func(n int) []podgroup.Warning {
+		all := make([]podgroup.Warning, n)
+		for i := range all {
+			all[i] = podgroup.Warning{Field: "spec", Message: fmt.Sprint(i)}
+		}
+
+		return all
+	}
+	cases := map[string]struct {
+		reason string
+		given  []podgroup.Warning
+		count  int
+		last   string
+	}{
+		"None":   {reason: "nothing to say"},
+		"Ten":    {reason: "ten fit", given: many(10), count: 10, last: "spec: 9"},
+		"Eleven": {reason: "eleven do not", given: many(11), count: 11, last: "and 1 more"},
+		"Many":   {reason: "the rest is only counted", given: many(500), count: 11, last: "and 490 more"},
+		"Exact": {
+			reason: "256 bytes fit", count: 1,
+			given: []podgroup.Warning{{Field: "f", Message: strings.Repeat("x", 253)}},
+			last:  "f: " + strings.Repeat("x", 253),
+		},
+		"Long": {
+			reason: "257 bytes do not", count: 1,
+			given: []podgroup.Warning{{Field: "f", Message: strings.Repeat("x", 254)}},
+			last:  "f: " + strings.Repeat("x", 250) + "...",
+		},
+		"LongRunes": {
+			reason: "a character is never cut in two", count: 1,
+			given: []podgroup.Warning{{Field: "f", Message: strings.Repeat("世", 100)}},
+			last:  "f: " + strings.Repeat("世", 83) + "...",
+		},
+		"LongRunesOdd": {
+			reason: "wherever the cut falls", count: 1,
+			given: []podgroup.Warning{{Field: "fo", Message: strings.Repeat("世", 100)}},
+			last:  "fo: " + strings.Repeat("世", 83) + "...",
+		},
+		"Control": {
+			reason: "an API server drops what has control characters", count: 1,
+			given: []podgroup.Warning{{Field: "f", Message: "a\nb\x00c\xffd"}},
+			last:  "f: a b c\uFFFDd",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := podgroup.Verdict{Warnings: tc.given}.WarningStrings()
+			if len(got) != tc.count {
+				t.Fatalf("%s\nWarningStrings() has %d, want %d", tc.reason, len(got), tc.count)
+			}
+			if tc.count == 0 {
+				return
+			}
+			last := got[len(got)-1]
+			if diff := cmp.Diff(tc.last, last); diff != "" {
+				t.Errorf("%s\nWarningStrings(): -want, +got:\n%s", tc.reason, diff)
+			}
+			if len(last) > 256 || !utf8.ValidString(last) {
+				t.Errorf("%s\nWarningStrings() has one of %d bytes, want at most 256 of UTF-8", tc.reason, len(last))
+			}
+		})
+	}
+}
+
+func TestVerdictJSON(t *testing.T) {
+	v := podgroup.Check(group(under("", "a_")))
+	got, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"problems":[{"reason":"ParentNotFound","field":"spec.subGroups[0].parent",` +
+		`"message":"parent  of a_ was not found","fix":"remove the empty parent to put it under the group itself"}],` +
+		`"warnings":[{"field":"spec.subGroups[0].name","message":"\"a_\" cannot be a label value, which must begin ` +
+		`and end with a letter or digit, with only those and '-', '_', '.' between, so no pod can join it"}]}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("json.Marshal(verdict): -want, +got:\n%s", diff)
+	}
+}
