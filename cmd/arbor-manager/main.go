@@ -1,0 +1,28 @@
+// Arbor's manager alone, for an image: controllers and webhooks, without the
+// command line and without Kubernetes itself.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/arbor-control/arbor/internal/manager"
+)
+
+// release is set by the linker; see the Makefile.
+var release = "development"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cmd := manager.NewCommand("arbor-manager")
+	cmd.Version = release
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	if err := cmd.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,130 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	// patience is how long a component may take to become ready.
+	patience = 2 * time.Minute
+	poll     = 100 * time.Millisecond
+	// grace is how long a component may take to end: two rounds of it (the
+	// API server goes last) stay below the ten seconds that a person waits.
+	grace = 4 * time.Second
+
+	// A child that dies is restarted after a pause that doubles each time,
+	// and is given up when it died this often without a quiet time between.
+	firstPause  = 200 * time.Millisecond
+	maxFailures = 6
+	quiet       = time.Minute
+)
+
+// A component is one child of the control plane.
+type component struct {
+	name  string
+	args  []string
+	ready func(context.Context) error
+}
+
+// A supervisor keeps components running.
+type supervisor struct {
+	home *home
+	say  func(string, ...any)
+
+	mu   sync.Mutex
+	pids map[string]int
+}
+
+// keep runs a component until ctx ends, and calls up when it is ready for the
+// first time. It returns an error when the component cannot be kept running.
+func (s *supervisor) keep(ctx context.Context, c component, up func()) error {
+	pause, failures := firstPause, 0
+	for {
+		started := time.Now()
+		p, err := startProcess(s.home, c.name, c.args)
+		if err != nil {
+			return err
+		}
+		s.note(c.name, p.cmd.Process.Pid)
+
+		switch err := s.await(ctx, c, p); {
+		case err == nil && up != nil:
+			up()
+			up = nil
+		case err != nil && ctx.Err() == nil && up != nil:
+			// What never worked will not work by trying again.
+			p.stop(grace)
+
+			return err
+		}
+
+		select {
+		case <-ctx.Done():
+			p.stop(grace)
+
+			return nil
+		case <-p.done:
+		}
+
+		if time.Since(started) > quiet {
+			pause, failures = firstPause, 0
+		}
+		if failures++; failures >= maxFailures {
+			return p.failure(fmt.Sprintf("died %d times in a row, last", failures))
+		}
+		s.say("%s died (%v), starting it again in %s", c.name, p.err, pause)
+		if !sleep(ctx, pause) {
+			return nil
+		}
+		pause *= 2
+	}
+}
+
+// await returns when the child is ready, and an error when it will not be.
+func (s *supervisor) await(ctx context.Context, c component, p *process) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	started, said := time.Now(), time.Now()
+	for {
+		err := c.ready(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return p.failure("cannot start")
+		case <-ctx.Done():
+			return p.failure(fmt.Sprintf("is not ready after %s (%v)", time.Since(started).Round(time.Second), err))
+		case <-time.After(poll):
+		}
+		if time.Since(said) > 5*time.Second {
+			s.say("still waiting for %s (%s): %v", c.name, time.Since(started).Round(time.Second), err)
+			said = time.Now()
+		}
+	}
+}
+
+func (s *supervisor) note(name string, pid int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pids[name] = pid
+}
+
+func (s *supervisor) pid(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	return s.pids[name]
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

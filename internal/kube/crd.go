@@ -1,0 +1,117 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// crdPatience is how long a definition may take to be served.
+const crdPatience = 30 * time.Second
+
+// EnsureCRD makes sure that a kind is served as want describes it.
+//
+// A definition that Arbor installed is brought up to date; one that is missing
+// is installed, unless install is false. One that somebody else installed is
+// never changed: it is used if it serves the version that Arbor needs, and an
+// error otherwise.
+func EnsureCRD(ctx context.Context, c client.Client, want *apiextensionsv1.CustomResourceDefinition, install bool) error {
+	have := &apiextensionsv1.CustomResourceDefinition{}
+	err := c.Get(ctx, client.ObjectKeyFromObject(want), have)
+	switch {
+	case apierrors.IsNotFound(err) && !install:
+		return fmt.Errorf("CustomResourceDefinition %s is not installed: install it, or run with --crds=install", want.Name)
+	case client.IgnoreNotFound(err) != nil:
+		return fmt.Errorf("cannot read CustomResourceDefinition %s: %w", want.Name, err)
+	case err == nil && have.Labels[ManagedByLabel] != FieldManager:
+		ctrl.LoggerFrom(ctx).Info("Using a CustomResourceDefinition that somebody else installed", "crd", want.Name)
+
+		return compatible(have, want)
+	case !install:
+		return compatible(have, want)
+	}
+
+	if err := applyCRD(ctx, c, want); err != nil {
+		return fmt.Errorf("cannot install CustomResourceDefinition %s: %w", want.Name, err)
+	}
+
+	return awaitCRD(ctx, c, want.Name)
+}
+
+func applyCRD(ctx context.Context, c client.Client, want *apiextensionsv1.CustomResourceDefinition) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
+	if err != nil {
+		return err
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	labels := u.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[ManagedByLabel] = FieldManager
+	u.SetLabels(labels)
+	unstructured.RemoveNestedField(u.Object, "status")
+	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+
+	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership, client.FieldOwner(FieldManager))
+}
+
+func awaitCRD(ctx context.Context, c client.Client, name string) error {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, crdPatience, true, func(ctx context.Context) (bool, error) {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := c.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		for _, cond := range crd.Status.Conditions {
+			if cond.Type == apiextensionsv1.NamesAccepted && cond.Status == apiextensionsv1.ConditionFalse {
+				return false, errors.New(cond.Message)
+			}
+			if cond.Type == apiextensionsv1.Established && cond.Status == apiextensionsv1.ConditionTrue {
+				return true, nil
+			}
+		}
+
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("CustomResourceDefinition %s is not served: %w", name, err)
+	}
+
+	return nil
+}
+
+// compatible says whether have serves every version that want serves, with a
+// status where want has one.
+func compatible(have, want *apiextensionsv1.CustomResourceDefinition) error {
+	served := map[string]apiextensionsv1.CustomResourceDefinitionVersion{}
+	for _, v := range have.Spec.Versions {
+		if v.Served {
+			served[v.Name] = v
+		}
+	}
+	for _, w := range want.Spec.Versions {
+		h, ok := served[w.Name]
+		if !ok {
+			return fmt.Errorf("CustomResourceDefinition %s, which somebody else installed, does not serve version %s: upgrade it, or switch this part off with --controllers", have.Name, w.Name)
+		}
+		if hasStatus(w) && !hasStatus(h) {
+			return fmt.Errorf("CustomResourceDefinition %s, which somebody else installed, has no status in version %s: upgrade it, or switch this part off with --controllers", have.Name, w.Name)
+		}
+	}
+
+	return nil
+}
+
+func hasStatus(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+	return v.Subresources != nil && v.Subresources.Status != nil
+}

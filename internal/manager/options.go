@@ -1,0 +1,158 @@
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+const (
+	// defaultNamespace holds Arbor's own objects when nothing else is said.
+	defaultNamespace = "arbor-system"
+
+	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+	minLife = 10 * time.Second
+)
+
+// Options of the manager.
+type Options struct {
+	Kubeconfig  string
+	Controllers []string
+	Namespace   string
+	CRDs        string
+
+	LeaderElect bool
+
+	MetricsAddress string
+	MetricsSecure  bool
+	HealthAddress  string
+
+	Webhooks       bool
+	WebhookHost    string
+	WebhookPort    int
+	WebhookService string
+	WebhookConfig  string
+	CertLife       time.Duration
+
+	LogFormat string
+	LogLevel  string
+}
+
+// DefaultOptions are those of a manager in a cluster.
+func DefaultOptions() Options {
+	return Options{
+		Controllers:    Parts(),
+		Namespace:      ownNamespace(),
+		CRDs:           crdsInstall,
+		LeaderElect:    true,
+		MetricsAddress: ":8443",
+		MetricsSecure:  true,
+		HealthAddress:  ":8081",
+		Webhooks:       true,
+		WebhookHost:    "127.0.0.1",
+		WebhookPort:    9443,
+		WebhookConfig:  "arbor",
+		CertLife:       365 * 24 * time.Hour,
+		LogFormat:      logJSON,
+		LogLevel:       "info",
+	}
+}
+
+// Values of --crds and --log-format.
+const (
+	crdsInstall = "install"
+	crdsCheck   = "check"
+
+	logJSON = "json"
+	logText = "text"
+)
+
+// AddFlags binds the options to flags, with the current values as defaults.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Kubeconfig of the cluster. Empty: the pod's own service account, or kubectl's default.")
+	AddControllersFlag(fs, &o.Controllers)
+	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of Arbor's own objects: the leader's lease and the webhooks' certificates.")
+	fs.StringVar(&o.CRDs, "crds", o.CRDs, "What to do about the CustomResourceDefinitions of the parts that are on: install (and upgrade those that Arbor installed) or check.")
+	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "Let one replica at a time run the controllers.")
+	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "Address of the metrics. 0: none.")
+	fs.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure, "Serve metrics over HTTPS, to clients that may get the URL /metrics. Plain HTTP is possible on a loopback address only.")
+	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "Address of /healthz and /readyz. 0: none.")
+	fs.BoolVar(&o.Webhooks, "webhooks", o.Webhooks, "Serve and register the admission webhooks.")
+	fs.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "Port of the admission webhooks.")
+	fs.StringVar(&o.WebhookService, "webhook-service", o.WebhookService, "Service, in --namespace, by which the API server reaches the webhooks. Empty: it is told --webhook-host.")
+	fs.StringVar(&o.WebhookHost, "webhook-host", o.WebhookHost, "Host by which the API server reaches the webhooks when there is no --webhook-service; a loopback address is also the only one that they listen on.")
+	fs.StringVar(&o.WebhookConfig, "webhook-configuration", o.WebhookConfig, "Name of the ValidatingWebhookConfiguration. Managers that run different parts of one cluster need different names.")
+	fs.DurationVar(&o.CertLife, "webhook-ca-lifetime", o.CertLife, "How long a certificate authority of the webhooks lives; it is replaced after two thirds of that.")
+	fs.StringVar(&o.LogFormat, "log-format", o.LogFormat, "Format of the log: json or text.")
+	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "Least level that is logged: debug, info, warn or error.")
+}
+
+// AddControllersFlag binds --controllers, which other commands pass on.
+func AddControllersFlag(fs *pflag.FlagSet, controllers *[]string) {
+	fs.StringSliceVar(controllers, "controllers", *controllers, "Parts to run, of: "+strings.Join(Parts(), ", ")+".")
+}
+
+// Validate returns the first thing that is wrong, in words.
+func (o *Options) Validate() error {
+	if err := ValidateControllers(o.Controllers); err != nil {
+		return err
+	}
+	if o.CRDs != crdsInstall && o.CRDs != crdsCheck {
+		return fmt.Errorf("--crds %q: it must be %s or %s", o.CRDs, crdsInstall, crdsCheck)
+	}
+	if o.LogFormat != logJSON && o.LogFormat != logText {
+		return fmt.Errorf("--log-format %q: it must be %s or %s", o.LogFormat, logJSON, logText)
+	}
+	if o.WebhookPort < 1 || o.WebhookPort > 65535 {
+		return fmt.Errorf("--webhook-port %d: it must be between 1 and 65535", o.WebhookPort)
+	}
+	if o.CertLife < minLife {
+		return fmt.Errorf("--webhook-ca-lifetime %s: it must be at least %s", o.CertLife, minLife)
+	}
+	if !o.MetricsSecure && o.MetricsAddress != "0" && !isLoopback(o.MetricsAddress) {
+		return fmt.Errorf("--metrics-bind-address %q: metrics without TLS and authorization are served on a loopback address only; use 127.0.0.1:PORT, or leave --metrics-secure on", o.MetricsAddress)
+	}
+
+	return nil
+}
+
+// ValidateControllers refuses names of parts that do not exist.
+func ValidateControllers(names []string) error {
+	if len(names) == 0 {
+		return errors.New("--controllers is empty: name at least one of " + strings.Join(Parts(), ", "))
+	}
+	for _, name := range names {
+		if !slices.Contains(Parts(), name) {
+			return fmt.Errorf("--controllers: unknown controller %q; known are %s", name, strings.Join(Parts(), ", "))
+		}
+	}
+
+	return nil
+}
+
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func ownNamespace() string {
+	if data, err := os.ReadFile(namespaceFile); err == nil {
+		if ns := strings.TrimSpace(string(data)); ns != "" {
+			return ns
+		}
+	}
+
+	return defaultNamespace
+}

@@ -1,0 +1,254 @@
+package manager
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/arbor-control/arbor/internal/kube"
+	"github.com/arbor-control/arbor/internal/webhook"
+	"github.com/arbor-control/arbor/internal/webhook/serving"
+)
+
+const (
+	leaseName = "arbor-manager"
+
+	// shutdown is how long running reconciles may take to end.
+	shutdown = 3 * time.Second
+)
+
+// Run runs the manager until ctx ends.
+func Run(ctx context.Context, o Options) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	if err := setupLogging(o); err != nil {
+		return err
+	}
+	config, err := restConfig(o.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	on := selected(o.Controllers)
+	scheme, err := newScheme(on)
+	if err != nil {
+		return err
+	}
+	direct, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("cannot reach the cluster: %w", err)
+	}
+	if err := prepareCluster(ctx, direct, o, on); err != nil {
+		return err
+	}
+
+	r := runner{options: o, parts: on, direct: direct, registry: metrics.Registry}
+	mgr, err := r.build(ctx, config, scheme)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("the manager stopped: %w", err)
+	}
+
+	return nil
+}
+
+func newScheme(on []part) (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	add := []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme}
+	for _, p := range on {
+		add = append(add, p.scheme)
+	}
+	for _, f := range add {
+		if err := f(scheme); err != nil {
+			return nil, fmt.Errorf("cannot register types: %w", err)
+		}
+	}
+
+	return scheme, nil
+}
+
+// prepareCluster makes what has to be there before anything can start: the
+// namespace, and the definitions of the parts that are on and of no other.
+func prepareCluster(ctx context.Context, c client.Client, o Options, on []part) error {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace}}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(ns), &corev1.Namespace{}); apierrors.IsNotFound(err) {
+		if err := c.Create(ctx, ns); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("cannot create namespace %s: %w", o.Namespace, err)
+		}
+	} else if err != nil && !apierrors.IsForbidden(err) {
+		// Who may not look may still work there.
+		return fmt.Errorf("cannot reach the cluster: %w", err)
+	}
+	for _, p := range on {
+		definitions, err := p.definitions()
+		if err != nil {
+			return err
+		}
+		for _, crd := range definitions {
+			if err := kube.EnsureCRD(ctx, c, crd, o.CRDs == crdsInstall); err != nil {
+				return err
+			}
+		}
+	}
+
+	return nil
+}
+
+// A runner builds the manager of controller-runtime.
+type runner struct {
+	options  Options
+	parts    []part
+	direct   client.Client
+	registry prometheus.Registerer
+}
+
+func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager, error) {
+	keeper := serving.New(r.direct, r.direct, r.servingOptions())
+	grace := shutdown
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                  scheme,
+		LeaderElection:          r.options.LeaderElect,
+		LeaderElectionID:        leaseName,
+		LeaderElectionNamespace: r.options.Namespace,
+		// The process ends when the manager does, so the next may lead at once.
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &grace,
+		HealthProbeBindAddress:        r.options.HealthAddress,
+		Metrics:                       r.metricsOptions(),
+		WebhookServer:                 r.webhookServer(keeper),
+		Cache:                         r.cacheOptions(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the manager: %w", err)
+	}
+	for _, p := range r.parts {
+		if err := p.controllers(mgr); err != nil {
+			return nil, fmt.Errorf("cannot set up %s: %w", p.name, err)
+		}
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, err
+	}
+	if !r.options.Webhooks {
+		return mgr, mgr.AddReadyzCheck("ping", healthz.Ping)
+	}
+
+	return mgr, r.addWebhooks(ctx, mgr, keeper)
+}
+
+func (r *runner) addWebhooks(ctx context.Context, mgr ctrl.Manager, keeper *serving.Keeper) error {
+	if err := keeper.Prepare(ctx); err != nil {
+		return err
+	}
+	if err := keeper.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("cannot set up the webhooks: %w", err)
+	}
+	m := webhook.NewMetrics(r.registry)
+	for _, p := range r.parts {
+		for _, h := range p.webhooks {
+			mgr.GetWebhookServer().Register(h.Path, &ctrlwebhook.Admission{Handler: h.handler(m)})
+		}
+	}
+	if err := mgr.AddReadyzCheck("webhook-server", mgr.GetWebhookServer().StartedChecker()); err != nil {
+		return err
+	}
+
+	return mgr.AddReadyzCheck("webhook-registration", keeper.Ready)
+}
+
+func (r *runner) servingOptions() serving.Options {
+	o := serving.Options{
+		Namespace:     r.options.Namespace,
+		Configuration: r.options.WebhookConfig,
+		Life:          r.options.CertLife,
+		Address: serving.Address{
+			Service:   r.options.WebhookService,
+			Namespace: r.options.Namespace,
+			Host:      r.options.WebhookHost,
+			Port:      r.options.WebhookPort,
+		},
+	}
+	for _, p := range r.parts {
+		for _, h := range p.webhooks {
+			o.Webhooks = append(o.Webhooks, h.Webhook)
+		}
+	}
+
+	return o
+}
+
+func (r *runner) webhookServer(keeper *serving.Keeper) ctrlwebhook.Server {
+	o := ctrlwebhook.Options{
+		Port:    r.options.WebhookPort,
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = keeper.GetCertificate }},
+	}
+	if ip := net.ParseIP(r.options.WebhookHost); r.options.WebhookService == "" && ip != nil && ip.IsLoopback() {
+		o.Host = r.options.WebhookHost
+	}
+
+	return ctrlwebhook.NewServer(o)
+}
+
+func (r *runner) metricsOptions() metricsserver.Options {
+	o := metricsserver.Options{BindAddress: r.options.MetricsAddress, SecureServing: r.options.MetricsSecure}
+	if o.SecureServing {
+		o.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+
+	return o
+}
+
+// cacheOptions keep the two objects that the webhooks need from becoming a
+// copy of all Secrets.
+func (r *runner) cacheOptions() cache.Options {
+	return cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&corev1.Secret{}: {
+			Namespaces: map[string]cache.Config{r.options.Namespace: {}},
+			Field:      fields.OneTermEqualSelector("metadata.name", serving.SecretName),
+		},
+		&admissionv1.ValidatingWebhookConfiguration{}: {
+			Field: fields.OneTermEqualSelector("metadata.name", r.options.WebhookConfig),
+		},
+	}}
+}
+
+// restConfig reads a kubeconfig, or else what a pod has, or else what kubectl
+// would use.
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find a cluster: %w", err)
+	}
+	// The API server has priority and fairness; a second, blind limit here
+	// would only make a backlog slow.
+	config.QPS = -1
+	config.UserAgent = "arbor-manager"
+
+	return config, nil
+}

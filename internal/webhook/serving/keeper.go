@@ -1,0 +1,239 @@
+package serving
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/arbor-control/arbor/internal/kube"
+)
+
+// SecretName is the Secret that replicas share.
+const SecretName = "arbor-webhook-ca"
+
+// Options say what a Keeper keeps.
+type Options struct {
+	// Namespace of the Secret.
+	Namespace string
+	// Configuration is the name of the ValidatingWebhookConfiguration.
+	Configuration string
+	// Address is how the API server reaches this replica.
+	Address Address
+	// Webhooks to register.
+	Webhooks []Webhook
+	// Life of a certificate authority.
+	Life time.Duration
+}
+
+// A Keeper keeps the webhooks of one replica reachable.
+type Keeper struct {
+	options Options
+	client  client.Client
+	reader  client.Reader
+	clock   clock.PassiveClock
+	started healthz.Checker
+
+	leaf       atomic.Pointer[leaf]
+	registered atomic.Bool
+}
+
+// New returns a Keeper. It reads the cluster through reader, not through a
+// cache: it looks seldom, and must not decide on something old.
+func New(c client.Client, reader client.Reader, o Options) *Keeper {
+	return &Keeper{options: o, client: c, reader: reader, clock: clock.RealClock{}}
+}
+
+// Prepare makes sure that there is a certificate to show. It must be called
+// before the webhook server starts.
+func (k *Keeper) Prepare(ctx context.Context) error {
+	// Another replica may be making the Secret at this very moment.
+	return kube.RetryOnConflict(ctx, func(ctx context.Context) error {
+		_, err := k.certify(ctx)
+
+		return err
+	})
+}
+
+// GetCertificate is for the webhook server's TLS configuration.
+func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	l := k.leaf.Load()
+	if l == nil {
+		return nil, errors.New("there is no certificate yet")
+	}
+
+	return l.tls, nil
+}
+
+// Ready is a readiness check: good once the API server has been told where to
+// find this replica.
+func (k *Keeper) Ready(*http.Request) error {
+	if !k.registered.Load() {
+		return errors.New("the webhooks are not registered yet")
+	}
+
+	return nil
+}
+
+// SetupWithManager makes every replica, leading or not, look at the Secret and
+// the registration whenever they change, and when something is due.
+func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
+	k.started = mgr.GetWebhookServer().StartedChecker()
+	everybody := false
+	one := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{}}
+	})
+
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("webhook-serving").
+		WithOptions(controller.Options{NeedLeaderElection: &everybody, MaxConcurrentReconciles: 1}).
+		Watches(&corev1.Secret{}, one).
+		Watches(&admissionv1.ValidatingWebhookConfiguration{}, one).
+		Complete(k)
+}
+
+// Reconcile puts the certificate and the registration right.
+func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	a, err := k.certify(ctx)
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if k.started(nil) != nil {
+		// Whoever is told of us before we listen is refused.
+		return reconcile.Result{RequeueAfter: 50 * time.Millisecond}, nil
+	}
+	if err := k.register(ctx, a.bundle()); err != nil {
+		return reconcile.Result{}, err
+	}
+
+	return reconcile.Result{RequeueAfter: k.due(a)}, nil
+}
+
+// certify brings the shared authority and this replica's certificate up to
+// date.
+func (k *Keeper) certify(ctx context.Context) (authority, error) {
+	now := k.clock.Now()
+	secret := &corev1.Secret{}
+	err := k.reader.Get(ctx, client.ObjectKey{Namespace: k.options.Namespace, Name: SecretName}, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return authority{}, fmt.Errorf("cannot read Secret %s/%s: %w", k.options.Namespace, SecretName, err)
+	}
+
+	a, broken := parseAuthority(secret.Data, k.options.Life)
+	if broken != nil {
+		// What this replica shows now must stay trusted until it shows
+		// something else.
+		a = authority{life: k.options.Life}
+		if l := k.leaf.Load(); l != nil {
+			a.current = l.signer
+		}
+		if err == nil {
+			ctrl.LoggerFrom(ctx).Info("The webhook Secret cannot be used and is made anew", "secret", SecretName, "reason", broken.Error())
+		}
+		if a, err = a.replaced(now); err != nil {
+			return authority{}, err
+		}
+		if err := k.store(ctx, secret, a); err != nil {
+			return authority{}, err
+		}
+	}
+	a, changed, err := a.next(now)
+	if err != nil {
+		return authority{}, err
+	}
+	if changed {
+		ctrl.LoggerFrom(ctx).Info("Rotating the webhook certificate authority")
+		if err := k.store(ctx, secret, a); err != nil {
+			return authority{}, err
+		}
+	}
+
+	if l := k.leaf.Load(); !l.good(a, now) {
+		l, err := newLeaf(a, k.options.Address.hosts(), now)
+		if err != nil {
+			return authority{}, err
+		}
+		k.leaf.Store(l)
+	}
+
+	return a, nil
+}
+
+// store writes the Secret, and fails with a conflict when another replica was
+// first.
+func (k *Keeper) store(ctx context.Context, secret *corev1.Secret, a authority) error {
+	data, err := a.data()
+	if err != nil {
+		return err
+	}
+	secret.Data = data
+	if secret.ResourceVersion != "" {
+		err = k.client.Update(ctx, secret)
+	} else {
+		secret.ObjectMeta = metav1.ObjectMeta{
+			Namespace: k.options.Namespace,
+			Name:      SecretName,
+			Labels:    map[string]string{kube.ManagedByLabel: kube.FieldManager},
+		}
+		err = k.client.Create(ctx, secret)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write Secret %s/%s: %w", k.options.Namespace, SecretName, err)
+	}
+
+	return nil
+}
+
+// register tells the API server about the webhooks.
+func (k *Keeper) register(ctx context.Context, bundle []byte) error {
+	want := registration(k.options.Configuration, k.options.Webhooks, k.options.Address, bundle)
+	if k.registered.Load() {
+		have := &admissionv1.ValidatingWebhookConfiguration{}
+		err := k.reader.Get(ctx, client.ObjectKey{Name: k.options.Configuration}, have)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("cannot read ValidatingWebhookConfiguration %s: %w", k.options.Configuration, err)
+		}
+		keepAddresses(want, have.Webhooks)
+	}
+	// Applying what is already there changes nothing and wakes nobody.
+	if err := k.client.Apply(ctx, want, client.ForceOwnership, client.FieldOwner(kube.FieldManager)); err != nil {
+		return fmt.Errorf("cannot write ValidatingWebhookConfiguration %s: %w", k.options.Configuration, err)
+	}
+	k.registered.Store(true)
+
+	return nil
+}
+
+// due is how long nothing has to be done.
+func (k *Keeper) due(a authority) time.Duration {
+	now := k.clock.Now()
+	next := a.renewal()
+	for _, t := range []time.Time{k.leaf.Load().renew, a.settled()} {
+		if t.After(now) && t.Before(next) {
+			next = t
+		}
+	}
+	if a.previous != nil && a.previous.Cert.NotAfter.After(now) && a.previous.Cert.NotAfter.Before(next) {
+		next = a.previous.Cert.NotAfter
+	}
+
+	return max(next.Sub(now), 0) + 100*time.Millisecond
+}

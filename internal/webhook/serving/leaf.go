@@ -1,0 +1,47 @@
+package serving
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/arbor-control/arbor/internal/pki"
+)
+
+// A leaf is the certificate that this replica shows.
+type leaf struct {
+	tls    *tls.Certificate
+	signer *pki.CA
+	renew  time.Time
+}
+
+// newLeaf signs a certificate for the given hosts.
+func newLeaf(a authority, hosts []string, now time.Time) (*leaf, error) {
+	signer := a.signer(now)
+	r := pki.Request{CommonName: hosts[0], Now: now, Life: part(a.life, leafLife)}
+	for _, h := range hosts {
+		if ip := net.ParseIP(h); ip != nil {
+			r.IPs = append(r.IPs, ip)
+		} else {
+			r.DNSNames = append(r.DNSNames, h)
+		}
+	}
+	pair, err := signer.Issue(r)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := tls.X509KeyPair(pair.Cert, pair.Key)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the new certificate: %w", err)
+	}
+	left := cert.Leaf.NotAfter.Sub(now)
+
+	return &leaf{tls: &cert, signer: signer, renew: now.Add(part(left, renewAfter))}, nil
+}
+
+// good says whether the leaf may still be shown: it is young enough, and the
+// authority that signed it is the one that should have.
+func (l *leaf) good(a authority, now time.Time) bool {
+	return l != nil && now.Before(l.renew) && l.signer.Cert.Equal(a.signer(now).Cert)
+}

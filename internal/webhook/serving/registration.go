@@ -1,0 +1,99 @@
+package serving
+
+import (
+	"fmt"
+	"net/url"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionv1ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+)
+
+// timeoutSeconds is how long the API server waits for a verdict: far more than
+// the few milliseconds that one takes, far less than a person's patience.
+const timeoutSeconds = 5
+
+// A Webhook is one kind of object that is admitted here.
+type Webhook struct {
+	// Name of the webhook: at least three words with dots.
+	Name string
+	// Path that its handler serves.
+	Path string
+	// Group, Version and Resource that it admits on creation and update.
+	Group, Version, Resource string
+}
+
+// An Address is how the API server reaches the webhooks: a Service in the
+// cluster or, when Service is empty, this host.
+type Address struct {
+	Service   string
+	Namespace string
+	Host      string
+	Port      int
+}
+
+// hosts are the names that a serving certificate must speak for.
+func (a Address) hosts() []string {
+	if a.Service == "" {
+		return []string{a.Host}
+	}
+
+	return []string{a.Service + "." + a.Namespace + ".svc", a.Service + "." + a.Namespace + ".svc.cluster.local"}
+}
+
+func (a Address) client(path string, bundle []byte) *admissionv1ac.WebhookClientConfigApplyConfiguration {
+	c := admissionv1ac.WebhookClientConfig().WithCABundle(bundle...)
+	if a.Service == "" {
+		u := url.URL{Scheme: "https", Host: fmt.Sprintf("%s:%d", a.Host, a.Port), Path: path}
+
+		return c.WithURL(u.String())
+	}
+
+	return c.WithService(admissionv1ac.ServiceReference().WithName(a.Service).WithNamespace(a.Namespace).WithPath(path))
+}
+
+// registration is what the cluster should know about our webhooks.
+//
+// They fail closed, because an unchecked tree is what they are there to
+// prevent, and they see as little as possible: never pods, never the status,
+// never a deletion, so that nothing that is stored can get stuck.
+func registration(name string, webhooks []Webhook, at Address, bundle []byte) *admissionv1ac.ValidatingWebhookConfigurationApplyConfiguration {
+	config := admissionv1ac.ValidatingWebhookConfiguration(name).
+		WithLabels(map[string]string{"app.kubernetes.io/managed-by": "arbor"})
+	for _, w := range webhooks {
+		config.WithWebhooks(admissionv1ac.ValidatingWebhook().
+			WithName(w.Name).
+			WithClientConfig(at.client(w.Path, bundle)).
+			WithRules(admissionv1ac.RuleWithOperations().
+				WithOperations(admissionv1.Create, admissionv1.Update).
+				WithAPIGroups(w.Group).
+				WithAPIVersions(w.Version).
+				WithResources(w.Resource).
+				WithScope(admissionv1.NamespacedScope)).
+			WithFailurePolicy(admissionv1.Fail).
+			WithMatchPolicy(admissionv1.Equivalent).
+			WithNamespaceSelector(metav1ac.LabelSelector()).
+			WithObjectSelector(metav1ac.LabelSelector()).
+			WithSideEffects(admissionv1.SideEffectClassNone).
+			WithTimeoutSeconds(timeoutSeconds).
+			WithAdmissionReviewVersions("v1"))
+	}
+
+	return config
+}
+
+// keepAddresses makes the registration point where the stored one points, for
+// each webhook that is in both. Replicas on hosts of their own would otherwise
+// take the address from each other for ever.
+func keepAddresses(want *admissionv1ac.ValidatingWebhookConfigurationApplyConfiguration, have []admissionv1.ValidatingWebhook) {
+	urls := map[string]*string{}
+	for _, w := range have {
+		urls[w.Name] = w.ClientConfig.URL
+	}
+	for i := range want.Webhooks {
+		w := &want.Webhooks[i]
+		if u := urls[*w.Name]; u != nil && w.ClientConfig.URL != nil {
+			w.ClientConfig.URL = u
+		}
+	}
+}
