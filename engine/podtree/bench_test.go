@@ -37,6 +37,7 @@ func wide(n int) list {
 }
 
 func benchmark(b *testing.B, run func(list)) {
+	b.Helper()
 	shapes := []struct {
 		name string
 		make func(int) list

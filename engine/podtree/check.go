@@ -90,7 +90,7 @@ func (n *names) add(i int) (first int, fresh bool) {
 	if j, taken := n.exact[name]; taken {
 		return int(j), false
 	}
-	n.exact[name] = int32(i)
+	n.exact[name] = int32(i) //nolint:gosec // a list of 2^31 subgroups fits no memory
 
 	return i, true
 }

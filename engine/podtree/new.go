@@ -2,6 +2,7 @@ package podtree
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -178,8 +179,8 @@ func (t *Tree) walk() {
 		if n.IsLeaf() {
 			t.leaves = append(t.leaves, i)
 		}
-		for k := len(n.Children) - 1; k >= 0; k-- {
-			stack = append(stack, n.Children[k])
+		for _, child := range slices.Backward(n.Children) {
+			stack = append(stack, child)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func twinParent(groups list, i int) int {
 		}
 	}
 	for j, g := range groups {
-		if strings.ToLower(g.Name) == strings.ToLower(*parent) {
+		if strings.ToLower(g.Name) == strings.ToLower(*parent) { //nolint:staticcheck,gocritic // EqualFold folds more than lower case does
 			return j
 		}
 	}

@@ -21,8 +21,9 @@ const (
 	kwok              = "kwok"
 
 	// Identities that are no component.
-	programs = "manager"
-	admin    = "admin"
+	programs   = "manager"
+	admin      = "admin"
+	frontProxy = "front-proxy"
 
 	// Command is the hidden command that a child runs, followed by the
 	// component's name and arguments.
@@ -71,6 +72,14 @@ func (p *plane) apiserver() component {
 		"--tls-cert-file=" + p.pki("server.crt"),
 		"--tls-private-key-file=" + p.pki("server.key"),
 		"--client-ca-file=" + p.pki("ca.crt"),
+		// How aggregated API servers know that a request comes from here.
+		"--requestheader-client-ca-file=" + p.pki("front-proxy-ca.crt"),
+		"--requestheader-allowed-names=" + frontProxy,
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + p.pki(frontProxy+".crt"),
+		"--proxy-client-key-file=" + p.pki(frontProxy+".key"),
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + p.pki("sa.key"),
 		"--service-account-signing-key-file=" + p.pki("sa.key"),
@@ -173,13 +182,12 @@ func failing(report string) string {
 func FreePorts(n int) ([]int, error) {
 	ports := make([]int, 0, n)
 	for range n {
-		// Each stays taken until all are found, so they differ.
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, fmt.Errorf("cannot find a free port: %w", err)
 		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		defer l.Close()                                     //nolint:revive // each stays taken until all are found, so they differ
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // TCP listeners have no other address
 	}
 
 	return ports, nil

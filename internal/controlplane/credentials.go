@@ -34,14 +34,13 @@ var identities = map[string]struct{ user, group string }{
 	admin:             {"arbor:admin", masters},
 }
 
-// credentials are the keys of one control plane. The two authorities and the
-// key that signs service account tokens are made once and kept; certificates
-// are made anew at each start, so they never expire between two runs.
+// credentials are the keys of one control plane. The authorities and the key
+// that signs service account tokens are made once and kept; certificates are
+// made anew at each start, so they never expire between two runs.
 type credentials struct {
 	home   *home
 	server string
 	ca     *pki.CA
-	etcd   *pki.CA
 }
 
 func newCredentials(h *home, port int, now time.Time) (*credentials, error) {
@@ -49,11 +48,6 @@ func newCredentials(h *home, port int, now time.Time) (*credentials, error) {
 
 	var err error
 	if c.ca, err = c.authority("ca", now); err != nil {
-		return nil, err
-	}
-	// etcd trusts another authority than the API server does: a client
-	// certificate of the cluster must not open its database.
-	if c.etcd, err = c.authority("etcd-ca", now); err != nil {
 		return nil, err
 	}
 	if _, err := readOrMake(h.file("pki", "sa.key"), pki.NewKey); err != nil {
@@ -107,22 +101,32 @@ func (c *credentials) authority(name string, now time.Time) (*pki.CA, error) {
 	return ca, nil
 }
 
-// serving makes the server certificates: one that all components show to the
-// cluster's clients, one that etcd shows to the API server and back.
+// serving makes the certificates that components show to each other. Each use
+// has an authority of its own: a client certificate of the cluster must not
+// open etcd, nor let its owner speak in somebody else's name.
 func (c *credentials) serving(now time.Time) error {
 	r := pki.Request{
-		DNSNames: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
-		IPs:      []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback, net.IPv4(10, 96, 0, 1)},
-		Now:      now,
-		Life:     certLife,
+		CommonName: "arbor-server",
+		DNSNames:   []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
+		IPs:        []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback, net.IPv4(10, 96, 0, 1)},
+		Now:        now,
+		Life:       certLife,
 	}
-	r.CommonName = "arbor-server"
 	if err := c.write("server", c.ca, r); err != nil {
 		return err
 	}
-	r.CommonName = "arbor-etcd"
+	for _, name := range []string{"etcd", frontProxy} {
+		ca, err := c.authority(name+"-ca", now)
+		if err != nil {
+			return err
+		}
+		r.CommonName = name
+		if err := c.write(name, ca, r); err != nil {
+			return err
+		}
+	}
 
-	return c.write("etcd", c.etcd, r)
+	return nil
 }
 
 func (c *credentials) write(name string, ca *pki.CA, r pki.Request) error {

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -58,7 +59,7 @@ func startProcess(h *home, name string, args []string) (*process, error) {
 	defer theirs.Close()
 
 	p := &process{name: name, lifeline: ours, log: log.Name(), done: make(chan struct{})}
-	p.cmd = exec.Command(self, args...)
+	p.cmd = exec.Command(self, args...) //nolint:gosec // it is this very program, and the arguments are ours
 	p.cmd.Env = append(os.Environ(), childMark+"="+name)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.ExtraFiles = []*os.File{theirs, h.lock}
@@ -78,6 +79,17 @@ func startProcess(h *home, name string, args []string) (*process, error) {
 	}()
 
 	return p, nil
+}
+
+// outlives waits for the end of ctx or of the child, and says whether the child
+// is still there.
+func (p *process) outlives(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return true
+	case <-p.done:
+		return false
+	}
 }
 
 // stop asks the child to end and kills it when it has not by then.

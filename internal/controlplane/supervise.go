@@ -41,7 +41,7 @@ type supervisor struct {
 // keep runs a component until ctx ends, and calls up when it is ready for the
 // first time. It returns an error when the component cannot be kept running.
 func (s *supervisor) keep(ctx context.Context, c component, up func()) error {
-	pause, failures := firstPause, 0
+	var b backoff
 	for {
 		started := time.Now()
 		p, err := startProcess(s.home, c.name, c.args)
@@ -61,26 +61,38 @@ func (s *supervisor) keep(ctx context.Context, c component, up func()) error {
 			return err
 		}
 
-		select {
-		case <-ctx.Done():
+		if p.outlives(ctx) {
 			p.stop(grace)
 
 			return nil
-		case <-p.done:
 		}
-
-		if time.Since(started) > quiet {
-			pause, failures = firstPause, 0
+		b.died(time.Since(started))
+		if b.failures >= maxFailures {
+			return p.failure(fmt.Sprintf("died %d times in a row, last", b.failures))
 		}
-		if failures++; failures >= maxFailures {
-			return p.failure(fmt.Sprintf("died %d times in a row, last", failures))
-		}
-		s.say("%s died (%v), starting it again in %s", c.name, p.err, pause)
-		if !sleep(ctx, pause) {
+		s.say("%s died (%v), starting it again in %s", c.name, p.err, b.pause)
+		if !sleep(ctx, b.pause) {
 			return nil
 		}
-		pause *= 2
 	}
+}
+
+// A backoff remembers how often a child died in a row, and how long to pause
+// before it is started again.
+type backoff struct {
+	failures int
+	pause    time.Duration
+}
+
+// died counts a death after that much life.
+func (b *backoff) died(after time.Duration) {
+	if b.failures == 0 || after > quiet {
+		*b = backoff{failures: 1, pause: firstPause}
+
+		return
+	}
+	b.failures++
+	b.pause *= 2
 }
 
 // await returns when the child is ready, and an error when it will not be.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -127,20 +128,9 @@ func ownKubeconfig(h *home, path string) (string, error) {
 
 // prepare chooses the port and writes all keys.
 func prepare(h *home, o Options) (*plane, error) {
-	port := o.Port
-	if port != 0 {
-		if err := portFree(port); err != nil {
-			return nil, fmt.Errorf("port %d cannot be used: %w; choose another with --port, or none to get a free one", port, err)
-		}
-	} else {
-		port = h.remembered().Port
-		if port == 0 || portFree(port) != nil {
-			ports, err := FreePorts(1)
-			if err != nil {
-				return nil, err
-			}
-			port = ports[0]
-		}
+	port, err := choosePort(h, o.Port)
+	if err != nil {
+		return nil, err
 	}
 	if err := h.remember(state{Port: port}); err != nil {
 		return nil, err
@@ -151,6 +141,27 @@ func prepare(h *home, o Options) (*plane, error) {
 	}
 
 	return newPlane(h, creds, port, o.NoFsync)
+}
+
+// choosePort takes the port that was asked for, else the one of the last run if
+// it is free, else any.
+func choosePort(h *home, asked int) (int, error) {
+	if asked != 0 {
+		if err := portFree(asked); err != nil {
+			return 0, fmt.Errorf("port %d cannot be used: %w; choose another with --port, or none to get a free one", asked, err)
+		}
+
+		return asked, nil
+	}
+	if last := h.remembered().Port; last != 0 && portFree(last) == nil {
+		return last, nil
+	}
+	ports, err := FreePorts(1)
+	if err != nil {
+		return 0, err
+	}
+
+	return ports[0], nil
 }
 
 // others are all components that need the API server to be there.
@@ -188,6 +199,7 @@ func (p *plane) others(ctx context.Context, o Options) ([]component, error) {
 // running holds the rounds of components that were started, in order.
 type running struct {
 	*supervisor
+
 	failed chan error
 	rounds []round
 	names  []string
@@ -237,9 +249,9 @@ func (r *running) start(ctx context.Context, components ...component) error {
 // end stops the rounds, the last one first: the API server outlives everything
 // that talks to it.
 func (r *running) end() {
-	for i := len(r.rounds) - 1; i >= 0; i-- {
-		r.rounds[i].cancel()
-		r.rounds[i].done.Wait()
+	for _, this := range slices.Backward(r.rounds) {
+		this.cancel()
+		this.done.Wait()
 	}
 }
 

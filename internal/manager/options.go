@@ -104,11 +104,11 @@ func (o *Options) Validate() error {
 	if err := ValidateControllers(o.Controllers); err != nil {
 		return err
 	}
-	if o.CRDs != crdsInstall && o.CRDs != crdsCheck {
-		return fmt.Errorf("--crds %q: it must be %s or %s", o.CRDs, crdsInstall, crdsCheck)
+	if err := either("--crds", o.CRDs, crdsInstall, crdsCheck); err != nil {
+		return err
 	}
-	if o.LogFormat != logJSON && o.LogFormat != logText {
-		return fmt.Errorf("--log-format %q: it must be %s or %s", o.LogFormat, logJSON, logText)
+	if err := either("--log-format", o.LogFormat, logJSON, logText); err != nil {
+		return err
 	}
 	if o.WebhookPort < 1 || o.WebhookPort > 65535 {
 		return fmt.Errorf("--webhook-port %d: it must be between 1 and 65535", o.WebhookPort)
@@ -118,6 +118,14 @@ func (o *Options) Validate() error {
 	}
 	if !o.MetricsSecure && o.MetricsAddress != "0" && !isLoopback(o.MetricsAddress) {
 		return fmt.Errorf("--metrics-bind-address %q: metrics without TLS and authorization are served on a loopback address only; use 127.0.0.1:PORT, or leave --metrics-secure on", o.MetricsAddress)
+	}
+
+	return nil
+}
+
+func either(flag, value, this, that string) error {
+	if value != this && value != that {
+		return fmt.Errorf("%s %q: it must be %s or %s", flag, value, this, that)
 	}
 
 	return nil

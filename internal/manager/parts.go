@@ -2,6 +2,7 @@ package manager
 
 import (
 	"fmt"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,7 @@ type part struct {
 // A hook is a webhook and what answers it.
 type hook struct {
 	serving.Webhook
+
 	handler func(*webhook.Metrics) admission.Handler
 	// refused returns an object that it must refuse; see Probe.
 	refused func() client.Object
@@ -74,12 +76,8 @@ func Parts() []string {
 func selected(names []string) []part {
 	var on []part
 	for _, p := range parts {
-		for _, name := range names {
-			if p.name == name {
-				on = append(on, p)
-
-				break
-			}
+		if slices.Contains(names, p.name) {
+			on = append(on, p)
 		}
 	}
 

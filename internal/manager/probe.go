@@ -25,8 +25,11 @@ func Probe(ctx context.Context, config *rest.Config, controllers []string) error
 	for _, p := range on {
 		for _, h := range p.webhooks {
 			err := c.Create(ctx, h.refused(), client.DryRunAll)
-			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("admission webhook %q denied the request", h.Name)) {
-				return fmt.Errorf("webhook %s is not asked yet (%v)", h.Name, err)
+			if err == nil {
+				return fmt.Errorf("webhook %s is not asked yet", h.Name)
+			}
+			if !strings.Contains(err.Error(), fmt.Sprintf("admission webhook %q denied the request", h.Name)) {
+				return fmt.Errorf("webhook %s is not asked yet (%w)", h.Name, err)
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -230,7 +230,7 @@ func (r *runner) cacheOptions() cache.Options {
 			Namespaces: map[string]cache.Config{r.options.Namespace: {}},
 			Field:      fields.OneTermEqualSelector("metadata.name", serving.SecretName),
 		},
-		&admissionv1.ValidatingWebhookConfiguration{}: {
+		&admissionregistrationv1.ValidatingWebhookConfiguration{}: {
 			Field: fields.OneTermEqualSelector("metadata.name", r.options.WebhookConfig),
 		},
 	}}

@@ -85,6 +85,7 @@ func startEtcd(dir string, tls transport.TLSInfo, noFsync bool) (etcd *embed.Etc
 	cfg.AutoCompactionMode = embed.CompactorModePeriodic
 	cfg.AutoCompactionRetention = "5m"
 	cfg.QuotaBackendBytes = 8 << 30
+	cfg.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdLogger())
 
 	etcd, err = embed.StartEtcd(cfg)

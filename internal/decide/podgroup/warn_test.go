@@ -2,7 +2,7 @@ package podgroup_test
 
 import (
 	"encoding/json"
-	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -100,7 +100,7 @@ func TestWarningStrings(t *testing.T) {
 	many := func(n int) []podgroup.Warning {
 		all := make([]podgroup.Warning, n)
 		for i := range all {
-			all[i] = podgroup.Warning{Field: "spec", Message: fmt.Sprint(i)}
+			all[i] = podgroup.Warning{Field: "spec", Message: strconv.Itoa(i)}
 		}
 
 		return all

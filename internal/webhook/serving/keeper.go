@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +25,7 @@ import (
 )
 
 // SecretName is the Secret that replicas share.
-const SecretName = "arbor-webhook-ca"
+const SecretName = "arbor-webhook-ca" //nolint:gosec // the name of a secret is none
 
 // Options say what a Keeper keeps.
 type Options struct {
@@ -103,7 +103,7 @@ func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
 		Named("webhook-serving").
 		WithOptions(controller.Options{NeedLeaderElection: &everybody, MaxConcurrentReconciles: 1}).
 		Watches(&corev1.Secret{}, one).
-		Watches(&admissionv1.ValidatingWebhookConfiguration{}, one).
+		Watches(&admissionregistrationv1.ValidatingWebhookConfiguration{}, one).
 		Complete(k)
 }
 
@@ -118,7 +118,7 @@ func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	}
 	if k.started(nil) != nil {
 		// Whoever is told of us before we listen is refused.
-		return reconcile.Result{RequeueAfter: 50 * time.Millisecond}, nil
+		return reconcile.Result{RequeueAfter: 50 * time.Millisecond}, nil //nolint:nilerr // to be early is no failure
 	}
 	if err := k.register(ctx, a.bundle()); err != nil {
 		return reconcile.Result{}, err
@@ -139,19 +139,10 @@ func (k *Keeper) certify(ctx context.Context) (authority, error) {
 
 	a, broken := parseAuthority(secret.Data, k.options.Life)
 	if broken != nil {
-		// What this replica shows now must stay trusted until it shows
-		// something else.
-		a = authority{life: k.options.Life}
-		if l := k.leaf.Load(); l != nil {
-			a.current = l.signer
-		}
 		if err == nil {
 			ctrl.LoggerFrom(ctx).Info("The webhook Secret cannot be used and is made anew", "secret", SecretName, "reason", broken.Error())
 		}
-		if a, err = a.replaced(now); err != nil {
-			return authority{}, err
-		}
-		if err := k.store(ctx, secret, a); err != nil {
+		if a, err = k.replace(ctx, secret, now); err != nil {
 			return authority{}, err
 		}
 	}
@@ -175,6 +166,22 @@ func (k *Keeper) certify(ctx context.Context) (authority, error) {
 	}
 
 	return a, nil
+}
+
+// replace stores a new authority where there is none that can be used.
+func (k *Keeper) replace(ctx context.Context, secret *corev1.Secret, now time.Time) (authority, error) {
+	// What this replica shows now must stay trusted until it shows
+	// something else.
+	a := authority{life: k.options.Life}
+	if l := k.leaf.Load(); l != nil {
+		a.current = l.signer
+	}
+	a, err := a.replaced(now)
+	if err != nil {
+		return authority{}, err
+	}
+
+	return a, k.store(ctx, secret, a)
 }
 
 // store writes the Secret, and fails with a conflict when another replica was
@@ -206,7 +213,7 @@ func (k *Keeper) store(ctx context.Context, secret *corev1.Secret, a authority) 
 func (k *Keeper) register(ctx context.Context, bundle []byte) error {
 	want := registration(k.options.Configuration, k.options.Webhooks, k.options.Address, bundle)
 	if k.registered.Load() {
-		have := &admissionv1.ValidatingWebhookConfiguration{}
+		have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 		err := k.reader.Get(ctx, client.ObjectKey{Name: k.options.Configuration}, have)
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("cannot read ValidatingWebhookConfiguration %s: %w", k.options.Configuration, err)

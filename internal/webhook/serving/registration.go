@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"net/url"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-	admissionv1ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
@@ -41,15 +41,15 @@ func (a Address) hosts() []string {
 	return []string{a.Service + "." + a.Namespace + ".svc", a.Service + "." + a.Namespace + ".svc.cluster.local"}
 }
 
-func (a Address) client(path string, bundle []byte) *admissionv1ac.WebhookClientConfigApplyConfiguration {
-	c := admissionv1ac.WebhookClientConfig().WithCABundle(bundle...)
+func (a Address) client(path string, bundle []byte) *admissionregistrationv1ac.WebhookClientConfigApplyConfiguration {
+	c := admissionregistrationv1ac.WebhookClientConfig().WithCABundle(bundle...)
 	if a.Service == "" {
 		u := url.URL{Scheme: "https", Host: fmt.Sprintf("%s:%d", a.Host, a.Port), Path: path}
 
 		return c.WithURL(u.String())
 	}
 
-	return c.WithService(admissionv1ac.ServiceReference().WithName(a.Service).WithNamespace(a.Namespace).WithPath(path))
+	return c.WithService(admissionregistrationv1ac.ServiceReference().WithName(a.Service).WithNamespace(a.Namespace).WithPath(path))
 }
 
 // registration is what the cluster should know about our webhooks.
@@ -57,24 +57,24 @@ func (a Address) client(path string, bundle []byte) *admissionv1ac.WebhookClient
 // They fail closed, because an unchecked tree is what they are there to
 // prevent, and they see as little as possible: never pods, never the status,
 // never a deletion, so that nothing that is stored can get stuck.
-func registration(name string, webhooks []Webhook, at Address, bundle []byte) *admissionv1ac.ValidatingWebhookConfigurationApplyConfiguration {
-	config := admissionv1ac.ValidatingWebhookConfiguration(name).
+func registration(name string, webhooks []Webhook, at Address, bundle []byte) *admissionregistrationv1ac.ValidatingWebhookConfigurationApplyConfiguration {
+	config := admissionregistrationv1ac.ValidatingWebhookConfiguration(name).
 		WithLabels(map[string]string{"app.kubernetes.io/managed-by": "arbor"})
 	for _, w := range webhooks {
-		config.WithWebhooks(admissionv1ac.ValidatingWebhook().
+		config.WithWebhooks(admissionregistrationv1ac.ValidatingWebhook().
 			WithName(w.Name).
 			WithClientConfig(at.client(w.Path, bundle)).
-			WithRules(admissionv1ac.RuleWithOperations().
-				WithOperations(admissionv1.Create, admissionv1.Update).
+			WithRules(admissionregistrationv1ac.RuleWithOperations().
+				WithOperations(admissionregistrationv1.Create, admissionregistrationv1.Update).
 				WithAPIGroups(w.Group).
 				WithAPIVersions(w.Version).
 				WithResources(w.Resource).
-				WithScope(admissionv1.NamespacedScope)).
-			WithFailurePolicy(admissionv1.Fail).
-			WithMatchPolicy(admissionv1.Equivalent).
+				WithScope(admissionregistrationv1.NamespacedScope)).
+			WithFailurePolicy(admissionregistrationv1.Fail).
+			WithMatchPolicy(admissionregistrationv1.Equivalent).
 			WithNamespaceSelector(metav1ac.LabelSelector()).
 			WithObjectSelector(metav1ac.LabelSelector()).
-			WithSideEffects(admissionv1.SideEffectClassNone).
+			WithSideEffects(admissionregistrationv1.SideEffectClassNone).
 			WithTimeoutSeconds(timeoutSeconds).
 			WithAdmissionReviewVersions("v1"))
 	}
@@ -85,7 +85,7 @@ func registration(name string, webhooks []Webhook, at Address, bundle []byte) *a
 // keepAddresses makes the registration point where the stored one points, for
 // each webhook that is in both. Replicas on hosts of their own would otherwise
 // take the address from each other for ever.
-func keepAddresses(want *admissionv1ac.ValidatingWebhookConfigurationApplyConfiguration, have []admissionv1.ValidatingWebhook) {
+func keepAddresses(want *admissionregistrationv1ac.ValidatingWebhookConfigurationApplyConfiguration, have []admissionregistrationv1.ValidatingWebhook) {
 	urls := map[string]*string{}
 	for _, w := range have {
 		urls[w.Name] = w.ClientConfig.URL

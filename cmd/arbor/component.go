@@ -1,0 +1,20 @@
+package main
+
+import (
+	kubeversion "k8s.io/component-base/version"
+
+	"github.com/arbor-control/arbor/internal/controlplane"
+	"github.com/arbor-control/arbor/internal/controlplane/component"
+)
+
+// runComponent is the life of a child that is a part of Kubernetes.
+func runComponent(name string, args []string) {
+	if err := component.Run(name, args); err != nil {
+		controlplane.Die(err)
+	}
+}
+
+// kubernetesVersion is set by the linker; see the Makefile.
+func kubernetesVersion() string {
+	return kubeversion.Get().GitVersion
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/arbor-control/arbor/internal/controlplane"
+	"github.com/arbor-control/arbor/internal/manager"
+)
+
+// upOptions are the flags of `arbor up`.
+type upOptions struct {
+	controlplane.Options
+
+	controllers []string
+	bare        bool
+	metrics     string
+}
+
+func newUp(streams genericiooptions.IOStreams) *cobra.Command {
+	o := upOptions{controllers: manager.Parts()}
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start a Kubernetes control plane with Arbor on it",
+		Long: `Start a real Kubernetes control plane (etcd, kube-apiserver,
+kube-controller-manager, kube-scheduler) with Arbor on it, in the foreground, on
+127.0.0.1. No Docker, no download: everything is in this binary.
+
+The kubeconfig appears when everything is ready, webhooks included. Ctrl-C stops
+every process and keeps the data; started again on the same directory, it goes on
+where it stopped.`,
+		Example: `  # Everything in ./.arbor
+  arbor up
+
+  # A control plane and nothing else, on a port of your choice
+  arbor up --bare --port=6443
+
+  # Elsewhere, with ten nodes
+  arbor up --dir=/tmp/lab --nodes=10`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Progress = streams.ErrOut
+			err := o.run(cmd.Context(), streams.Out)
+			if errors.Is(err, context.Canceled) {
+				return nil // that is what was asked for
+			}
+
+			return err
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.Dir, "dir", ".arbor", "Directory of everything that is kept: data, keys, logs.")
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "Where the administrator's kubeconfig appears. (default kubeconfig in --dir)")
+	fs.IntVar(&o.Port, "port", 0, "Port of the API server. (default the last one if it is free, or any free one)")
+	fs.IntVar(&o.Nodes, "nodes", 3, "Number of nodes that kwok plays, so that pods run without a kubelet.")
+	manager.AddControllersFlag(fs, &o.controllers)
+	fs.BoolVar(&o.bare, "bare", false, "Start the control plane only, without Arbor.")
+	fs.StringVar(&o.metrics, "metrics-bind-address", "127.0.0.1:0", "Loopback address of Arbor's metrics; port 0 means any free one.")
+	fs.BoolVar(&o.NoFsync, "unsafe-no-fsync", false, "Do not wait for the disk; a power cut then loses everything. For tests.")
+
+	return cmd
+}
+
+func (o *upOptions) run(ctx context.Context, out io.Writer) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Progress, "Starting Kubernetes %s\n", kubernetesVersion())
+	if !o.bare {
+		o.Programs = o.programs
+	}
+	o.Ready = func(r controlplane.Report) { o.welcome(out, r) }
+
+	return controlplane.Up(ctx, o.Options)
+}
+
+func (o *upOptions) validate() error {
+	if err := manager.ValidateControllers(o.controllers); err != nil {
+		return err
+	}
+	if o.Nodes < 0 || o.Nodes > 10000 {
+		return fmt.Errorf("--nodes %d: it must be between 0 and 10000", o.Nodes)
+	}
+	if o.Port < 0 || o.Port > 65535 {
+		return fmt.Errorf("--port %d: it must be between 1 and 65535, or 0 for a free one", o.Port)
+	}
+	host, port, err := net.SplitHostPort(o.metrics)
+	if err != nil {
+		return fmt.Errorf("--metrics-bind-address %q: it must be like 127.0.0.1:8080", o.metrics)
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return fmt.Errorf("--metrics-bind-address %q: here metrics are served without TLS, so on a loopback address only", o.metrics)
+	}
+	if port == "0" {
+		ports, err := controlplane.FreePorts(1)
+		if err != nil {
+			return err
+		}
+		o.metrics = net.JoinHostPort(host, strconv.Itoa(ports[0]))
+	}
+
+	return nil
+}
+
+// programs is what runs on the control plane: Arbor's manager, without leader
+// election, so that a second one can be started beside it.
+func (o *upOptions) programs(c controlplane.Cluster) ([]controlplane.Program, error) {
+	ports, err := controlplane.FreePorts(2)
+	if err != nil {
+		return nil, err
+	}
+	health := fmt.Sprintf("127.0.0.1:%d", ports[1])
+	args := []string{
+		"manager",
+		"--kubeconfig=" + c.Kubeconfig,
+		"--leader-elect=false",
+		"--metrics-secure=false",
+		"--metrics-bind-address=" + o.metrics,
+		"--health-probe-bind-address=" + health,
+		fmt.Sprintf("--webhook-port=%d", ports[0]),
+	}
+	for _, name := range o.controllers {
+		args = append(args, "--controllers="+name)
+	}
+
+	return []controlplane.Program{{
+		Name: "arbor-manager",
+		Args: args,
+		Ready: func(ctx context.Context) error {
+			if err := controlplane.Get(ctx, &http.Client{Timeout: 5 * time.Second}, "http://"+health+"/readyz"); err != nil {
+				return err
+			}
+
+			return manager.Probe(ctx, c.Config, o.controllers)
+		},
+	}}, nil
+}
+
+// welcome says what runs, and what to do next.
+func (o *upOptions) welcome(out io.Writer, r controlplane.Report) {
+	fmt.Fprintf(out, "\nKubernetes %s is up after %.1f s: %s\n\n", kubernetesVersion(), r.Took.Seconds(), r.Server)
+	for _, c := range r.Children {
+		fmt.Fprintf(out, "  %-24s process %d\n", c.Name, c.PID)
+	}
+	fmt.Fprintf(out, "  %-24s %s\n", "data and logs", r.Dir)
+	if o.bare {
+		fmt.Fprintf(out, "\nTry, in another terminal:\n\n  export KUBECONFIG=%s\n  kubectl get nodes\n", r.Kubeconfig)
+	} else {
+		fmt.Fprintf(out, "  %-24s http://%s/metrics\n", "metrics", o.metrics)
+		fmt.Fprintf(out, `
+Try, in another terminal:
+
+  export KUBECONFIG=%s
+  kubectl apply -f examples/podgroup-hierarchy.yaml     # accepted
+  kubectl apply -f examples/podgroup-mixed-case.yaml    # refused, with the reason
+  bin/arbor groups                                      # the tree
+`, r.Kubeconfig)
+	}
+	fmt.Fprint(out, "\nNo kubectl? bin/arbor kubectl is one. Ctrl-C stops everything and keeps the data.\n")
+}

@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+const auditExamples = `  # Find what is already wrong in the cluster
+  arbor audit
+
+  # Only one namespace
+  arbor audit -n training
+
+  # As JSON, for a report
+  arbor audit -o json`
+
+type auditOptions struct {
+	genericiooptions.IOStreams
+
+	flags   *genericclioptions.ConfigFlags
+	connect connector
+	format  string
+	strict  bool
+}
+
+// NewAudit returns the command that checks the objects of a live cluster.
+func NewAudit(streams genericiooptions.IOStreams) *cobra.Command {
+	return newAudit(streams, connect)
+}
+
+func newAudit(streams genericiooptions.IOStreams, connect connector) *cobra.Command {
+	o := &auditOptions{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), connect: connect}
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Find what is already wrong in a cluster",
+		Long: `Check the objects of a live cluster, in all namespaces unless -n names one, and
+list those that admission would refuse today: objects that were stored before
+the rule existed, or while admission was off. Nothing is changed.
+
+Parts of Arbor whose API is not installed are skipped.
+
+Exit codes: 0 nothing wrong, 1 findings, 2 the cluster could not be asked.`,
+		Example: auditExamples,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+
+	cmd.Flags().StringVarP(&o.format, "output", "o", formatTable, "output format: table, json or yaml")
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings too")
+	o.flags.AddFlags(cmd.Flags())
+	checkUsage(cmd, cobra.NoArgs)
+
+	return cmd
+}
+
+func (o *auditOptions) run(ctx context.Context) error {
+	if err := checkFormat(o.format, formatTable, formatText, formatJSON, formatYAML); err != nil {
+		return err
+	}
+
+	list, err := o.connect(o.flags, o.ErrOut)
+	if err != nil {
+		return blind("%w", err)
+	}
+
+	report, err := audit(ctx, list, *o.flags.Namespace)
+	if err != nil {
+		return blind("%w", err)
+	}
+
+	if err := o.print(report); err != nil {
+		return err
+	}
+
+	if report.Summary.Errors > 0 || o.strict && report.Summary.Warnings > 0 {
+		return found()
+	}
+
+	return nil
+}
+
+// A part of the audit looks at one of Arbor's trees. It returns how many
+// objects it saw and what is wrong with them.
+type part struct {
+	name string
+	look func(ctx context.Context, list lister, namespace string) (seen int, findings []Finding, err error)
+}
+
+var parts = []part{
+	{name: "PodGroup", look: auditPodGroups},
+}
+
+func auditPodGroups(ctx context.Context, list lister, namespace string) (int, []Finding, error) {
+	objects, err := list(ctx, query{resource: podGroupResource, namespace: namespace})
+
+	var out []Finding
+	for _, obj := range objects {
+		out = append(out, checkPodGroup(obj)...)
+	}
+
+	return len(objects), out, err
+}
+
+// An AuditReport is the result of arbor audit.
+type AuditReport struct {
+	Findings []Finding    `json:"findings"`
+	Parts    []AuditPart  `json:"parts"`
+	Summary  AuditSummary `json:"summary"`
+}
+
+// An AuditPart says how much one part of the audit saw.
+type AuditPart struct {
+	Kind string `json:"kind"`
+	// Checked is the number of objects.
+	Checked int `json:"checked"`
+	// Skipped says why the part saw nothing, if it did not look.
+	Skipped string `json:"skipped,omitempty"`
+}
+
+// AuditSummary counts the findings.
+type AuditSummary struct {
+	Checked  int `json:"checked"`
+	Errors   int `json:"errors"`
+	Warnings int `json:"warnings"`
+}
+
+// audit runs all parts.
+func audit(ctx context.Context, list lister, namespace string) (AuditReport, error) {
+	r := AuditReport{Findings: []Finding{}}
+
+	for _, p := range parts {
+		seen, findings, err := p.look(ctx, list, namespace)
+		if errors.Is(err, errNotInstalled) {
+			r.Parts = append(r.Parts, AuditPart{Kind: p.name, Skipped: err.Error()})
+
+			continue
+		}
+
+		if err != nil {
+			return r, err
+		}
+
+		r.Findings = append(r.Findings, findings...)
+		r.Parts = append(r.Parts, AuditPart{Kind: p.name, Checked: seen})
+		r.Summary.Checked += seen
+	}
+
+	r.Summary.Errors, r.Summary.Warnings = tally(r.Findings, func(f Finding) Severity { return f.Severity })
+
+	return r, nil
+}
+
+func (o *auditOptions) print(r AuditReport) error {
+	if done, err := printMachine(o.Out, o.format, r); done {
+		return err
+	}
+
+	for _, p := range r.Parts {
+		if p.Skipped != "" {
+			if _, err := fmt.Fprintf(o.ErrOut, "%s skipped: %s\n", p.Kind, p.Skipped); err != nil {
+				return err
+			}
+		}
+	}
+
+	if len(r.Findings) > 0 {
+		if err := auditTable(o.Out, r.Findings); err != nil {
+			return err
+		}
+	}
+
+	_, err := fmt.Fprintln(o.ErrOut, auditConclusion(r, styleOf(o.ErrOut, os.Getenv)))
+
+	return err
+}
+
+// auditTable has one row per finding. Colour is left out, because it would
+// count as width.
+func auditTable(out io.Writer, all []Finding) error {
+	w := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
+	_, _ = fmt.Fprintln(w, "NAMESPACE\tNAME\tREASON\tFIELD\tPROBLEM")
+
+	for _, f := range all {
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n",
+			clean(f.Object.Namespace), clean(f.Object.Name), f.Reason, clean(f.Field), clean(f.text()))
+	}
+
+	return w.Flush()
+}
+
+func auditConclusion(r AuditReport, s style) string {
+	var seen string
+
+	for _, p := range r.Parts {
+		if p.Skipped == "" {
+			if seen != "" {
+				seen += ", "
+			}
+
+			seen += count(p.Checked, p.Kind)
+		}
+	}
+
+	switch {
+	case seen == "":
+		return "nothing to audit"
+	case len(r.Findings) == 0:
+		return "no problems in " + seen
+	}
+
+	verdict := SeverityWarning
+	if r.Summary.Errors > 0 {
+		verdict = SeverityError
+	}
+
+	return s.severity(verdict, count(r.Summary.Errors, "error")+", "+count(r.Summary.Warnings, "warning")) + " in " + seen
+}

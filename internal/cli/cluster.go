@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/pager"
+)
+
+// errNotInstalled is returned by a lister for a resource that the cluster
+// does not serve.
+var errNotInstalled = errors.New("not installed in this cluster")
+
+// A query says which objects to list. An empty namespace means all.
+type query struct {
+	resource  schema.GroupVersionResource
+	namespace string
+	name      string
+}
+
+// A lister lists objects of a cluster.
+type lister func(ctx context.Context, q query) ([]map[string]any, error)
+
+// A connector finds a cluster by kubectl's rules.
+type connector func(flags *genericclioptions.ConfigFlags, errOut io.Writer) (lister, error)
+
+// connect returns a lister that pages through the API server's answer, and
+// says so on errOut if that takes long.
+func connect(flags *genericclioptions.ConfigFlags, errOut io.Writer) (lister, error) {
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find a cluster: %w", err)
+	}
+
+	// Pages are asked for one after the other, so the client's own brake
+	// would only slow down large clusters.
+	config.QPS = -1
+
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to the cluster: %w", err)
+	}
+
+	return func(ctx context.Context, q query) ([]map[string]any, error) {
+		return list(ctx, client, q, errOut)
+	}, nil
+}
+
+func list(ctx context.Context, client dynamic.Interface, q query, errOut io.Writer) ([]map[string]any, error) {
+	var seen atomic.Int64
+
+	stop := progress(errOut, func() string {
+		return fmt.Sprintf("listing %s, %d so far", q.resource.Resource, seen.Load())
+	})
+	defer stop()
+
+	opts := metav1.ListOptions{}
+	if q.name != "" {
+		opts.FieldSelector = "metadata.name=" + q.name
+	}
+
+	// The pager asks for 500 at a time, and for all at once if the pages
+	// expire before it has them.
+	pages := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		page, err := client.Resource(q.resource).Namespace(q.namespace).List(ctx, opts)
+		if err != nil {
+			return nil, err
+		}
+
+		seen.Add(int64(len(page.Items)))
+
+		return page, nil
+	})
+
+	all, _, err := pages.List(ctx, opts)
+	if apierrors.IsNotFound(err) {
+		return nil, errNotInstalled
+	}
+
+	if err != nil {
+		return nil, fmt.Errorf("cannot list %s: %w", q.resource.GroupResource(), short(err))
+	}
+
+	return contents(all)
+}
+
+// short names the server instead of the whole address of a request that got
+// no answer.
+func short(err error) error {
+	var u *url.Error
+	if !errors.As(err, &u) {
+		return err
+	}
+
+	server, parseErr := url.Parse(u.URL)
+	if parseErr != nil {
+		return err
+	}
+
+	return fmt.Errorf("no answer from %s://%s: %w", server.Scheme, server.Host, u.Err)
+}
+
+func contents(list runtime.Object) ([]map[string]any, error) {
+	var out []map[string]any
+
+	err := meta.EachListItem(list, func(o runtime.Object) error {
+		u, ok := o.(*unstructured.Unstructured)
+		if !ok {
+			return fmt.Errorf("cannot use a %T", o)
+		}
+
+		out = append(out, u.Object)
+
+		return nil
+	})
+
+	return out, err
+}

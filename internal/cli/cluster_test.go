@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// serve answers requests for PodGroups; answer gets the continue token.
+func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, token string)) string {
+	t.Helper()
+
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		answer(w, r, r.URL.Query().Get("continue"))
+	}))
+	t.Cleanup(s.Close)
+
+	return s.URL
+}
+
+func page(w http.ResponseWriter, next string, objects ...map[string]any) {
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroupList",
+		"metadata": map[string]any{"continue": next, "resourceVersion": "1"}, "items": objects,
+	})
+}
+
+func refuse(w http.ResponseWriter, code int, reason string) {
+	w.WriteHeader(code)
+	_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"because","code":%d}`, reason, code)
+}
+
+func TestCluster(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		answer func(w http.ResponseWriter, r *http.Request, token string)
+		args   []string
+		want   result
+	}{
+		"Pages": {
+			reason: "all pages are read, 500 objects at a time",
+			answer: func(w http.ResponseWriter, r *http.Request, token string) {
+				switch {
+				case r.URL.Path != "/apis/scheduling.run.ai/v2alpha2/podgroups" || r.URL.Query().Get("limit") != "500":
+					refuse(w, http.StatusBadRequest, r.URL.String())
+				case token == "":
+					page(w, "next", object("a", "one", "x"))
+				default:
+					page(w, "", object("a", "two", "y"))
+				}
+			},
+			want: result{ErrOut: "no problems in 2 PodGroups\n"},
+		},
+		"Expired": {
+			reason: "pages that expire are asked for again, all at once, and nothing counts twice",
+			answer: func(w http.ResponseWriter, r *http.Request, token string) {
+				switch {
+				case token != "":
+					refuse(w, http.StatusGone, "Expired")
+				case r.URL.Query().Get("limit") == "500":
+					page(w, "next", object("a", "one", "x"))
+				default:
+					page(w, "", object("a", "one", "x"), object("a", "two", "y"))
+				}
+			},
+			want: result{ErrOut: "no problems in 2 PodGroups\n"},
+		},
+		"Namespace": {
+			reason: "a namespace is asked for by its path",
+			answer: func(w http.ResponseWriter, r *http.Request, _ string) {
+				if r.URL.Path != "/apis/scheduling.run.ai/v2alpha2/namespaces/ns/podgroups" {
+					refuse(w, http.StatusBadRequest, r.URL.Path)
+
+					return
+				}
+
+				page(w, "")
+			},
+			args: []string{"-n", "ns"},
+			want: result{ErrOut: "no problems in 0 PodGroups\n"},
+		},
+		"NotInstalled": {
+			reason: "an unknown path is an API that is not there",
+			answer: func(w http.ResponseWriter, _ *http.Request, _ string) { refuse(w, http.StatusNotFound, "NotFound") },
+			want:   result{ErrOut: "PodGroup skipped: not installed in this cluster\nnothing to audit\n"},
+		},
+		"Forbidden": {
+			reason: "the server's refusal is passed on",
+			answer: func(w http.ResponseWriter, _ *http.Request, _ string) { refuse(w, http.StatusForbidden, "Forbidden") },
+			want:   result{Code: ExitBlind, Err: "cannot list podgroups.scheduling.run.ai: because"},
+		},
+	}
+
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", "/dev/null")
+
+			args := append([]string{"--server", serve(t, tc.answer)}, tc.args...)
+			if diff := cmp.Diff(tc.want, run(t, NewAudit, "", args...)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestClusterByName(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/dev/null")
+
+	url := serve(t, func(w http.ResponseWriter, r *http.Request, _ string) {
+		if r.URL.Query().Get("fieldSelector") != "metadata.name=one" {
+			refuse(w, http.StatusBadRequest, r.URL.String())
+
+			return
+		}
+
+		page(w, "", object("default", "one"))
+	})
+
+	if got := run(t, NewGroups, "", "one", "--server", url); got.Out != "default/one  queue q, min 2 pods\n" {
+		t.Errorf("got %+v, want the one group", got)
+	}
+}
+
+func TestNoCluster(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/dev/null")
+
+	closed := httptest.NewServer(nil)
+	url := closed.URL
+	closed.Close()
+
+	got := run(t, NewAudit, "", "--server", url)
+	if got.Code != ExitBlind || !strings.HasPrefix(got.Err, "cannot list podgroups.scheduling.run.ai: no answer from "+url+": ") {
+		t.Errorf("got %+v, want an error that names the server", got)
+	}
+
+	for _, args := range [][]string{{"--kubeconfig", "/nonexistent"}, {"--server", "://"}} {
+		if got := run(t, NewAudit, "", args...); got.Code != ExitBlind || !strings.HasPrefix(got.Err, "cannot ") {
+			t.Errorf("%v: got %+v, want an error", args, got)
+		}
+	}
+}

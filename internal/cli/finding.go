@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Severity of a finding.
+type Severity string
+
+// Errors are what admission refuses; warnings are what it lets pass.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+)
+
+// Reasons of findings beside those of the API and of the schema.
+const (
+	reasonUnreadable   = "Unreadable"
+	reasonSyntax       = "InvalidSyntax"
+	reasonDuplicateKey = "DuplicateKey"
+	reasonUnserved     = "VersionNotServed"
+	reasonKind         = "KindUnknown"
+	reasonUndecodable  = "Undecodable"
+	reasonSameObject   = "DuplicateObject"
+	reasonWarning      = "Warning"
+)
+
+// An ObjectRef names an object.
+type ObjectRef struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace"`
+	Name       string `json:"name"`
+}
+
+func refOf(obj map[string]any) ObjectRef {
+	u := unstructured.Unstructured{Object: obj}
+
+	return ObjectRef{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
+}
+
+// path is namespace/name, or what of it is known.
+func (r ObjectRef) path() string {
+	if r.Namespace == "" {
+		return r.Name
+	}
+
+	return r.Namespace + "/" + r.Name
+}
+
+func (r ObjectRef) String() string {
+	if r.Name == "" {
+		return r.Kind
+	}
+
+	return r.Kind + " " + r.path()
+}
+
+// A Finding is one thing that is wrong with one object.
+type Finding struct {
+	Severity Severity  `json:"severity"`
+	Object   ObjectRef `json:"object"`
+	// Reason in one word, for programs.
+	Reason string `json:"reason"`
+	// Field path, empty for the object as a whole.
+	Field string `json:"field"`
+	// Value of the field, if there is one to show.
+	Value string `json:"value"`
+	// Message for people.
+	Message string `json:"message"`
+	// Fix says how to mend it, if that is known.
+	Fix string `json:"fix"`
+}
+
+// text is the message and the fix.
+func (f Finding) text() string { return withFix(f.Message, f.Fix) }
+
+func withFix(message, fix string) string {
+	if fix == "" {
+		return message
+	}
+
+	return message + " (" + fix + ")"
+}
+
+// A Located finding knows where it is written.
+type Located struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Finding
+}
+
+// line is the finding as compilers write theirs.
+func (l Located) line(s style) string {
+	where := clean(l.File)
+	if l.Line > 0 {
+		where = fmt.Sprintf("%s:%d", where, l.Line)
+	}
+
+	subject := ""
+	if l.Object.Kind != "" {
+		subject = l.Object.String() + ": "
+	}
+
+	if l.Field != "" {
+		subject += l.Field + ": "
+	}
+
+	return s.paint(bold, where+":") + " " + s.severity(l.Severity, string(l.Severity)+":") + " " + clean(subject+l.text())
+}
+
+// tally counts findings by severity.
+func tally[T any](all []T, severity func(T) Severity) (errs, warnings int) {
+	for _, f := range all {
+		if severity(f) == SeverityError {
+			errs++
+		} else {
+			warnings++
+		}
+	}
+
+	return errs, warnings
+}

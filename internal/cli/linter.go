@@ -1,0 +1,345 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/arbor-control/arbor/api/crds"
+	"github.com/arbor-control/arbor/internal/manifest"
+	crdschema "github.com/arbor-control/arbor/internal/manifest/schema"
+)
+
+// deciders are the rules beyond the schema. A kind that has a definition but
+// no rules is checked against its schema only.
+var deciders = map[schema.GroupKind]func(obj map[string]any) []Finding{
+	podGroupKind: checkPodGroup,
+}
+
+// A linter checks documents. It may be used concurrently.
+type linter struct {
+	kinds  map[schema.GroupKind]*crdschema.Validator
+	folded map[schema.GroupKind]string
+}
+
+func newLinter() *linter {
+	l := &linter{
+		kinds:  map[schema.GroupKind]*crdschema.Validator{},
+		folded: map[schema.GroupKind]string{},
+	}
+
+	for _, crd := range crds.All() {
+		gk := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
+		l.kinds[gk] = crdschema.New(crd)
+		l.folded[fold(gk)] = gk.Kind
+	}
+
+	return l
+}
+
+func fold(gk schema.GroupKind) schema.GroupKind {
+	gk.Kind = strings.ToLower(gk.Kind)
+
+	return gk
+}
+
+// A fileReport is what was found in one file.
+type fileReport struct {
+	findings   []Located
+	documents  int
+	unreadable bool
+	checked    []checked
+}
+
+// checked is an object and where it is written.
+type checked struct {
+	ref  ObjectRef
+	file string
+	line int
+}
+
+func (l *linter) file(ctx context.Context, f manifest.File) fileReport {
+	r := fileReport{documents: len(f.Documents)}
+
+	for _, e := range f.Errors {
+		r.findings = append(r.findings, fileError(f.Name, e))
+		r.unreadable = r.unreadable || e.Unreadable
+	}
+
+	for _, d := range f.Documents {
+		findings, known := l.document(ctx, d)
+		if !known {
+			continue
+		}
+
+		ref := refOf(d.Object)
+		r.checked = append(r.checked, checked{ref: ref, file: f.Name, line: d.Line("metadata.name")})
+
+		for _, dup := range d.Duplicates {
+			r.findings = append(r.findings, Located{File: f.Name, Line: dup.Line, Finding: duplicateKey(ref, dup)})
+		}
+
+		for _, x := range findings {
+			r.findings = append(r.findings, Located{File: f.Name, Line: d.Line(x.Field), Finding: x})
+		}
+	}
+
+	return r
+}
+
+func fileError(name string, e *manifest.Error) Located {
+	reason := reasonSyntax
+	if e.Unreadable {
+		reason = reasonUnreadable
+	}
+
+	return Located{File: name, Line: e.Line, Finding: Finding{
+		Severity: SeverityError, Reason: reason, Message: e.Error(), Fix: e.Fix,
+	}}
+}
+
+func duplicateKey(ref ObjectRef, d manifest.Duplicate) Finding {
+	return Finding{
+		Severity: SeverityError, Object: ref, Reason: reasonDuplicateKey, Field: d.Field,
+		Message: fmt.Sprintf("set before on line %d, and only the last value counts", d.First), Fix: "remove one of the two",
+	}
+}
+
+// document checks one document, and is false for kinds that are not ours.
+func (l *linter) document(ctx context.Context, d *manifest.Document) ([]Finding, bool) {
+	ref := refOf(d.Object)
+
+	gk, version, ok := l.identify(ref)
+	if !ok {
+		return nil, false
+	}
+
+	validator := l.kinds[gk]
+	out := naming(ref, gk, version, validator.Served())
+
+	if !slices.Contains(validator.Served(), version) {
+		version = validator.Served()[0]
+	}
+
+	violations, err := validator.Validate(ctx, version, d.Object)
+	if err != nil {
+		out = append(out, Finding{Severity: SeverityError, Object: ref, Reason: string(field.ErrorTypeInternal), Message: err.Error()})
+	}
+
+	var decided []Finding
+	if decide := deciders[gk]; decide != nil {
+		decided = decide(d.Object)
+	}
+
+	return append(out, unite(fromSchema(ref, d, violations), decided)...), true
+}
+
+// identify finds the kind that a document means. One that is spelt in another
+// case or has no apiVersion is still ours: kubectl would refuse it.
+func (l *linter) identify(ref ObjectRef) (gk schema.GroupKind, version string, ok bool) {
+	group, version, _ := strings.Cut(ref.APIVersion, "/")
+	gk = schema.GroupKind{Group: group, Kind: ref.Kind}
+
+	if kind, known := l.folded[fold(gk)]; known {
+		return schema.GroupKind{Group: group, Kind: kind}, version, true
+	}
+
+	if ref.APIVersion == "" {
+		for known := range l.kinds {
+			if known.Kind == ref.Kind {
+				return known, "", true
+			}
+		}
+	}
+
+	return gk, version, false
+}
+
+// naming checks apiVersion and kind.
+func naming(ref ObjectRef, gk schema.GroupKind, version string, served []string) []Finding {
+	var out []Finding
+
+	add := func(reason, path, value, message, fix string) {
+		out = append(out, Finding{
+			Severity: SeverityError, Object: ref, Reason: reason, Field: path, Value: value, Message: message, Fix: fix,
+		})
+	}
+
+	if want := fmt.Sprintf("write %q", gk.Group+"/"+served[0]); ref.APIVersion == "" {
+		add(string(field.ErrorTypeRequired), "apiVersion", "", "is required", want)
+	} else if !slices.Contains(served, version) {
+		add(reasonUnserved, "apiVersion", ref.APIVersion,
+			fmt.Sprintf("version %q is not served, only %s", version, strings.Join(served, ", ")), want)
+	}
+
+	if ref.Kind != gk.Kind {
+		add(reasonKind, "kind", ref.Kind, fmt.Sprintf("kind %q is unknown", ref.Kind), fmt.Sprintf("write %q", gk.Kind))
+	}
+
+	return out
+}
+
+func fromSchema(ref ObjectRef, d *manifest.Document, all []crdschema.Violation) []Finding {
+	out := make([]Finding, len(all))
+
+	for i, v := range all {
+		out[i] = Finding{
+			Severity: SeverityError, Object: ref, Reason: v.Reason,
+			Field: v.Field, Value: v.Value, Message: v.Message, Fix: v.Fix,
+		}
+
+		if text, ok := d.Text(v.Field); ok {
+			out[i].Value = text
+		}
+
+		if v.Reason != crdschema.ReasonUnknownField {
+			out[i].Message = withValue(out[i].Value, v.Message)
+		}
+	}
+
+	return out
+}
+
+// withValue puts a refused value before the words that refuse it, if they do
+// not name it themselves.
+func withValue(value, message string) string {
+	const shown = 64
+
+	switch {
+	case value == "" || strings.Contains(message, strconv.Quote(value)):
+		return message
+	case len(value) > shown:
+		value = strings.ToValidUTF8(value[:shown], "") + "..."
+	}
+
+	if strings.HasPrefix(message, "must ") || strings.HasPrefix(message, "should ") || strings.HasPrefix(message, "cannot ") {
+		return fmt.Sprintf("%q %s", value, message)
+	}
+
+	return fmt.Sprintf("%q is not valid: %s", value, message)
+}
+
+// unite puts two judgements together without saying anything twice. About a
+// value of the wrong type the schema has the last word; about any other field
+// the rules do, because they know how to mend it.
+func unite(bySchema, byRule []Finding) []Finding {
+	wrongType, ruled := map[string]bool{}, map[string]bool{}
+
+	for _, f := range bySchema {
+		if f.Reason == string(field.ErrorTypeTypeInvalid) {
+			wrongType[f.Field] = true
+		}
+	}
+
+	var kept []Finding
+
+	for _, f := range byRule {
+		if within(f.Field, wrongType) || f.Reason == reasonUndecodable && explained(f.Field, wrongType) {
+			continue
+		}
+
+		ruled[f.Field] = ruled[f.Field] || f.Severity == SeverityError
+		kept = append(kept, f)
+	}
+
+	out := slices.DeleteFunc(bySchema, func(f Finding) bool { return !wrongType[f.Field] && ruled[f.Field] })
+
+	return append(out, kept...)
+}
+
+// within is true for a field that is one of fields or stands below one.
+func within(name string, fields map[string]bool) bool {
+	for i := range len(name) + 1 {
+		if (i == len(name) || name[i] == '.' || name[i] == '[') && fields[name[:i]] {
+			return true
+		}
+	}
+
+	return false
+}
+
+// explained is true if one of fields stands below name and so says more
+// exactly why name cannot be decoded.
+func explained(name string, fields map[string]bool) bool {
+	for f := range fields {
+		if within(f, map[string]bool{name: true}) {
+			return true
+		}
+	}
+
+	return false
+}
+
+// A LintReport is the result of arbor lint.
+type LintReport struct {
+	Findings []Located   `json:"findings"`
+	Summary  LintSummary `json:"summary"`
+
+	unreadable bool
+}
+
+// LintSummary counts what a run of arbor lint saw.
+type LintSummary struct {
+	Files     int `json:"files"`
+	Documents int `json:"documents"`
+	Checked   int `json:"checked"`
+	Errors    int `json:"errors"`
+	Warnings  int `json:"warnings"`
+}
+
+func (s LintSummary) String() string {
+	return fmt.Sprintf("%s, %s, %d checked: %s, %s", count(s.Files, "file"), count(s.Documents, "document"),
+		s.Checked, count(s.Errors, "error"), count(s.Warnings, "warning"))
+}
+
+// combine makes one report of those of all files, in their order, and finds
+// the objects that are defined twice.
+func combine(files []fileReport) LintReport {
+	r := LintReport{Findings: []Located{}}
+	first := map[ObjectRef]checked{}
+
+	for _, f := range files {
+		for _, c := range f.checked {
+			if twice, ok := sameObject(first, c); ok {
+				f.findings = append(f.findings, twice)
+			}
+		}
+
+		slices.SortStableFunc(f.findings, func(a, b Located) int { return cmp.Compare(a.Line, b.Line) })
+
+		r.Findings = append(r.Findings, f.findings...)
+		r.unreadable = r.unreadable || f.unreadable
+		r.Summary.Files++
+		r.Summary.Documents += f.documents
+		r.Summary.Checked += len(f.checked)
+	}
+
+	r.Summary.Errors, r.Summary.Warnings = tally(r.Findings, func(l Located) Severity { return l.Severity })
+
+	return r
+}
+
+func sameObject(first map[ObjectRef]checked, c checked) (Located, bool) {
+	if c.ref.Name == "" {
+		return Located{}, false
+	}
+
+	was, twice := first[c.ref]
+	if !twice {
+		first[c.ref] = c
+
+		return Located{}, false
+	}
+
+	return Located{File: c.file, Line: c.line, Finding: Finding{
+		Severity: SeverityWarning, Object: c.ref, Reason: reasonSameObject, Field: "metadata.name", Value: c.ref.Name,
+		Message: fmt.Sprintf("the same object is defined in %s:%d, and the last one applied wins", was.file, was.line),
+		Fix:     "remove or rename one of the two",
+	}}, true
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/internal/decide/podgroup"
+)
+
+var (
+	podGroupKind     = schema.GroupKind{Group: v2alpha2.GroupVersion.Group, Kind: v2alpha2.PodGroupKind}
+	podGroupResource = v2alpha2.GroupVersion.WithResource("podgroups")
+)
+
+// checkPodGroup returns what the rules for PodGroups say about an object.
+func checkPodGroup(obj map[string]any) []Finding {
+	pg, undecodable := decodePodGroup(obj)
+
+	return append(undecodable, fromVerdict(refOf(obj), podgroup.Check(pg))...)
+}
+
+func fromVerdict(ref ObjectRef, v podgroup.Verdict) []Finding {
+	var out []Finding
+
+	for _, p := range v.Problems {
+		out = append(out, Finding{
+			Severity: SeverityError, Object: ref, Reason: p.Reason,
+			Field: p.Field, Value: p.Value, Message: p.Message, Fix: p.Fix,
+		})
+	}
+
+	for _, w := range v.Warnings {
+		out = append(out, Finding{
+			Severity: SeverityWarning, Object: ref, Reason: reasonWarning, Field: w.Field, Message: w.Message,
+		})
+	}
+
+	return out
+}
+
+// decodePodGroup makes a PodGroup of an untyped object. Fields of the wrong
+// type are left out and become findings, so that one of them does not hide
+// what is wrong with the tree.
+func decodePodGroup(obj map[string]any) (*v2alpha2.PodGroup, []Finding) {
+	pg := &v2alpha2.PodGroup{}
+	if convertPodGroup(obj, pg) == nil {
+		return pg, nil
+	}
+
+	pg = &v2alpha2.PodGroup{}
+	ref := refOf(obj)
+	pg.Namespace, pg.Name = ref.Namespace, ref.Name
+
+	spec, ok := obj["spec"].(map[string]any)
+	if !ok {
+		return pg, nil
+	}
+
+	pg.Spec.Queue, _ = spec["queue"].(string)
+	pg.Spec.MinMember, pg.Spec.MinSubGroup = int32At(spec, "minMember"), int32At(spec, "minSubGroup")
+	pg.Spec.SubGroups = decodeSubGroups(spec["subGroups"])
+
+	return pg, undecodable(ref, spec)
+}
+
+func convertPodGroup(obj map[string]any, into *v2alpha2.PodGroup) error {
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(obj, into)
+}
+
+// undecodable names the fields of a spec that no PodGroup can hold.
+func undecodable(ref ObjectRef, spec map[string]any) []Finding {
+	var out []Finding
+
+	for _, key := range slices.Sorted(maps.Keys(spec)) {
+		one := map[string]any{"spec": map[string]any{key: spec[key]}}
+		if err := convertPodGroup(one, &v2alpha2.PodGroup{}); err != nil {
+			out = append(out, Finding{
+				Severity: SeverityError, Object: ref, Reason: reasonUndecodable,
+				Field: "spec." + key, Value: scalarText(spec[key]), Message: "cannot decode: " + err.Error(),
+			})
+		}
+	}
+
+	return out
+}
+
+// decodeSubGroups keeps what the tree is made of. An entry that is no object
+// keeps its place, because findings speak of indexes.
+func decodeSubGroups(list any) []v2alpha2.SubGroup {
+	items, _ := list.([]any)
+	out := make([]v2alpha2.SubGroup, len(items))
+
+	for i, item := range items {
+		fields, _ := item.(map[string]any)
+		out[i].Name = scalarText(fields["name"])
+		out[i].MinMember, out[i].MinSubGroup = int32At(fields, "minMember"), int32At(fields, "minSubGroup")
+
+		if fields["parent"] != nil {
+			parent := scalarText(fields["parent"])
+			out[i].Parent = &parent
+		}
+	}
+
+	return out
+}
+
+func int32At(fields map[string]any, key string) *int32 {
+	n, ok := fields[key].(int64)
+	if !ok || n < math.MinInt32 || n > math.MaxInt32 {
+		return nil
+	}
+
+	v := int32(n)
+
+	return &v
+}
+
+// scalarText writes a scalar as text, and nothing for what has parts.
+func scalarText(v any) string {
+	switch v := v.(type) {
+	case nil, []any, map[string]any:
+		return ""
+	case string:
+		return v
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// isPodGroup is true for PodGroups of any version: an older one is drawn
+// rather than passed over.
+func isPodGroup(ref ObjectRef) bool {
+	group, _, _ := strings.Cut(ref.APIVersion, "/")
+
+	return group == podGroupKind.Group && ref.Kind == podGroupKind.Kind
+}

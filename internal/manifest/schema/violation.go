@@ -1,0 +1,202 @@
+package schema
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ReasonUnknownField is the reason for a field that the schema lacks. The
+// other reasons are those of the API server's field errors.
+const ReasonUnknownField = "FieldUnknown"
+
+// A Violation is one thing that an API server would refuse.
+type Violation struct {
+	// Reason in one word, such as FieldValueRequired.
+	Reason string
+	// Field path, empty for the object as a whole.
+	Field string
+	// Value that was refused, if it can be shown.
+	Value string
+	// Message without the field.
+	Message string
+	// Fix says what to do, if that is known.
+	Fix string
+}
+
+func fromError(e *field.Error) Violation {
+	v := Violation{Reason: string(e.Type), Field: e.Field, Message: detail(e)}
+
+	switch e.Type {
+	case field.ErrorTypeRequired:
+		if v.Message == "" {
+			v.Message = "is required"
+		}
+
+		v.Fix = "add it"
+	case field.ErrorTypeNotSupported:
+		v.Value = scalarText(e.BadValue)
+		v.Message = fmt.Sprintf("%q is not supported", v.Value)
+		v.Fix = "use one of " + strings.TrimPrefix(e.Detail, "supported values: ")
+	case field.ErrorTypeTypeInvalid:
+		v.Message, v.Fix = typeWords(v.Message)
+	case field.ErrorTypeInvalid:
+		v.Value = scalarText(e.BadValue)
+	case field.ErrorTypeForbidden, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeDuplicate,
+		field.ErrorTypeNotFound, field.ErrorTypeInternal, field.ErrorTypeTooFew:
+		v.Message = strings.TrimSuffix(strings.ToLower(e.Type.String())+": "+v.Message, ": ")
+	}
+
+	return v
+}
+
+// detail is the text of an error without the field, which OpenAPI repeats.
+func detail(e *field.Error) string {
+	text := strings.TrimPrefix(e.Detail, e.Field)
+
+	return strings.TrimPrefix(text, " in body ")
+}
+
+// typeWords rewrites `must be of type integer: "string"`.
+func typeWords(text string) (message, fix string) {
+	rest, ok := strings.CutPrefix(text, "must be of type ")
+	want, got, found := strings.Cut(rest, ": ")
+
+	if !ok || !found {
+		return text, ""
+	}
+
+	got = strings.Trim(got, `"`)
+
+	switch {
+	case want == "string" && slices.Contains([]string{"integer", "number", "boolean"}, got):
+		fix = "put the value in quotes"
+	case want == "integer" && got == "string":
+		fix = "write a whole number without quotes"
+	case want == "boolean" && got == "string":
+		fix = "write true or false without quotes"
+	}
+
+	return fmt.Sprintf("must be of type %s, not %s", want, got), fix
+}
+
+// unknown is the violation of a field that the schema s lacks. The nearest
+// name that it does have is offered.
+func unknown(path string, s *structural.Structural) Violation {
+	parent, name := splitLast(path)
+	v := Violation{Reason: ReasonUnknownField, Field: path, Message: fmt.Sprintf("unknown field %q", name), Fix: "remove it"}
+
+	if near := nearest(name, siblings(parent, s)); near != "" {
+		v.Fix = fmt.Sprintf("did you mean %q?", near)
+	}
+
+	return v
+}
+
+func splitLast(path string) (parent, name string) {
+	i := strings.LastIndexByte(path, '.')
+
+	return path[:max(i, 0)], path[i+1:]
+}
+
+// metadataFields are those that people write.
+var metadataFields = []string{"annotations", "finalizers", "generateName", "labels", "name", "namespace", "ownerReferences"}
+
+// siblings returns the names that are known below a path, sorted.
+func siblings(path string, s *structural.Structural) []string {
+	if path == "metadata" {
+		return metadataFields
+	}
+
+	for part := range strings.SplitSeq(path, ".") {
+		if s == nil || part == "" {
+			break
+		}
+
+		name, index, _ := strings.Cut(part, "[")
+		child, ok := s.Properties[name]
+
+		if !ok {
+			return nil
+		}
+
+		s = &child
+
+		for range strings.Count(index, "]") {
+			if s = s.Items; s == nil {
+				return nil
+			}
+		}
+	}
+
+	if s == nil {
+		return nil
+	}
+
+	var names []string
+	for name := range s.Properties {
+		names = append(names, name)
+	}
+
+	slices.Sort(names)
+
+	return names
+}
+
+// nearest returns the known name that differs by case only or by few letters.
+func nearest(name string, known []string) string {
+	best, least := "", max(1, len(name)/3)+1
+
+	for _, k := range known {
+		if d := distance(strings.ToLower(name), strings.ToLower(k), least); d < least {
+			best, least = k, d
+		}
+	}
+
+	return best
+}
+
+// distance is the number of letters to insert, delete or replace to get from
+// a to b, or limit if it is at least that.
+func distance(a, b string, limit int) int {
+	if len(a) > len(b)+limit || len(b) > len(a)+limit {
+		return limit
+	}
+
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+
+		for j := range len(b) {
+			replace := diagonal
+			if a[i] != b[j] {
+				replace++
+			}
+
+			diagonal = row[j+1]
+			row[j+1] = min(replace, diagonal+1, row[j]+1)
+		}
+	}
+
+	return min(row[len(b)], limit)
+}
+
+func sorted(all []Violation) []Violation {
+	slices.SortFunc(all, func(a, b Violation) int {
+		return cmp.Or(
+			cmp.Compare(a.Field, b.Field), cmp.Compare(a.Reason, b.Reason),
+			cmp.Compare(a.Message, b.Message), cmp.Compare(a.Value, b.Value),
+		)
+	})
+
+	return slices.Compact(all)
+}

@@ -1,0 +1,254 @@
+// Package architecture_test checks what the compiler does not: which folder may
+// know which, and how it is laid out.
+package architecture_test
+
+import (
+	"fmt"
+	"path"
+	"testing"
+)
+
+// Names of what most of the module must do without.
+const (
+	clientGo          = "k8s.io/client-go"
+	controllerRuntime = "sigs.k8s.io/controller-runtime"
+	kubernetes        = "k8s.io/kubernetes"
+	kubectl           = "k8s.io/kubectl"
+	etcd              = "go.etcd.io/etcd/server"
+	kwok              = "sigs.k8s.io/kwok"
+)
+
+// rules are the architecture: role first, group second, imports only downwards.
+//
+//	cmd ── internal/manager ─── controller, webhook ─┬─ internal/decide ─┬─ engine
+//	 │                                               │                   └─ api
+//	 ├──── internal/cli ─────── internal/manifest ───┘
+//	 └──── internal/controlplane ── component ── Kubernetes itself
+//
+// A rule that names all of ./internal and allows some of it is an allow-list:
+// a new package is closed to it until somebody decides otherwise here.
+var rules = []rule{
+	{
+		in:     "./api",
+		except: []string{"./api/crds"},
+		never:  []string{"./engine", "./internal", clientGo, controllerRuntime, "k8s.io/apiextensions-apiserver", "k8s.io/apiserver", "k8s.io/component-base"},
+		why:    "types are what other people import: they cost nothing but apimachinery",
+	},
+	{
+		in:    "./api/crds",
+		never: []string{"./engine", "./internal", clientGo, controllerRuntime, "k8s.io/apiextensions-apiserver", "k8s.io/apiserver", "k8s.io/component-base"},
+		allow: []string{"k8s.io/apiextensions-apiserver/pkg/apis"},
+		why:   "definitions are read into their type, and nothing is done with them",
+	},
+	{
+		in:    "./engine",
+		never: []string{"./api", "./internal", "k8s.io", "sigs.k8s.io"},
+		allow: []string{"sigs.k8s.io/structured-merge-diff"},
+		why:   "engines are pure Go: whoever knows nothing of Kubernetes can read, test and reuse them",
+	},
+	{
+		in:     "./engine",
+		except: []string{"./engine/fields"},
+		never:  []string{"sigs.k8s.io/structured-merge-diff"},
+		why:    "managedFields are the business of engine/fields alone",
+	},
+	{
+		in:     "./engine",
+		direct: []string{"context", "math/rand", "net/http", "os", "time"},
+		why:    "engines do no I/O and do not wait; time and randomness are arguments",
+	},
+	{
+		in:    "./engine",
+		apart: true,
+		why:   "engines do not know each other; decide brings them together",
+	},
+	{
+		in:    "./internal/decide",
+		never: []string{"./internal", clientGo, controllerRuntime},
+		allow: []string{"./internal/decide"},
+		why:   "decisions are functions of their arguments, for the webhook, the controller and the command line alike",
+	},
+	{
+		in:     "./internal/decide",
+		direct: []string{"context", "math/rand", "net/http", "os"},
+		why:    "decisions do no I/O; time and randomness are arguments",
+	},
+	{
+		in:    "./internal/pki",
+		never: []string{notStd},
+		allow: []string{"./internal/pki"},
+		why:   "keys are made with the standard library and nothing else",
+	},
+	{
+		in:    "./internal/kube",
+		never: []string{"./internal", "./engine"},
+		allow: []string{"./internal/kube"},
+		why:   "the toolbox is below everything that uses it",
+	},
+	{
+		in:    "./internal/view",
+		never: []string{"./internal"},
+		allow: []string{"./internal/view", "./internal/kube"},
+		why:   "a view shows what is there; others decide on it",
+	},
+	{
+		in:    "./internal/manifest",
+		never: []string{"./internal", "./engine", clientGo, controllerRuntime},
+		allow: []string{"./internal/manifest"},
+		why:   "reading files needs no cluster and no opinion on what they say",
+	},
+	{
+		in:    "./internal/controller",
+		never: []string{"./internal"},
+		allow: []string{"./internal/controller", "./internal/decide", "./internal/view", "./internal/kube"},
+		why:   "a controller gathers, asks decide, and applies",
+	},
+	{
+		in:    "./internal/webhook",
+		never: []string{"./internal"},
+		allow: []string{"./internal/webhook", "./internal/decide", "./internal/view", "./internal/kube", "./internal/pki"},
+		why:   "a webhook decodes, asks decide, and answers",
+	},
+	{
+		in:    "./internal/cli",
+		never: []string{"./internal"},
+		allow: []string{"./internal/cli", "./internal/decide", "./internal/view", "./internal/kube", "./internal/manifest"},
+		why:   "the commands enter at decide, as webhooks and controllers do, not through them",
+	},
+	{
+		in:    "./internal/manager",
+		never: []string{"./internal/cli", "./internal/controlplane", "./internal/manifest", "./internal/scheduler"},
+		why:   "the manager runs in clusters that somebody else made",
+	},
+	{
+		in:    "./internal/scheduler",
+		never: []string{"./internal"},
+		allow: []string{"./internal/scheduler", "./internal/decide", "./internal/view", "./internal/kube"},
+		why:   "the scheduler places pods; everything else is done without it",
+	},
+	{
+		in:    "./internal/controlplane",
+		never: []string{"./api", "./engine", "./internal", controllerRuntime},
+		allow: []string{"./internal/controlplane", "./internal/pki"},
+		why:   "a control plane is Kubernetes and no more; cmd tells it what else to run",
+	},
+	{
+		in:     "./",
+		except: []string{"./internal/controlplane/component", "./internal/scheduler", "./cmd/arbor", "./cmd/arbor-scheduler"},
+		never:  []string{kubernetes, kubectl},
+		why:    "Kubernetes itself costs a hundred megabytes and ten minutes of building",
+	},
+	{
+		in:     "./",
+		except: []string{"./internal/controlplane/component", "./cmd/arbor"},
+		never:  []string{etcd, kwok},
+		why:    "only the embedded control plane needs them",
+	},
+	{
+		in:    "./cmd/arbor-manager",
+		never: []string{"./internal/cli", "./internal/controlplane", kubernetes, kubectl, etcd, kwok},
+		why:   "it is the small binary of the image",
+	},
+	{
+		in:     "./",
+		except: []string{"./test", "./bench"},
+		never:  []string{"./cmd", "./test", "./bench"},
+		why:    "nothing depends on the outermost ring",
+	},
+	{
+		in:     "./",
+		except: []string{"./test", "./bench"},
+		tests:  []string{"./cmd", "./test", "./bench"},
+		allow:  []string{"./test/cluster"},
+		why:    "tests borrow a cluster, and nothing else of the outermost ring",
+	},
+	{
+		in:    "./test",
+		never: []string{"./cmd", "./bench"},
+		tests: []string{"./cmd", "./bench"},
+		why:   "tests run the binaries, and are not measured",
+	},
+	{
+		in:    "./bench",
+		never: []string{"./cmd", "./test"},
+		tests: []string{"./cmd", "./test"},
+		allow: []string{"./test/cluster"},
+		why:   "benchmarks borrow a cluster, and nothing else of the outermost ring",
+	},
+}
+
+// planned are folders that rules name before they exist.
+var planned = []string{"./bench", "./cmd/arbor-scheduler", "./engine/fields", "./internal/scheduler", "./internal/view"}
+
+func TestImports(t *testing.T) {
+	for _, v := range check(load(t), rules) {
+		t.Error(v)
+	}
+}
+
+// TestRulesName guards against rules that hold because of a typing error: what
+// they name must be there to be found.
+func TestRulesName(t *testing.T) {
+	g := load(t)
+	known := map[string]bool{notStd: true, "./": true}
+	for _, name := range planned {
+		known[name] = true
+	}
+	for p := range g {
+		for p = short(p); p != "." && p != "./" && !known[p]; p = folder(p) {
+			known[p] = true
+		}
+	}
+
+	for i, r := range rules {
+		for _, name := range r.names() {
+			if !known[name] {
+				t.Errorf("rule %d (%s) names %s, which does not exist", i, r.why, name)
+			}
+		}
+	}
+}
+
+// folder is the path above p, in the short form.
+func folder(p string) string {
+	if up := path.Dir(p); up != "." && isOurs(p) {
+		return "./" + up
+	}
+
+	return path.Dir(p)
+}
+
+// TestRulesCatch breaks every rule in every way that it forbids.
+func TestRulesCatch(t *testing.T) {
+	const culprit, between = "culprit", "example.com/between"
+	for i, r := range rules {
+		bad := long(r.in + "/" + culprit)
+		broken := map[string]graph{}
+		for _, name := range r.never {
+			if name == notStd {
+				name = "example.com/anything"
+			}
+			broken["reached "+name] = graph{bad: {Imports: []string{between}}, between: {Imports: []string{long(name) + "/" + culprit}}}
+		}
+		for _, name := range r.direct {
+			broken["imported "+name] = graph{bad: {Imports: []string{long(name)}}}
+		}
+		for _, name := range r.tests {
+			broken["tested "+name] = graph{bad: {TestImports: []string{long(name) + "/" + culprit}}}
+		}
+		if r.apart {
+			broken["sibling"] = graph{bad: {Imports: []string{long(r.in + "/sibling")}}}
+		}
+		if len(broken) == 0 {
+			t.Errorf("rule %d (%s) forbids nothing", i, r.why)
+		}
+
+		for how, g := range broken {
+			t.Run(fmt.Sprintf("%d/%s", i, how), func(t *testing.T) {
+				if len(check(g, []rule{r})) == 0 {
+					t.Errorf("%s is allowed in %s, but: %s", how, r.in, r.why)
+				}
+			})
+		}
+	}
+}

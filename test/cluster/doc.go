@@ -1,0 +1,13 @@
+// Package cluster starts the real thing for tests: `arbor up` from the built
+// binary, one control plane per test package, in a temporary directory and on
+// free ports.
+//
+//	var server *cluster.Up
+//
+//	func TestMain(m *testing.M) {
+//		os.Exit(cluster.Main(m, &server, "--bare"))
+//	}
+//
+// When a test fails, the ends of all logs are printed. Managers are started
+// from the built binary too, so that they can be killed; see StartManager.
+package cluster

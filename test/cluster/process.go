@@ -1,0 +1,93 @@
+package cluster
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A Process is a program under test, with what it said.
+type Process struct {
+	cmd    *exec.Cmd
+	output buffer
+	done   chan struct{}
+	err    error
+}
+
+// StartProcess starts a program in a process group of its own.
+func StartProcess(path string, args ...string) (*Process, error) {
+	p := &Process{cmd: exec.Command(path, args...), done: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("cannot start %s: %w", path, err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+
+	return p, nil
+}
+
+// PID of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Output is everything it has said so far.
+func (p *Process) Output() string { return p.output.String() }
+
+// Done is closed when it has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// ExitCode of a process that has ended.
+func (p *Process) ExitCode() int {
+	<-p.done
+
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// Signal sends a signal, and does not mind if the process is gone.
+func (p *Process) Signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
+
+// Stop asks it to end and waits; it says how long that took.
+func (p *Process) Stop() time.Duration {
+	began := time.Now()
+	p.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(30 * time.Second):
+		p.Kill()
+	}
+
+	return time.Since(began)
+}
+
+// Kill ends it at once.
+func (p *Process) Kill() {
+	p.Signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// buffer is a bytes.Buffer that a process and a test can share.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	return b.b.String()
+}

@@ -1,0 +1,113 @@
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// patience is how long anything may take before a test gives up: long, since
+// it is only ever waited for when something is broken.
+const patience = 2 * time.Minute
+
+// An Up is a running `arbor up`.
+type Up struct {
+	*Process
+
+	Dir        string
+	Kubeconfig string
+	Config     *rest.Config
+}
+
+// Main runs the tests of a package on one control plane, which server points
+// to. It returns the code to exit with.
+func Main(m *testing.M, server **Up, args ...string) int {
+	dir, err := os.MkdirTemp("", "arbor-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	up, err := Start(dir, append([]string{"--unsafe-no-fsync"}, args...)...)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+
+		return 1
+	}
+	defer up.Stop()
+
+	*server = up
+	code := m.Run()
+	if code != 0 {
+		up.DumpLogs()
+	}
+
+	return code
+}
+
+// Start starts `arbor up` on a directory and waits until it is ready.
+func Start(dir string, args ...string) (*Up, error) {
+	binary, err := Binary("arbor", "ARBOR")
+	if err != nil {
+		return nil, err
+	}
+	p, err := StartProcess(binary, append([]string{"up", "--dir=" + dir}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	u := &Up{Process: p, Dir: dir, Kubeconfig: filepath.Join(dir, "kubeconfig")}
+	if err := u.await(); err != nil {
+		u.DumpLogs()
+		u.Stop()
+
+		return nil, err
+	}
+
+	return u, nil
+}
+
+// await waits for the kubeconfig, which appears when all is ready.
+func (u *Up) await() error {
+	deadline := time.After(patience)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		config, err := clientcmd.BuildConfigFromFlags("", u.Kubeconfig)
+		if err == nil {
+			config.QPS = -1
+			u.Config = config
+
+			return nil
+		}
+		select {
+		case <-u.Done():
+			return fmt.Errorf("arbor up ended: %s", u.Output())
+		case <-deadline:
+			return fmt.Errorf("arbor up is not ready after %s: %s", patience, u.Output())
+		case <-tick.C:
+		}
+	}
+}
+
+// DumpLogs prints the ends of all logs, for whoever looks at a failed test.
+func (u *Up) DumpLogs() {
+	fmt.Fprintf(os.Stderr, "--- arbor up\n%s", u.Output())
+	logs, err := filepath.Glob(filepath.Join(u.Dir, "logs", "*.log"))
+	if err != nil {
+		return
+	}
+	for _, log := range logs {
+		data, err := os.ReadFile(log)
+		if err != nil {
+			continue
+		}
+		const end = 4 << 10
+		fmt.Fprintf(os.Stderr, "--- %s\n%s\n", filepath.Base(log), data[max(0, len(data)-end):])
+	}
+}

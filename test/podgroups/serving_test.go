@@ -1,0 +1,234 @@
+package podgroups_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+const namespace = "arbor-system"
+
+func getRegistration(t *testing.T, c client.Client) *admissionv1.ValidatingWebhookConfiguration {
+	t.Helper()
+	config := &admissionv1.ValidatingWebhookConfiguration{}
+	if err := c.Get(t.Context(), client.ObjectKey{Name: "arbor"}, config); err != nil {
+		t.Fatal(err)
+	}
+
+	return config
+}
+
+func unregister(t *testing.T, c client.Client) {
+	t.Helper()
+	config := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "arbor"}}
+	if err := client.IgnoreNotFound(c.Delete(t.Context(), config)); err != nil {
+		t.Fatal(err)
+	}
+	// The API server notices a little later than the deletion.
+	probe := group(metav1.NamespaceDefault, "probe", sub("Refused"))
+	cluster.Eventually(t, "no webhook is asked any more", func() error {
+		err := c.Create(t.Context(), probe.DeepCopy(), client.DryRunAll)
+		if apierrors.IsNotFound(err) || err == nil {
+			return nil
+		}
+
+		return err
+	})
+}
+
+func getSecret(t *testing.T, c client.Client) *corev1.Secret {
+	t.Helper()
+	secret := &corev1.Secret{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "arbor-webhook-ca"}, secret); err != nil {
+		t.Fatal(err)
+	}
+
+	return secret
+}
+
+// When the webhook is away, nothing unchecked gets in, the answer says why, and
+// what is there can still go.
+func TestWebhookDown(t *testing.T) {
+	c := newClient(t, nil)
+	m := server.StartManager(t)
+	ns := newNamespace(t, c)
+	pg := group(ns, "there", sub("master"))
+	if err := c.Create(t.Context(), pg); err != nil {
+		t.Fatal(err)
+	}
+	m.Kill()
+
+	err := c.Create(t.Context(), group(ns, "new", sub("master")))
+	if err == nil || !strings.Contains(err.Error(), `failed calling webhook "podgroups.admission.arbor"`) {
+		t.Errorf("creation must be refused with the webhook's name, got %v", err)
+	}
+	if err := c.Delete(t.Context(), pg); err != nil {
+		t.Errorf("deletion must work: %v", err)
+	}
+
+	server.StartManager(t)
+	if err := c.Create(t.Context(), group(ns, "new", sub("master"))); err != nil {
+		t.Errorf("it is back, creation must work: %v", err)
+	}
+}
+
+// The certificate authority is replaced twice under a stream of requests, and
+// not one of them fails.
+func TestRotation(t *testing.T) {
+	c := newClient(t, nil)
+	forgetCertificates(t, c)
+	server.StartManager(t, "--webhook-ca-lifetime=12s")
+	ns := newNamespace(t, c)
+
+	bundles := map[string]bool{}
+	for i := 0; len(bundles) < 3; i++ {
+		if err := c.Create(t.Context(), group(ns, fmt.Sprintf("g-%d", i), sub("master")), client.DryRunAll); err != nil {
+			t.Fatalf("request %d failed, after %d authorities: %v", i, len(bundles), err)
+		}
+		if i%50 == 0 {
+			bundles[string(getSecret(t, c).Data["ca.crt"])] = true
+		}
+	}
+	cluster.Eventually(t, "the old authority is trusted beside the new one", func() error {
+		got := getRegistration(t, c).Webhooks[0].ClientConfig.CABundle
+		if bytes.Count(got, []byte("BEGIN CERTIFICATE")) != 2 {
+			return fmt.Errorf("trusted is\n%s", got)
+		}
+
+		return nil
+	})
+}
+
+// Two replicas show certificates of one authority, so either can answer.
+func TestReplicasShareAnAuthority(t *testing.T) {
+	c := newClient(t, nil)
+	forgetCertificates(t, c)
+	// Started at the same moment, so that they race for the Secret.
+	a, b := server.LaunchManager(t), server.LaunchManager(t)
+	for _, m := range []*cluster.Manager{a, b} {
+		cluster.Eventually(t, "its certificate is trusted", func() error {
+			roots := x509.NewCertPool()
+			config := &admissionv1.ValidatingWebhookConfiguration{}
+			if err := c.Get(t.Context(), client.ObjectKey{Name: "arbor"}, config); err != nil {
+				return err
+			}
+			roots.AppendCertsFromPEM(config.Webhooks[0].ClientConfig.CABundle)
+			conn, err := tls.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", m.WebhookPort), &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"})
+			if err != nil {
+				return err
+			}
+
+			return conn.Close()
+		})
+	}
+	if err := c.Create(t.Context(), group(newNamespace(t, c), "g", sub("master"))); err != nil {
+		t.Error(err)
+	}
+}
+
+// A Secret that somebody deletes or damages, and a registration that somebody
+// edits, are put right.
+func TestServingHeals(t *testing.T) {
+	c := newClient(t, nil)
+	server.StartManager(t)
+	ns := newNamespace(t, c)
+
+	cases := map[string]struct {
+		reason string
+		harm   func(t *testing.T)
+		healed func() error
+	}{
+		"SecretDeleted": {
+			reason: "Deleting the Secret is how people ask for new certificates.",
+			harm:   func(t *testing.T) { must(t, c.Delete(t.Context(), getSecret(t, c))) },
+			healed: func() error {
+				return c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "arbor-webhook-ca"}, &corev1.Secret{})
+			},
+		},
+		"SecretDamaged": {
+			reason: "Rubbish in the Secret is as good as none.",
+			harm: func(t *testing.T) {
+				s := getSecret(t, c)
+				s.Data = map[string][]byte{"ca.crt": []byte("rubbish")}
+				must(t, c.Update(t.Context(), s))
+			},
+			healed: func() error {
+				s := &corev1.Secret{}
+				if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "arbor-webhook-ca"}, s); err != nil {
+					return err
+				}
+				if len(s.Data["ca.key"]) == 0 {
+					return errors.New("there is no key")
+				}
+
+				return nil
+			},
+		},
+		"RegistrationEdited": {
+			reason: "A webhook that was made to fail open would let bad trees in.",
+			harm: func(t *testing.T) {
+				w := getRegistration(t, c)
+				ignore := admissionv1.Ignore
+				w.Webhooks[0].FailurePolicy = &ignore
+				w.Webhooks[0].ClientConfig.CABundle = nil
+				must(t, c.Update(t.Context(), w))
+			},
+			healed: func() error {
+				w := getRegistration(t, c).Webhooks[0]
+				if *w.FailurePolicy != admissionv1.Fail || len(w.ClientConfig.CABundle) == 0 {
+					return errors.New("it fails open or trusts nobody")
+				}
+
+				return nil
+			},
+		},
+		"RegistrationDeleted": {
+			reason: "Without a registration nobody is asked.",
+			harm:   func(t *testing.T) { must(t, c.Delete(t.Context(), getRegistration(t, c))) },
+			healed: func() error {
+				return c.Get(t.Context(), client.ObjectKey{Name: "arbor"}, &admissionv1.ValidatingWebhookConfiguration{})
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.harm(t)
+			cluster.Eventually(t, "it is healed: "+tc.reason, tc.healed)
+			cluster.Eventually(t, "bad trees are refused again", func() error {
+				err := c.Create(t.Context(), group(ns, "probe", sub("Bad")), client.DryRunAll)
+				if err != nil && strings.HasPrefix(err.Error(), denied) {
+					return nil
+				}
+
+				return errors.Join(errors.New("not denied"), err)
+			})
+		})
+	}
+}
+
+// forgetCertificates makes the next manager start with none.
+func forgetCertificates(t *testing.T, c client.Client) {
+	t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "arbor-webhook-ca"}}
+	must(t, client.IgnoreNotFound(c.Delete(t.Context(), secret)))
+	must(t, client.IgnoreNotFound(c.Delete(t.Context(), &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "arbor"}})))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
