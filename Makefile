@@ -1,7 +1,7 @@
 # Everything a person needs: up, build, test, lint, generate, bench.
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
-.DEFAULT_GOAL := build
+.DEFAULT_GOAL := help
 
 RELEASE ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 # Kubernetes reports the version that the linker gives it; it must be the one of
@@ -14,13 +14,69 @@ LDFLAGS = -s -w -X main.release=$(RELEASE) \
 	-X $(STAGED).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES:v%=%))) \
 	-X $(STAGED).gitTreeState=clean
 
+# Kubernetes itself is not compiled a second time for the race detector: what is
+# ours in those two packages has no state to race for.
+TESTED = $(shell go list ./... | grep -v -e /cmd/arbor$$ -e /internal/controlplane/component$$)
+FUZZTIME ?= 30s
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
 .PHONY: up
-up: build ## Start Kubernetes with Arbor on it, in the foreground (ARGS for `arbor up`)
-	exec bin/arbor up $(ARGS)
+up: build ## Start Kubernetes with Arbor on it, in the foreground (ARGS="--nodes=10" …)
+	@exec bin/arbor up $(ARGS)
 
 .PHONY: build
 build: ## Build bin/arbor, bin/arbor-manager and the kubectl plugin
-	@[ -e bin/arbor ] || echo "Building Kubernetes $(KUBERNETES) from its Go modules. The first time this takes about ten minutes (two cores), later a few seconds."
+	@[ -e bin/arbor ] || echo "Building Kubernetes $(KUBERNETES) from its Go modules: about ten minutes the first time, on two cores; seconds after that."
 	@go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/arbor ./cmd/arbor-manager
 	@ln -sf arbor bin/kubectl-arbor
 	@ls -l bin/arbor bin/arbor-manager | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
+
+.PHONY: test
+test: setup build verify lint ## Run all tests, on a real control plane where one is needed
+	@echo "Building arbor-manager with the race detector and coverage"
+	@go build $(RACE) -cover -coverpkg=./... -o bin/test/arbor-manager ./cmd/arbor-manager
+	@rm -rf bin/cover && mkdir -p bin/cover/processes
+	@ARBOR_MANAGER=$(CURDIR)/bin/test/arbor-manager GOCOVERDIR=$(CURDIR)/bin/cover/processes \
+		go test $(RACE) -timeout=20m -coverprofile=bin/cover/unit.out $(TESTED)
+	@test/coverage.sh bin/cover
+
+.PHONY: lint
+lint: ## Run golangci-lint, as pinned in tools/lint
+	@echo "Linting (the first time, golangci-lint is built from its modules: some minutes)"
+	@go tool -modfile=tools/lint/go.mod golangci-lint run ./...
+
+.PHONY: generate
+generate: ## Write all generated files anew; the list is in generate.go
+	@go generate ./generate.go
+
+.PHONY: verify
+verify: ## Fail when generated files are out of date
+	@old=$$(mktemp -d) && trap "rm -rf $$old" EXIT && cp -r api $$old && $(MAKE) -s generate && \
+		{ diff -r $$old/api api || { echo "Generated files were out of date. They are written now: look at them and commit them."; exit 1; }; }
+
+.PHONY: bench
+bench: build ## Measure, and compare with the budgets in bench/budgets.yaml
+	@go run ./bench $(ARGS)
+
+.PHONY: fuzz
+fuzz: ## Fuzz everything that parses, FUZZTIME (30s) each
+	@grep -rl --include='*_test.go' 'func Fuzz' engine internal | while read -r file; do \
+		sed -n 's/^func \(Fuzz[A-Za-z]*\).*/\1/p' $$file | while read -r target; do \
+			echo "$$target in $$(dirname $$file)"; \
+			go test ./$$(dirname $$file) -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x; \
+		done; \
+	done
+
+# The race detector needs a C compiler. Root gets one; others are told.
+RACE = $(shell command -v gcc >/dev/null && echo -race)
+.PHONY: setup
+setup:
+	@command -v gcc >/dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing a C compiler for the race detector"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc libc6-dev >/dev/null; \
+	else \
+		echo "There is no C compiler and this is not root: the tests run without the race detector. (Debian: apt-get install gcc libc6-dev)"; \
+	fi

@@ -1,16 +1,27 @@
 package main
 
 import (
+	"os"
+
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/component-base/cli"
 	kubectl "k8s.io/kubectl/pkg/cmd"
+	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newKubectl is kubectl itself, for machines that have none.
-func newKubectl(streams genericiooptions.IOStreams) *cobra.Command {
-	cmd := kubectl.NewDefaultKubectlCommandWithArgs(kubectl.KubectlOptions{IOStreams: streams})
-	cmd.Use = "kubectl"
-	cmd.Short = "kubectl, for machines that have none"
-
-	return cmd
+// newKubectl is kubectl itself, for machines that have none. It is built only
+// when it is wanted, since it looks at the arguments (for plugins) when it is.
+func newKubectl() *cobra.Command {
+	return &cobra.Command{
+		Use:                "kubectl",
+		Short:              "kubectl, for machines that have none",
+		DisableFlagParsing: true,
+		Run: func(_ *cobra.Command, args []string) {
+			os.Args = append([]string{"kubectl"}, args...)
+			cmd := kubectl.NewDefaultKubectlCommand()
+			if err := cli.RunNoErrOutput(cmd); err != nil {
+				kubectlutil.CheckErr(err)
+			}
+		},
+	}
 }

@@ -8,15 +8,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
-	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"github.com/spf13/pflag"
 
 	"github.com/arbor-control/arbor/internal/cli"
 	"github.com/arbor-control/arbor/internal/controlplane"
-	"github.com/arbor-control/arbor/internal/manager"
 )
 
 func main() {
@@ -28,29 +25,13 @@ func main() {
 
 		return
 	}
+	// Kubernetes' packages put flags of theirs on every command line.
+	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := newRoot().ExecuteContext(ctx); err != nil {
 		os.Exit(report(err))
 	}
-}
-
-func newRoot() *cobra.Command {
-	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	root := &cobra.Command{
-		Use:           "arbor",
-		Short:         "Keeps the trees in a Kubernetes cluster true",
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Version:       version(),
-	}
-	if filepath.Base(os.Args[0]) == "kubectl-arbor" {
-		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl arbor"}
-	}
-	root.AddCommand(newUp(streams), manager.NewCommand("manager"), newKubectl(streams),
-		cli.NewLint(streams), cli.NewAudit(streams), cli.NewGroups(streams))
-
-	return root
 }
 
 // report prints an error once and returns the code to exit with.

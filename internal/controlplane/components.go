@@ -186,7 +186,7 @@ func FreePorts(n int) ([]int, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot find a free port: %w", err)
 		}
-		defer l.Close()                                     //nolint:revive // each stays taken until all are found, so they differ
+		defer l.Close()                                     //nolint:revive,gocritic // each stays taken until all are found, so they differ
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // TCP listeners have no other address
 	}
 

@@ -59,7 +59,7 @@ func startProcess(h *home, name string, args []string) (*process, error) {
 	defer theirs.Close()
 
 	p := &process{name: name, lifeline: ours, log: log.Name(), done: make(chan struct{})}
-	p.cmd = exec.Command(self, args...) //nolint:gosec // it is this very program, and the arguments are ours
+	p.cmd = exec.Command(self, args...) //nolint:gosec,noctx // this very program with our own arguments; stop ends it, in its turn
 	p.cmd.Env = append(os.Environ(), childMark+"="+name)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.ExtraFiles = []*os.File{theirs, h.lock}

@@ -238,9 +238,11 @@ var list = sync.OnceValues(func() (graph, error) {
 	d := json.NewDecoder(bytes.NewReader(out))
 	for {
 		var l listed
-		if err := d.Decode(&l); errors.Is(err, io.EOF) {
+		err := d.Decode(&l) //nolint:musttag // the go command writes Go's own names
+		if errors.Is(err, io.EOF) {
 			return g, nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return nil, err
 		}
 		g[l.ImportPath] = l
@@ -252,7 +254,7 @@ var list = sync.OnceValues(func() (graph, error) {
 // what the commands that a test runs have read.
 func touch(t *testing.T) {
 	t.Helper()
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -274,7 +276,7 @@ func TestCheck(t *testing.T) {
 		for _, line := range lines {
 			p, imports, _ := strings.Cut(line, " -> ")
 			l := g[long(p)]
-			for _, d := range strings.Fields(imports) {
+			for d := range strings.FieldsSeq(imports) {
 				l.Imports = append(l.Imports, long(d))
 			}
 			g[long(p)] = l

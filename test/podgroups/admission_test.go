@@ -58,20 +58,23 @@ func TestExamples(t *testing.T) {
 		name := filepath.Base(file)
 		tc := cases[name]
 		t.Run(name, func(t *testing.T) {
-			pg := &v2alpha2.PodGroup{}
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := yaml.UnmarshalStrict(data, pg); err != nil {
-				t.Fatal(err)
-			}
+			pg := readGroup(t, file)
 			pg.Namespace = newNamespace(t, c)
 			if got := verdict(t, c.Create(t.Context(), pg, client.FieldValidation("Strict"))); got != tc.want {
 				t.Errorf("%s\ngot  %q\nwant %q", tc.reason, got, tc.want)
 			}
 		})
 	}
+}
+
+func readGroup(t *testing.T, file string) *v2alpha2.PodGroup {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	must(t, err)
+	pg := &v2alpha2.PodGroup{}
+	must(t, yaml.UnmarshalStrict(data, pg))
+
+	return pg
 }
 
 func TestCreate(t *testing.T) {

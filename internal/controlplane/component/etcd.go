@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"os/signal"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	bolt "go.etcd.io/bbolt"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
@@ -70,6 +72,10 @@ func startEtcd(dir string, tls transport.TLSInfo, noFsync bool) (etcd *embed.Etc
 		}
 	}()
 
+	if err := checkDatabase(filepath.Join(dir, "member", "snap", "db")); err != nil {
+		return nil, fmt.Errorf("it is damaged: %w", err)
+	}
+
 	cfg := embed.NewConfig()
 	cfg.Name = "arbor"
 	cfg.Dir = dir
@@ -102,6 +108,20 @@ func startEtcd(dir string, tls transport.TLSInfo, noFsync bool) (etcd *embed.Etc
 
 		return nil, errors.New("it did not become ready in " + etcdPatience.String())
 	}
+}
+
+// checkDatabase opens etcd's database and closes it again. etcd itself opens
+// it in a goroutine, where a panic cannot be caught.
+func checkDatabase(path string) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: time.Second})
+	if err != nil {
+		return err
+	}
+
+	return db.Close()
 }
 
 // etcdLogger is quiet, and turns the exit of a fatal log line into a panic, so

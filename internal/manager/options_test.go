@@ -1,0 +1,59 @@
+package manager
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/arbor-control/arbor/api/crds"
+)
+
+func TestValidate(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		change func(*Options)
+		want   string // "" means valid
+	}{
+		"Defaults":       {"The defaults run.", func(*Options) {}, ""},
+		"LoopbackPlain":  {"On this machine plain metrics are fine.", func(o *Options) { o.MetricsSecure, o.MetricsAddress = false, "127.0.0.1:8080" }, ""},
+		"LoopbackSix":    {"In either family.", func(o *Options) { o.MetricsSecure, o.MetricsAddress = false, "[::1]:8080" }, ""},
+		"NoMetrics":      {"None at all are fine too.", func(o *Options) { o.MetricsSecure, o.MetricsAddress = false, "0" }, ""},
+		"PublicPlain":    {"For the world they are not.", func(o *Options) { o.MetricsSecure = false }, "--metrics-bind-address"},
+		"NoHost":         {"An address that cannot be read is not a loopback one.", func(o *Options) { o.MetricsSecure, o.MetricsAddress = false, "8080" }, "--metrics-bind-address"},
+		"Port":           {"Ports have a range.", func(o *Options) { o.WebhookPort = 0 }, "--webhook-port 0"},
+		"Unknown":        {"Parts have names.", func(o *Options) { o.Controllers = []string{"podgroups", "trees"} }, `unknown controller "trees"`},
+		"LogFormat":      {"Two formats.", func(o *Options) { o.LogFormat = "xml" }, `--log-format "xml"`},
+		"NoneControlled": {"Nothing to do is a mistake.", func(o *Options) { o.Controllers = nil }, "--controllers is empty"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := DefaultOptions()
+			tc.change(&o)
+			err := o.Validate()
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%s\ngot %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// Every part finds the definitions it names, and its webhooks have what the
+// registration and the probe need.
+func TestParts(t *testing.T) {
+	for _, p := range selected(Parts()) {
+		definitions, err := p.definitions()
+		if err != nil || len(definitions) == 0 {
+			t.Errorf("part %s: %v", p.name, err)
+		}
+		for _, h := range p.webhooks {
+			if strings.Count(h.Name, ".") < 2 || h.Path == "" || h.handler == nil || h.refused == nil {
+				t.Errorf("part %s: webhook %+v", p.name, h.Webhook)
+			}
+		}
+	}
+	if got := len(selected([]string{"podgroups", "podgroups"})); got != 1 {
+		t.Errorf("a part named twice runs %d times", got)
+	}
+	if len(crds.All()) == 0 {
+		t.Error("there are no definitions")
+	}
+}
