@@ -22,15 +22,9 @@ type Manager struct {
 func (u *Up) StartManager(t *testing.T, args ...string) *Manager {
 	t.Helper()
 	m := u.LaunchManager(t, args...)
-	Eventually(t, "the manager is ready", func() error {
-		select {
-		case <-m.Done():
-			t.Fatalf("the manager ended: %s", m.Output())
-		default:
-		}
-
-		return get("http://" + m.Health + "/readyz")
-	})
+	if err := m.Await(); err != nil {
+		t.Fatal(err)
+	}
 
 	return m
 }
@@ -38,19 +32,7 @@ func (u *Up) StartManager(t *testing.T, args ...string) *Manager {
 // LaunchManager is StartManager without the waiting.
 func (u *Up) LaunchManager(t *testing.T, args ...string) *Manager {
 	t.Helper()
-	binary, err := Binary("arbor-manager", "ARBOR_MANAGER")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &Manager{WebhookPort: freePort(t), Metrics: fmt.Sprintf("127.0.0.1:%d", freePort(t)), Health: fmt.Sprintf("127.0.0.1:%d", freePort(t))}
-	m.Process, err = StartProcess(binary, append([]string{
-		"--kubeconfig=" + u.Kubeconfig,
-		"--leader-elect=false",
-		"--metrics-secure=false",
-		"--metrics-bind-address=" + m.Metrics,
-		"--health-probe-bind-address=" + m.Health,
-		fmt.Sprintf("--webhook-port=%d", m.WebhookPort),
-	}, args...)...)
+	m, err := u.Manager(args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +44,34 @@ func (u *Up) LaunchManager(t *testing.T, args ...string) *Manager {
 	})
 
 	return m
+}
+
+// Manager starts an arbor-manager that the caller has to stop.
+func (u *Up) Manager(args ...string) (*Manager, error) {
+	binary, err := Binary("arbor-manager", "ARBOR_MANAGER")
+	if err != nil {
+		return nil, err
+	}
+	ports, err := freePorts(3)
+	if err != nil {
+		return nil, err
+	}
+	m := &Manager{WebhookPort: ports[0], Metrics: fmt.Sprintf("127.0.0.1:%d", ports[1]), Health: fmt.Sprintf("127.0.0.1:%d", ports[2])}
+	m.Process, err = StartProcess(binary, append([]string{
+		"--kubeconfig=" + u.Kubeconfig,
+		"--leader-elect=false",
+		"--metrics-secure=false",
+		"--metrics-bind-address=" + m.Metrics,
+		"--health-probe-bind-address=" + m.Health,
+		fmt.Sprintf("--webhook-port=%d", m.WebhookPort),
+	}, args...)...)
+
+	return m, err
+}
+
+// Await waits until the manager is ready.
+func (m *Manager) Await() error {
+	return poll("the manager is ready", m.Done(), func() error { return get("http://" + m.Health + "/readyz") })
 }
 
 func get(url string) error {
@@ -77,13 +87,18 @@ func get(url string) error {
 	return nil
 }
 
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+// freePorts finds ports that nothing uses now. Each stays taken until all are
+// found, so they differ.
+func freePorts(n int) ([]int, error) {
+	ports := make([]int, 0, n)
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
-	defer l.Close()
 
-	return l.Addr().(*net.TCPAddr).Port
+	return ports, nil
 }

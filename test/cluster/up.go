@@ -5,15 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
-
-// patience is how long anything may take before a test gives up: long, since
-// it is only ever waited for when something is broken.
-const patience = 2 * time.Minute
 
 // An Up is a running `arbor up`.
 type Up struct {
@@ -74,25 +69,21 @@ func Start(dir string, args ...string) (*Up, error) {
 
 // await waits for the kubeconfig, which appears when all is ready.
 func (u *Up) await() error {
-	deadline := time.After(patience)
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	err := poll("arbor up is ready", u.Done(), func() error {
 		config, err := clientcmd.BuildConfigFromFlags("", u.Kubeconfig)
-		if err == nil {
-			config.QPS = -1
-			u.Config = config
+		if err != nil {
+			return err
+		}
+		config.QPS = -1
+		u.Config = config
 
-			return nil
-		}
-		select {
-		case <-u.Done():
-			return fmt.Errorf("arbor up ended: %s", u.Output())
-		case <-deadline:
-			return fmt.Errorf("arbor up is not ready after %s: %s", patience, u.Output())
-		case <-tick.C:
-		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, u.Output())
 	}
+
+	return nil
 }
 
 // DumpLogs prints the ends of all logs, for whoever looks at a failed test.

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	decide "github.com/arbor-control/arbor/internal/decide/podgroup"
+)
+
+// shapes of trees: all children of the root, one long chain, and a root with
+// many families of ten.
+var shapes = map[string]func(i int) string{
+	"flat": func(int) string { return "" },
+	"deep": func(i int) string { return name(i - 1) },
+	"wide": func(i int) string { return name(i / 10 * 10) },
+}
+
+// validation measures the decision on a creation, by size and shape.
+func validation() ([]result, error) {
+	var all []result
+	for _, shape := range []string{"flat", "deep", "wide"} {
+		took := map[int]time.Duration{}
+		for _, size := range []int{10, 1000, 10000} {
+			pg := tree(size, shapes[shape])
+			if v := decide.Admit(nil, pg); !v.Allowed() {
+				return nil, fmt.Errorf("a %s tree of %d is refused: %s", shape, size, v.Message())
+			}
+			took[size] = fastest(func() { decide.Admit(nil, pg) })
+			all = append(all, result{fmt.Sprintf("validation/%s/%d", shape, size), took[size].Seconds() * 1000})
+		}
+		all = append(all, result{"validation/" + shape + "/ratio-10000-to-1000", float64(took[10000]) / float64(took[1000])})
+	}
+
+	return all, nil
+}
+
+// fastest is the time of one call, at its best: what else runs on the machine
+// only ever adds to it.
+func fastest(f func()) time.Duration {
+	const rounds, least = 15, 20 * time.Millisecond
+	n := 1
+	for began := time.Now(); ; n++ {
+		f()
+		if time.Since(began) > least {
+			break
+		}
+	}
+	times := make([]time.Duration, 0, rounds)
+	for range rounds {
+		began := time.Now()
+		for range n {
+			f()
+		}
+		times = append(times, time.Since(began)/time.Duration(n))
+	}
+
+	return slices.Min(times)
+}
+
+func tree(size int, parent func(int) string) *v2alpha2.PodGroup {
+	pg := &v2alpha2.PodGroup{}
+	minimum := int32(1)
+	for i := range size {
+		s := v2alpha2.SubGroup{Name: name(i), MinMember: &minimum}
+		if p := parent(i); p != "" && p != s.Name {
+			s.Parent = &p
+		}
+		pg.Spec.SubGroups = append(pg.Spec.SubGroups, s)
+	}
+
+	return pg
+}
+
+func name(i int) string {
+	if i < 0 {
+		return ""
+	}
+
+	return fmt.Sprintf("group-%d", i)
+}
