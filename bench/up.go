@@ -18,7 +18,7 @@ func up() ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 
 	var all []result
 	for _, figure := range []string{"up/first", "up/again"} {

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,7 +36,7 @@ func webhook() ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	u, err := cluster.Start(dir, "--bare", "--nodes=0")
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func round(u *cluster.Up, c client.Client, i int, with bool) (rate float64, err 
 		return 0, err
 	}
 	if !with {
-		config := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "arbor"}}
+		config := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "arbor"}}
 		if err := client.IgnoreNotFound(c.Delete(ctx, config)); err != nil {
 			return 0, err
 		}

@@ -28,8 +28,9 @@ func main() {
 	// Kubernetes' packages put flags of theirs on every command line.
 	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := newRoot().ExecuteContext(ctx); err != nil {
+	err := newRoot().ExecuteContext(ctx)
+	stop()
+	if err != nil {
 		os.Exit(report(err))
 	}
 }

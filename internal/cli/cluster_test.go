@@ -25,10 +25,13 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, tok
 }
 
 func page(w http.ResponseWriter, next string, objects ...map[string]any) {
-	_ = json.NewEncoder(w).Encode(map[string]any{
+	err := json.NewEncoder(w).Encode(map[string]any{
 		"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroupList",
 		"metadata": map[string]any{"continue": next, "resourceVersion": "1"}, "items": objects,
 	})
+	if err != nil {
+		panic(err) // the tests' own objects can be encoded
+	}
 }
 
 func refuse(w http.ResponseWriter, code int, reason string) {

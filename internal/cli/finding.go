@@ -87,9 +87,9 @@ func withFix(message, fix string) string {
 
 // A Located finding knows where it is written.
 type Located struct {
-	File string `json:"file"`
-	Line int    `json:"line"`
-	Finding
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Finding        //nolint:embeddedstructfieldcheck // this is the order in which JSON shows them
 }
 
 // line is the finding as compilers write theirs.

@@ -269,7 +269,7 @@ func TestExamples(t *testing.T) {
 			_, message, _ := strings.Cut(lines(r.Out)[0], "]."+"")
 			_, message, _ = strings.Cut(message, ": ")
 			message, _, _ = strings.Cut(message, " (")
-			promise = fmt.Sprintf("| refused: `%s` |", message)
+			promise = "| refused: `" + message + "` |"
 		}
 
 		row := fmt.Sprintf("| [%[1]s](%[1]s) %[2]s", filepath.Base(file), promise)

@@ -9,7 +9,7 @@ import (
 // patience is how long a step may take before it says what it is doing.
 const patience = time.Second
 
-// progress shows text on a terminal, once a second from the second second on,
+// progress shows text on a terminal, once a second from the second on,
 // until stop is called. Elsewhere it does nothing.
 func progress(w io.Writer, text func() string) (stop func()) {
 	if !isTerminal(w) {

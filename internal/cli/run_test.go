@@ -38,8 +38,7 @@ func run(t *testing.T, build func(genericiooptions.IOStreams) *cobra.Command, st
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		r.Code, r.Err = 1, err.Error()
 
-		var exit *ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*ExitError](err); ok {
 			r.Code = exit.Code
 		} else {
 			t.Errorf("got %v, want an ExitError", err)

@@ -27,7 +27,7 @@ func styleOf(w io.Writer, getenv func(string) string) style {
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 
-	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // descriptors are small
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // speaksUTF8 follows the order in which the C library reads the locale of

@@ -85,7 +85,11 @@ func TestProgress(t *testing.T) {
 	var out bytes.Buffer
 
 	ticks, n := make(chan time.Time), 0
-	stop := show(&out, ticks, func() string { n++; return fmt.Sprintf("%d so far", n) })
+	stop := show(&out, ticks, func() string {
+		n++
+
+		return fmt.Sprintf("%d so far", n)
+	})
 
 	ticks <- time.Time{}
 	ticks <- time.Time{}

@@ -116,8 +116,7 @@ func unexpected(err error) error {
 func (r *jsonReader) explain(err error) error {
 	line := r.line + 1
 
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		line = 1 + bytes.Count(r.text[:min(syntax.Offset, int64(len(r.text)))], []byte("\n"))
 	}
 

@@ -86,8 +86,7 @@ func (p *parser) root(c chunk, n *yaml.Node) error {
 func (p *parser) fail(c chunk, err error) {
 	e := &Error{Line: c.before + 1, Err: err}
 
-	var pos *positioned
-	if errors.As(err, &pos) {
+	if pos, ok := errors.AsType[*positioned](err); ok {
 		e.Line, e.Err = c.before+max(pos.line, 1), pos.err
 	}
 

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -91,7 +92,7 @@ func tagged(tag string, n *yaml.Node) (any, error) {
 	case "!!binary":
 		b, err := base64.StdEncoding.DecodeString(n.Value)
 		if err != nil {
-			return nil, fmt.Errorf("!!binary value is not base64")
+			return nil, errors.New("!!binary value is not base64")
 		}
 
 		return string([]rune(string(b))), nil

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -85,7 +86,7 @@ func under(path string) []Source {
 	}
 
 	if len(out) == 0 {
-		out = append(out, broken(path, fmt.Errorf("no .yaml, .yml or .json files in this folder")))
+		out = append(out, broken(path, errors.New("no .yaml, .yml or .json files in this folder")))
 	}
 
 	return out

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
@@ -161,7 +162,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatal(err)
 			}
 
-			if b, _ := json.Marshal(two.Documents[i].Object); string(a) != string(b) {
+			if b, _ := json.Marshal(two.Documents[i].Object); !bytes.Equal(a, b) {
 				t.Fatalf("%s, then %s", a, b)
 			}
 

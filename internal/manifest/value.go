@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -231,12 +232,12 @@ func (b *builder) merge(n *yaml.Node, out map[string]any) error {
 
 		return err
 	case yaml.SequenceNode:
-		for i := len(n.Content) - 1; i >= 0; i-- {
-			if target(n.Content[i]).Kind != yaml.MappingNode {
+		for _, v := range slices.Backward(n.Content) {
+			if target(v).Kind != yaml.MappingNode {
 				return locate(n, errors.New("a merge key needs mappings"))
 			}
 
-			if err := b.merge(n.Content[i], out); err != nil {
+			if err := b.merge(v, out); err != nil {
 				return err
 			}
 		}

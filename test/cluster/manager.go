@@ -2,9 +2,10 @@ package cluster
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"testing"
+
+	"github.com/arbor-control/arbor/internal/controlplane"
 )
 
 // A Manager is a running arbor-manager.
@@ -52,7 +53,7 @@ func (u *Up) Manager(args ...string) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(3)
+	ports, err := controlplane.FreePorts(3)
 	if err != nil {
 		return nil, err
 	}
@@ -85,20 +86,4 @@ func get(url string) error {
 	}
 
 	return nil
-}
-
-// freePorts finds ports that nothing uses now. Each stays taken until all are
-// found, so they differ.
-func freePorts(n int) ([]int, error) {
-	ports := make([]int, 0, n)
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-
-	return ports, nil
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,7 +21,7 @@ type Process struct {
 
 // StartProcess starts a program in a process group of its own.
 func StartProcess(path string, args ...string) (*Process, error) {
-	p := &Process{cmd: exec.Command(path, args...), done: make(chan struct{})}
+	p := &Process{cmd: exec.CommandContext(context.Background(), path, args...), done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {

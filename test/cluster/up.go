@@ -28,7 +28,7 @@ func Main(m *testing.M, server **Up, args ...string) int {
 
 		return 1
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	up, err := Start(dir, append([]string{"--unsafe-no-fsync"}, args...)...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -239,7 +240,7 @@ func TestDefinitionsOfOthers(t *testing.T) {
 
 					return errors.New("not yet")
 				})
-				before = fmt.Sprint(crd.Generation)
+				before = strconv.FormatInt(crd.Generation, 10)
 			}
 			if tc.want == "" {
 				server.StartManager(t, tc.args...)
@@ -249,7 +250,7 @@ func TestDefinitionsOfOthers(t *testing.T) {
 			if tc.change != nil {
 				after := definition()
 				must(t, c.Get(t.Context(), client.ObjectKeyFromObject(after), after))
-				if got := fmt.Sprint(after.Generation); got != before || len(after.Labels) > 0 {
+				if got := strconv.FormatInt(after.Generation, 10); got != before || len(after.Labels) > 0 {
 					t.Errorf("%s\nsomebody else's definition was changed: generation %s, then %s; labels %v", tc.reason, before, got, after.Labels)
 				}
 			}

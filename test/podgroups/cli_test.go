@@ -109,7 +109,9 @@ func TestLintAgreesWithAdmission(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			out, _, code := arbor(t, "lint", "-f", file, "-o", "json")
 			var report struct {
-				Findings []struct{ Message, Severity string }
+				Findings []struct {
+					Message string `json:"message"`
+				} `json:"findings"`
 			}
 			must(t, json.Unmarshal([]byte(out), &report))
 			pg := readGroup(t, file)

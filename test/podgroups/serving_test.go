@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,9 +20,9 @@ import (
 
 const namespace = "arbor-system"
 
-func getRegistration(t *testing.T, c client.Client) *admissionv1.ValidatingWebhookConfiguration {
+func getRegistration(t *testing.T, c client.Client) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	t.Helper()
-	config := &admissionv1.ValidatingWebhookConfiguration{}
+	config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	if err := c.Get(t.Context(), client.ObjectKey{Name: "arbor"}, config); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func getRegistration(t *testing.T, c client.Client) *admissionv1.ValidatingWebho
 
 func unregister(t *testing.T, c client.Client) {
 	t.Helper()
-	config := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "arbor"}}
+	config := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "arbor"}}
 	if err := client.IgnoreNotFound(c.Delete(t.Context(), config)); err != nil {
 		t.Fatal(err)
 	}
@@ -120,12 +120,13 @@ func TestReplicasShareAnAuthority(t *testing.T) {
 	for _, m := range []*cluster.Manager{a, b} {
 		cluster.Eventually(t, "its certificate is trusted", func() error {
 			roots := x509.NewCertPool()
-			config := &admissionv1.ValidatingWebhookConfiguration{}
+			config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 			if err := c.Get(t.Context(), client.ObjectKey{Name: "arbor"}, config); err != nil {
 				return err
 			}
 			roots.AppendCertsFromPEM(config.Webhooks[0].ClientConfig.CABundle)
-			conn, err := tls.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", m.WebhookPort), &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"})
+			dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}}
+			conn, err := dialer.DialContext(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", m.WebhookPort))
 			if err != nil {
 				return err
 			}
@@ -180,14 +181,14 @@ func TestServingHeals(t *testing.T) {
 			reason: "A webhook that was made to fail open would let bad trees in.",
 			harm: func(t *testing.T) {
 				w := getRegistration(t, c)
-				ignore := admissionv1.Ignore
+				ignore := admissionregistrationv1.Ignore
 				w.Webhooks[0].FailurePolicy = &ignore
 				w.Webhooks[0].ClientConfig.CABundle = nil
 				must(t, c.Update(t.Context(), w))
 			},
 			healed: func() error {
 				w := getRegistration(t, c).Webhooks[0]
-				if *w.FailurePolicy != admissionv1.Fail || len(w.ClientConfig.CABundle) == 0 {
+				if *w.FailurePolicy != admissionregistrationv1.Fail || len(w.ClientConfig.CABundle) == 0 {
 					return errors.New("it fails open or trusts nobody")
 				}
 
@@ -198,7 +199,7 @@ func TestServingHeals(t *testing.T) {
 			reason: "Without a registration nobody is asked.",
 			harm:   func(t *testing.T) { must(t, c.Delete(t.Context(), getRegistration(t, c))) },
 			healed: func() error {
-				return c.Get(t.Context(), client.ObjectKey{Name: "arbor"}, &admissionv1.ValidatingWebhookConfiguration{})
+				return c.Get(t.Context(), client.ObjectKey{Name: "arbor"}, &admissionregistrationv1.ValidatingWebhookConfiguration{})
 			},
 		},
 	}
@@ -223,7 +224,7 @@ func forgetCertificates(t *testing.T, c client.Client) {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "arbor-webhook-ca"}}
 	must(t, client.IgnoreNotFound(c.Delete(t.Context(), secret)))
-	must(t, client.IgnoreNotFound(c.Delete(t.Context(), &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "arbor"}})))
+	must(t, client.IgnoreNotFound(c.Delete(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "arbor"}})))
 }
 
 func must(t *testing.T, err error) {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/internal/decide/podgroup"
@@ -174,4 +175,18 @@ func TestVerdictJSON(t *testing.T) {
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("json.Marshal(verdict): -want, +got:\n%s", diff)
 	}
+}
+
+// A warning is given for exactly the names that Kubernetes refuses as labels.
+func FuzzLabelWarning(f *testing.F) {
+	for _, s := range []string{"a", "-a", "a-", "a-b", "a.b", "a_b", "é", strings.Repeat("a", 63), strings.Repeat("a", 64)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		pg := &v2alpha2.PodGroup{Spec: v2alpha2.PodGroupSpec{SubGroups: []v2alpha2.SubGroup{{Name: name}}}}
+		v := podgroup.Check(pg)
+		if refused := len(validation.IsValidLabelValue(name)) > 0; v.Allowed() && refused != (len(v.Warnings) > 0) {
+			t.Errorf("%q as a label: refused %t, warnings %v", name, refused, v.Warnings)
+		}
+	})
 }

@@ -47,7 +47,7 @@ func fromError(e *field.Error) Violation {
 	case field.ErrorTypeInvalid:
 		v.Value = scalarText(e.BadValue)
 	case field.ErrorTypeForbidden, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeDuplicate,
-		field.ErrorTypeNotFound, field.ErrorTypeInternal, field.ErrorTypeTooFew:
+		field.ErrorTypeNotFound, field.ErrorTypeInternal, field.ErrorTypeTooFew, field.ErrorTypeTooShort:
 		v.Message = strings.TrimSuffix(strings.ToLower(e.Type.String())+": "+v.Message, ": ")
 	}
 
