@@ -39,7 +39,7 @@ test: setup build verify lint ## Run all tests, on a real control plane where on
 	@echo "Building arbor-manager with the race detector and coverage"
 	@go build $(RACE) -cover -coverpkg=./... -o bin/test/arbor-manager ./cmd/arbor-manager
 	@rm -rf bin/cover && mkdir -p bin/cover/processes
-	@ARBOR_MANAGER=$(CURDIR)/bin/test/arbor-manager GOCOVERDIR=$(CURDIR)/bin/cover/processes \
+	@ARBOR_MANAGER=$(CURDIR)/bin/test/arbor-manager ARBOR_COVERDIR=$(CURDIR)/bin/cover/processes \
 		go test $(RACE) -timeout=20m -coverprofile=bin/cover/unit.out $(TESTED)
 	@test/coverage.sh bin/cover
 

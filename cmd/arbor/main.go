@@ -28,6 +28,8 @@ func main() {
 	// Kubernetes' packages put flags of theirs on every command line.
 	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// Who asks twice does not want to wait.
+	context.AfterFunc(ctx, stop)
 	err := newRoot().ExecuteContext(ctx)
 	stop()
 	if err != nil {

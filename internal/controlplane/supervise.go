@@ -54,11 +54,12 @@ func (s *supervisor) keep(ctx context.Context, c component, up func()) error {
 		case err == nil && up != nil:
 			up()
 			up = nil
-		case err != nil && ctx.Err() == nil && up != nil:
-			// What never worked will not work by trying again.
+		case err != nil && ctx.Err() == nil:
 			p.stop(grace)
-
-			return err
+			if up != nil {
+				// What never worked will not work by trying again.
+				return err
+			}
 		}
 
 		if p.outlives(ctx) {

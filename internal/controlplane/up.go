@@ -123,6 +123,10 @@ func ownKubeconfig(h *home, path string) (string, error) {
 		return "", fmt.Errorf("cannot use kubeconfig %s: %w", path, err)
 	}
 
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return "", fmt.Errorf("cannot write kubeconfig %s: %w; choose another with --kubeconfig", path, err)
+	}
+
 	return path, clearKubeconfig(path)
 }
 

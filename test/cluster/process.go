@@ -23,6 +23,10 @@ type Process struct {
 func StartProcess(path string, args ...string) (*Process, error) {
 	p := &Process{cmd: exec.CommandContext(context.Background(), path, args...), done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	if dir := os.Getenv("ARBOR_COVERDIR"); dir != "" {
+		// go test has a directory of its own for what the tests cover.
+		p.cmd.Env = append(os.Environ(), "GOCOVERDIR="+dir)
+	}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", path, err)

@@ -229,6 +229,7 @@ func TestBadInput(t *testing.T) {
 		"DamagedKeys":        {"Keys that cannot be read are not replaced behind one's back.", []string{"--dir=" + keyless}, "Error: cannot use " + filepath.Join(keyless, "pki", "ca.crt")},
 		"UnknownController":  {"A typo is named, with what is known.", []string{"--controllers=podgroup"}, `Error: --controllers: unknown controller "podgroup"; known are podgroups`},
 		"KubeconfigOfOthers": {"Somebody's kubeconfig is never overwritten.", []string{"--kubeconfig=" + theirs}, "Error: kubeconfig " + theirs + " exists and holds other clusters"},
+		"NoKubeconfigDir":    {"A kubeconfig that cannot be written is named before anything starts.", []string{"--kubeconfig=" + filepath.Join(file, "x")}, "Error: cannot write kubeconfig " + file},
 		"PublicMetrics":      {"Plain metrics stay on this machine.", []string{"--metrics-bind-address=0.0.0.0:8080"}, "Error: --metrics-bind-address"},
 		"Nodes":              {"There is no negative number of nodes.", []string{"--nodes=-1"}, "Error: --nodes -1: it must be between"},
 		"Argument":           {"There are no arguments.", []string{"now"}, `Error: unknown command "now" for "arbor up"`},

@@ -148,22 +148,23 @@ func TestServingHeals(t *testing.T) {
 
 	cases := map[string]struct {
 		reason string
-		harm   func(t *testing.T)
+		harm   func(t *testing.T) error
 		healed func() error
 	}{
 		"SecretDeleted": {
 			reason: "Deleting the Secret is how people ask for new certificates.",
-			harm:   func(t *testing.T) { must(t, c.Delete(t.Context(), getSecret(t, c))) },
+			harm:   func(t *testing.T) error { return c.Delete(t.Context(), getSecret(t, c)) },
 			healed: func() error {
 				return c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "arbor-webhook-ca"}, &corev1.Secret{})
 			},
 		},
 		"SecretDamaged": {
 			reason: "Rubbish in the Secret is as good as none.",
-			harm: func(t *testing.T) {
+			harm: func(t *testing.T) error {
 				s := getSecret(t, c)
 				s.Data = map[string][]byte{"ca.crt": []byte("rubbish")}
-				must(t, c.Update(t.Context(), s))
+
+				return c.Update(t.Context(), s)
 			},
 			healed: func() error {
 				s := &corev1.Secret{}
@@ -179,12 +180,13 @@ func TestServingHeals(t *testing.T) {
 		},
 		"RegistrationEdited": {
 			reason: "A webhook that was made to fail open would let bad trees in.",
-			harm: func(t *testing.T) {
+			harm: func(t *testing.T) error {
 				w := getRegistration(t, c)
 				ignore := admissionregistrationv1.Ignore
 				w.Webhooks[0].FailurePolicy = &ignore
 				w.Webhooks[0].ClientConfig.CABundle = nil
-				must(t, c.Update(t.Context(), w))
+
+				return c.Update(t.Context(), w)
 			},
 			healed: func() error {
 				w := getRegistration(t, c).Webhooks[0]
@@ -197,7 +199,7 @@ func TestServingHeals(t *testing.T) {
 		},
 		"RegistrationDeleted": {
 			reason: "Without a registration nobody is asked.",
-			harm:   func(t *testing.T) { must(t, c.Delete(t.Context(), getRegistration(t, c))) },
+			harm:   func(t *testing.T) error { return c.Delete(t.Context(), getRegistration(t, c)) },
 			healed: func() error {
 				return c.Get(t.Context(), client.ObjectKey{Name: "arbor"}, &admissionregistrationv1.ValidatingWebhookConfiguration{})
 			},
@@ -205,7 +207,8 @@ func TestServingHeals(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tc.harm(t)
+			// What healed a moment ago may still be written to.
+			cluster.Eventually(t, "it is harmed", func() error { return tc.harm(t) })
 			cluster.Eventually(t, "it is healed: "+tc.reason, tc.healed)
 			cluster.Eventually(t, "bad trees are refused again", func() error {
 				err := c.Create(t.Context(), group(ns, "probe", sub("Bad")), client.DryRunAll)
