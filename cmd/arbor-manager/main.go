@@ -17,7 +17,7 @@ var release = "development"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	cmd := manager.NewCommand("arbor-manager")
+	cmd := manager.NewCommand("arbor-manager", "arbor-manager")
 	cmd.Version = release
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	err := cmd.ExecuteContext(ctx)

@@ -26,7 +26,7 @@ func newRoot() *cobra.Command {
 	if filepath.Base(os.Args[0]) == "kubectl-arbor" {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl arbor"}
 	}
-	root.AddCommand(newUp(streams), manager.NewCommand("manager"), newKubectl(),
+	root.AddCommand(newUp(streams), manager.NewCommand("manager", "arbor manager"), newKubectl(),
 		cli.NewLint(streams), cli.NewAudit(streams), cli.NewGroups(streams))
 
 	return root

@@ -78,7 +78,7 @@ func (o *upOptions) run(ctx context.Context, out io.Writer) error {
 	if !o.bare {
 		o.Programs = o.programs
 	}
-	o.Ready = func(r controlplane.Report) { o.welcome(out, r) }
+	o.Ready = func(r controlplane.Report) { o.welcome(ctx, out, r) }
 
 	return controlplane.Up(ctx, o.Options)
 }
@@ -146,7 +146,7 @@ func (o *upOptions) programs(c controlplane.Cluster) ([]controlplane.Program, er
 }
 
 // welcome says what runs, and what to do next.
-func (o *upOptions) welcome(out io.Writer, r controlplane.Report) {
+func (o *upOptions) welcome(ctx context.Context, out io.Writer, r controlplane.Report) {
 	fmt.Fprintf(out, "\nKubernetes %s is up after %.1f s: %s\n\n", kubernetesVersion(), r.Took.Seconds(), r.Server)
 	for _, c := range r.Children {
 		fmt.Fprintf(out, "  %-24s process %d\n", c.Name, c.PID)
@@ -154,6 +154,9 @@ func (o *upOptions) welcome(out io.Writer, r controlplane.Report) {
 	fmt.Fprintf(out, "  %-24s %s\n", "data and logs", r.Dir)
 	if o.bare {
 		fmt.Fprintf(out, "\nTry, in another terminal:\n\n  export KUBECONFIG=%s\n  kubectl get nodes\n", r.Kubeconfig)
+		if manager.Registered(ctx, r.Kubeconfig) {
+			fmt.Fprint(out, "\nArbor ran on this data before. Its webhooks are still registered, so what they admit is\nrefused until a manager runs, or: kubectl delete validatingwebhookconfiguration arbor\n")
+		}
 	} else {
 		fmt.Fprintf(out, "  %-24s http://%s/metrics\n", "metrics", o.metrics)
 		fmt.Fprintf(out, `

@@ -103,7 +103,7 @@ n/g  queue q, min 2 pods
 			want: `
 n/g  queue q, min 2 pods
 └─ ✗ Master  min 1 pod  subgroup name "Master" must be lowercase (rename it to "master")
-✗ workers    min 1 pod  parent "Master" was not found, because it is looked up in lower case and there is only "Master"
+✗ workers    min 1 pod  parent "Master" is looked up as "master", and there is only "Master"
 │  parent of subgroup "workers": subgroup name "Master" must be lowercase (write "master")
 ├─ w1        min 1 pod
 └─ w2        min 1 pod

@@ -220,7 +220,7 @@ func (f *forest) explainLoose(up []int, v podgroup.Verdict) {
 
 			why = fmt.Sprintf("parent %q was not found", *f.nodes[i].Parent)
 			if name, ok := similar[strings.ToLower(*f.nodes[i].Parent)]; ok {
-				why += fmt.Sprintf(", because it is looked up in lower case and there is only %q", name)
+				why = fmt.Sprintf("parent %q is looked up as %q, and there is only %q", *f.nodes[i].Parent, strings.ToLower(name), name)
 			}
 		}
 

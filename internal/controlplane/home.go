@@ -16,9 +16,15 @@ import (
 const lastBreath = 15 * time.Second
 
 // A home is the directory of one control plane, held by one run at a time.
+//
+// It is held by two locks, which the kernel drops when their last holder ends,
+// however it ends. The run itself holds the first alone. Its children inherit
+// the second, so when a run was killed the next can tell that its children are
+// still about to end.
 type home struct {
-	path string
-	lock *os.File
+	path     string
+	lock     *os.File
+	children *os.File
 }
 
 // holder is what the lock file says about the run that holds it.
@@ -33,7 +39,7 @@ type state struct {
 }
 
 // openHome makes the directory and takes it.
-func openHome(ctx context.Context, path string, say func(string, ...any)) (*home, error) {
+func openHome(path string) (*home, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use directory %s: %w", path, err)
@@ -43,14 +49,10 @@ func openHome(ctx context.Context, path string, say func(string, ...any)) (*home
 			return nil, fmt.Errorf("cannot use directory %s: %w; choose another with --dir", path, err)
 		}
 	}
-	f, err := os.OpenFile(filepath.Join(path, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("cannot use directory %s: %w; choose another with --dir", path, err)
-	}
 
-	h := &home{path: path, lock: f}
-	if err := h.take(ctx, say); err != nil {
-		_ = f.Close()
+	h := &home{path: path}
+	if err := h.take(); err != nil {
+		h.close()
 
 		return nil, err
 	}
@@ -58,36 +60,63 @@ func openHome(ctx context.Context, path string, say func(string, ...any)) (*home
 	return h, nil
 }
 
-// take locks the directory. Children hold the lock too, so when a parent was
-// killed it can stay taken for the moment that they need to notice.
-func (h *home) take(ctx context.Context, say func(string, ...any)) error {
+// take locks the directory.
+func (h *home) take() error {
+	var err error
+	if h.lock, err = openLock(h.file("lock")); err != nil {
+		return fmt.Errorf("cannot use directory %s: %w; choose another with --dir", h.path, err)
+	}
+	if h.children, err = openLock(h.file("children.lock")); err != nil {
+		return fmt.Errorf("cannot use directory %s: %w; choose another with --dir", h.path, err)
+	}
+	switch taken, err := flock(h.lock); {
+	case err != nil:
+		return fmt.Errorf("cannot lock directory %s: %w", h.path, err)
+	case !taken:
+		who := h.holder()
+
+		return fmt.Errorf("directory %s is in use by process %d (arbor up, since %s): stop that one, or choose another with --dir",
+			h.path, who.PID, who.Started.Local().Format(time.DateTime))
+	}
+
+	return nil
+}
+
+// settle waits until the children of an earlier run that was killed have ended,
+// and signs.
+func (h *home) settle(ctx context.Context, say func(string, ...any)) error {
+	who := h.holder()
 	deadline := time.Now().Add(lastBreath)
 	for said := false; ; said = true {
-		err := syscall.Flock(int(h.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return h.sign()
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
+		taken, err := flock(h.children)
+		switch {
+		case err != nil:
 			return fmt.Errorf("cannot lock directory %s: %w", h.path, err)
-		}
-
-		who := h.holder()
-		if alive(who.PID) {
-			return fmt.Errorf("directory %s is in use by process %d (arbor up, since %s): stop that one, or choose another with --dir",
-				h.path, who.PID, who.Started.Local().Format(time.DateTime))
-		}
-		if time.Now().After(deadline) {
+		case taken:
+			return h.sign()
+		case time.Now().After(deadline):
 			return fmt.Errorf("directory %s is still held by children of process %d, which is gone: end them, or choose another with --dir", h.path, who.PID)
-		}
-		if !said {
+		case !said:
 			say("waiting for the children of process %d, which is gone, to end", who.PID)
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep(ctx, poll) {
 			return ctx.Err()
-		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+func openLock(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+}
+
+// flock takes a lock if nobody else has it.
+func flock(f *os.File) (taken bool, err error) {
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return false, nil
+	}
+
+	return err == nil, err
 }
 
 func (h *home) sign() error {
@@ -117,7 +146,11 @@ func (h *home) holder() holder {
 }
 
 func (h *home) close() {
-	_ = h.lock.Close()
+	for _, f := range []*os.File{h.lock, h.children} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
 }
 
 func (h *home) file(elem ...string) string {
@@ -177,8 +210,4 @@ func readOrMake(path string, build func() ([]byte, error)) ([]byte, error) {
 	}
 
 	return data, writeFile(path, data)
-}
-
-func alive(pid int) bool {
-	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

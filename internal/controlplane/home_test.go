@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,27 +9,52 @@ import (
 	"time"
 )
 
-func hush(string, ...any) {}
-
 func TestHomeIsTakenOnce(t *testing.T) {
 	dir := t.TempDir()
-	h, err := openHome(t.Context(), dir, hush)
+	h, err := openHome(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openHome(t.Context(), dir, hush); err == nil || !strings.Contains(err.Error(), "is in use by process") {
+	if _, err := openHome(dir); err == nil || !strings.Contains(err.Error(), "is in use by process") {
 		t.Errorf("a second one took it: %v", err)
 	}
 	h.close()
-	h, err = openHome(t.Context(), dir, hush)
+	h, err = openHome(dir)
 	if err != nil {
 		t.Errorf("it was given back: %v", err)
 	}
 	h.close()
 }
 
+// A run that was killed leaves children, which hold what they inherited.
+func TestHomeWaitsForChildren(t *testing.T) {
+	dir := t.TempDir()
+	killed, err := openHome(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.settle(t.Context(), func(string, ...any) {}); err != nil {
+		t.Fatal(err)
+	}
+	_ = killed.lock.Close()
+
+	next, err := openHome(dir)
+	if err != nil {
+		t.Fatalf("its parent is gone: %v", err)
+	}
+	defer next.close()
+	var said string
+	err = next.settle(t.Context(), func(format string, args ...any) {
+		said = fmt.Sprintf(format, args...)
+		_ = killed.children.Close() // the last child ends while we wait
+	})
+	if want := fmt.Sprintf("waiting for the children of process %d, which is gone, to end", os.Getpid()); err != nil || said != want {
+		t.Errorf("said %q, %v; want %q", said, err, want)
+	}
+}
+
 func TestHomeRemembers(t *testing.T) {
-	h, err := openHome(t.Context(), t.TempDir(), hush)
+	h, err := openHome(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +77,7 @@ func TestHomeRemembers(t *testing.T) {
 }
 
 func TestClearKubeconfig(t *testing.T) {
-	h, err := openHome(t.Context(), t.TempDir(), hush)
+	h, err := openHome(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

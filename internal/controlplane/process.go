@@ -3,7 +3,6 @@ package controlplane
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -62,7 +61,7 @@ func startProcess(h *home, name string, args []string) (*process, error) {
 	p.cmd = exec.Command(self, args...) //nolint:gosec,noctx // this very program with our own arguments; stop ends it, in its turn
 	p.cmd.Env = append(os.Environ(), childMark+"="+name)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.ExtraFiles = []*os.File{theirs, h.lock}
+	p.cmd.ExtraFiles = []*os.File{theirs, h.children}
 	// Ctrl-C in a terminal goes to a whole process group; the children are
 	// told by us, in order.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -108,7 +107,7 @@ func (p *process) stop(grace time.Duration) {
 func (p *process) failure(what string) error {
 	lines := tail(p.log)
 	if n := len(lines); n > 0 && strings.HasPrefix(lines[n-1], lastWords) {
-		return errors.New(strings.TrimPrefix(lines[n-1], lastWords))
+		return fmt.Errorf("%s %s: %s", p.name, what, strings.TrimPrefix(lines[n-1], lastWords))
 	}
 	cause := "it ended by itself"
 	if p.err != nil {

@@ -69,7 +69,7 @@ func (s *supervisor) keep(ctx context.Context, c component, up func()) error {
 		}
 		b.died(time.Since(started))
 		if b.failures >= maxFailures {
-			return p.failure(fmt.Sprintf("died %d times in a row, last", b.failures))
+			return p.failure(fmt.Sprintf("died %d times in a row", b.failures))
 		}
 		s.say("%s died (%v), starting it again in %s", c.name, p.err, b.pause)
 		if !sleep(ctx, b.pause) {

@@ -69,12 +69,15 @@ func Up(ctx context.Context, o Options) error {
 	started := time.Now()
 	say := func(format string, args ...any) { fmt.Fprintf(o.Progress, "  "+format+"\n", args...) }
 
-	h, err := openHome(ctx, o.Dir, say)
+	h, err := openHome(o.Dir)
 	if err != nil {
 		return err
 	}
 	defer h.close()
 	if o.Kubeconfig, err = ownKubeconfig(h, o.Kubeconfig); err != nil {
+		return err
+	}
+	if err := h.settle(ctx, say); err != nil {
 		return err
 	}
 	p, err := prepare(h, o)
@@ -123,8 +126,8 @@ func ownKubeconfig(h *home, path string) (string, error) {
 		return "", fmt.Errorf("cannot use kubeconfig %s: %w", path, err)
 	}
 
-	if _, err := os.Stat(filepath.Dir(path)); err != nil {
-		return "", fmt.Errorf("cannot write kubeconfig %s: %w; choose another with --kubeconfig", path, err)
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("cannot write kubeconfig %s: its directory does not exist; choose another with --kubeconfig", path)
 	}
 
 	return path, clearKubeconfig(path)

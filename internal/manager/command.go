@@ -6,7 +6,8 @@ import (
 
 // NewCommand returns the command that runs the manager, under the name that
 // its binary or its parent gives it.
-func NewCommand(use string) *cobra.Command {
+// called is how people type it.
+func NewCommand(use, called string) *cobra.Command {
 	o := DefaultOptions()
 	cmd := &cobra.Command{
 		Use:   use,
@@ -17,13 +18,13 @@ It installs the CustomResourceDefinitions of the parts that are switched on (and
 touches no others), makes and rotates the webhooks' certificates, and registers
 the webhooks once they can be reached.`,
 		Example: `  # In a cluster, as the deployment does it
-  ` + use + ` --webhook-service=arbor-webhook
+  ` + called + ` --webhook-service=arbor-webhook
 
-  # On a laptop, beside a control plane on the same machine
-  ` + use + ` --kubeconfig=.arbor/kubeconfig --metrics-bind-address=127.0.0.1:8080 --metrics-secure=false
+  # On a laptop, on a control plane that was started with arbor up --bare
+  ` + called + ` --kubeconfig=.arbor/kubeconfig --metrics-bind-address=127.0.0.1:8080 --metrics-secure=false
 
   # Controllers only, beside another replica
-  ` + use + ` --webhooks=false --metrics-bind-address=0 --health-probe-bind-address=0`,
+  ` + called + ` --webhooks=false --metrics-bind-address=0 --health-probe-bind-address=0`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return Run(cmd.Context(), o)

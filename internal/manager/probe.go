@@ -5,9 +5,25 @@ import (
 	"fmt"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// Registered tells whether webhooks of an earlier manager are still registered.
+func Registered(ctx context.Context, kubeconfig string) bool {
+	config, err := restConfig(kubeconfig)
+	if err != nil {
+		return false
+	}
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		return false
+	}
+	name := client.ObjectKey{Name: DefaultOptions().WebhookConfig}
+
+	return c.Get(ctx, name, &admissionregistrationv1.ValidatingWebhookConfiguration{}) == nil
+}
 
 // Probe tells whether the API server asks our webhooks, which is later than
 // when they are registered: it tries, as a dry run, to create an object that

@@ -52,11 +52,13 @@ func Start(dir string, args ...string) (*Up, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := StartProcess(binary, append([]string{"up", "--dir=" + dir}, args...)...)
+	u := &Up{Dir: dir, Kubeconfig: filepath.Join(dir, "kubeconfig")}
+	// One that was killed left its file, which says nothing about this one.
+	_ = os.Remove(u.Kubeconfig)
+	u.Process, err = StartProcess(binary, append([]string{"up", "--dir=" + dir}, args...)...)
 	if err != nil {
 		return nil, err
 	}
-	u := &Up{Process: p, Dir: dir, Kubeconfig: filepath.Join(dir, "kubeconfig")}
 	if err := u.await(); err != nil {
 		u.DumpLogs()
 		u.Stop()

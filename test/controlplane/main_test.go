@@ -190,7 +190,7 @@ func TestChildThatCannotRestart(t *testing.T) {
 	if code := up.ExitCode(); code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}
-	if out := up.Output(); !strings.Contains(out, "Error: ") || !strings.Contains(out, "failed to find any PEM data") {
+	if out := up.Output(); !strings.Contains(out, "Error: kube-scheduler died") || !strings.Contains(out, "failed to find any PEM data") {
 		t.Errorf("it does not say why:\n%s", out)
 	}
 	if left := children(t, dir); len(left) > 0 {
@@ -225,7 +225,7 @@ func TestBadInput(t *testing.T) {
 		"PortTaken":          {"A port that somebody has is named.", []string{"--port=" + port}, "Error: port " + port + " cannot be used"},
 		"PortOutOfRange":     {"Ports end at 65535.", []string{"--port=70000"}, "Error: --port 70000: it must be between"},
 		"DirNotWritable":     {"A directory that cannot be made is named.", []string{"--dir=" + filepath.Join(file, "x")}, "Error: cannot use directory " + file},
-		"DamagedData":        {"Data that cannot be read is left as it is.", []string{"--dir=" + damaged}, "Error: cannot open etcd's data in " + filepath.Join(damaged, "etcd") + ": it is damaged"},
+		"DamagedData":        {"Data that cannot be read is left as it is.", []string{"--dir=" + damaged}, "Error: kube-apiserver cannot start: cannot open etcd's data in " + filepath.Join(damaged, "etcd") + ": it is damaged"},
 		"DamagedKeys":        {"Keys that cannot be read are not replaced behind one's back.", []string{"--dir=" + keyless}, "Error: cannot use " + filepath.Join(keyless, "pki", "ca.crt")},
 		"UnknownController":  {"A typo is named, with what is known.", []string{"--controllers=podgroup"}, `Error: --controllers: unknown controller "podgroup"; known are podgroups`},
 		"KubeconfigOfOthers": {"Somebody's kubeconfig is never overwritten.", []string{"--kubeconfig=" + theirs}, "Error: kubeconfig " + theirs + " exists and holds other clusters"},

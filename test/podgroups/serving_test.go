@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -65,6 +66,7 @@ func TestWebhookDown(t *testing.T) {
 	m := server.StartManager(t)
 	ns := newNamespace(t, c)
 	pg := group(ns, "there", sub("master"))
+	pg.Finalizers = []string{finalizer}
 	if err := c.Create(t.Context(), pg); err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +78,9 @@ func TestWebhookDown(t *testing.T) {
 	}
 	if err := c.Delete(t.Context(), pg); err != nil {
 		t.Errorf("deletion must work: %v", err)
+	}
+	if err := update(t, c, pg, func(pg *v2alpha2.PodGroup) { pg.Finalizers = nil }); err != nil {
+		t.Errorf("what is being deleted must be able to go: %v", err)
 	}
 
 	server.StartManager(t)
@@ -134,9 +139,23 @@ func TestReplicasShareAnAuthority(t *testing.T) {
 			return conn.Close()
 		})
 	}
-	if err := c.Create(t.Context(), group(newNamespace(t, c), "g", sub("master"))); err != nil {
+	ns := newNamespace(t, c)
+	if err := c.Create(t.Context(), group(ns, "g", sub("master"))); err != nil {
 		t.Error(err)
 	}
+
+	// Whichever of them the API server was told of: when it goes, the other
+	// takes over.
+	for _, m := range []*cluster.Manager{a, b} {
+		if strings.Contains(*getRegistration(t, c).Webhooks[0].ClientConfig.URL, fmt.Sprintf(":%d/", m.WebhookPort)) {
+			m.Kill()
+
+			break
+		}
+	}
+	cluster.Eventually(t, "the other one is asked", func() error {
+		return c.Create(t.Context(), group(ns, "later", sub("master")), client.DryRunAll)
+	})
 }
 
 // A Secret that somebody deletes or damages, and a registration that somebody

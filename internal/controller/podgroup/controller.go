@@ -49,7 +49,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 func (r *Reconciler) Reconcile(ctx context.Context, pg *v2alpha2.PodGroup) (reconcile.Result, error) {
 	want := decide.Valid(pg, metav1.NewTime(r.now()))
 	have, ok := condition(pg)
-	if ok && have == want {
+	if ok && shown(have, want) {
 		return reconcile.Result{}, nil
 	}
 	if err := r.show(ctx, pg, want); err != nil {
@@ -61,6 +61,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, pg *v2alpha2.PodGroup) (reco
 	}
 
 	return reconcile.Result{}, nil
+}
+
+// shown says whether the condition is there. A definition that somebody else
+// installed may have no room for the generation; that is no reason to write it
+// again and again.
+func shown(have, want v2alpha2.PodGroupCondition) bool {
+	if have.ObservedGeneration == 0 {
+		want.ObservedGeneration = 0
+	}
+
+	return have == want
 }
 
 // show writes the condition and nothing else. The list of conditions is

@@ -24,6 +24,10 @@ import (
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
+// takeOver is how often a replica looks whether the one that the API server was
+// told of still answers. Behind a Service nobody has to.
+const takeOver = 5 * time.Second
+
 // SecretName is the Secret that replicas share.
 const SecretName = "arbor-webhook-ca" //nolint:gosec // the name of a secret is none
 
@@ -120,11 +124,17 @@ func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 		// Whoever is told of us before we listen is refused.
 		return reconcile.Result{RequeueAfter: 50 * time.Millisecond}, nil //nolint:nilerr // to be early is no failure
 	}
-	if err := k.register(ctx, a.bundle()); err != nil {
+	elsewhere, err := k.register(ctx, a.bundle())
+	if err != nil {
 		return reconcile.Result{}, err
 	}
+	after := k.due(a)
+	if elsewhere {
+		// No event tells when another replica stops to answer.
+		after = min(after, takeOver)
+	}
 
-	return reconcile.Result{RequeueAfter: k.due(a)}, nil
+	return reconcile.Result{RequeueAfter: after}, nil
 }
 
 // certify brings the shared authority and this replica's certificate up to
@@ -209,24 +219,25 @@ func (k *Keeper) store(ctx context.Context, secret *corev1.Secret, a authority) 
 	return nil
 }
 
-// register tells the API server about the webhooks.
-func (k *Keeper) register(ctx context.Context, bundle []byte) error {
+// register tells the API server about the webhooks, and says whether another
+// replica serves them.
+func (k *Keeper) register(ctx context.Context, bundle []byte) (elsewhere bool, err error) {
 	want := registration(k.options.Configuration, k.options.Webhooks, k.options.Address, bundle)
 	if k.registered.Load() {
 		have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 		err := k.reader.Get(ctx, client.ObjectKey{Name: k.options.Configuration}, have)
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("cannot read ValidatingWebhookConfiguration %s: %w", k.options.Configuration, err)
+			return false, fmt.Errorf("cannot read ValidatingWebhookConfiguration %s: %w", k.options.Configuration, err)
 		}
-		keepAddresses(want, have.Webhooks)
+		elsewhere = keepAddresses(want, have.Webhooks, func(address string) bool { return listens(ctx, address) })
 	}
 	// Applying what is already there changes nothing and wakes nobody.
 	if err := k.client.Apply(ctx, want, client.ForceOwnership, client.FieldOwner(kube.FieldManager)); err != nil {
-		return fmt.Errorf("cannot write ValidatingWebhookConfiguration %s: %w", k.options.Configuration, err)
+		return false, fmt.Errorf("cannot write ValidatingWebhookConfiguration %s: %w", k.options.Configuration, err)
 	}
 	k.registered.Store(true)
 
-	return nil
+	return elsewhere, nil
 }
 
 // due is how long nothing has to be done.

@@ -1,8 +1,11 @@
 package serving
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/url"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	admissionregistrationv1ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
@@ -56,7 +59,8 @@ func (a Address) client(path string, bundle []byte) *admissionregistrationv1ac.W
 //
 // They fail closed, because an unchecked tree is what they are there to
 // prevent, and they see as little as possible: never pods, never the status,
-// never a deletion, so that nothing that is stored can get stuck.
+// never a deletion nor what follows it, so that nothing that is stored can get
+// stuck while they are away.
 func registration(name string, webhooks []Webhook, at Address, bundle []byte) *admissionregistrationv1ac.ValidatingWebhookConfigurationApplyConfiguration {
 	config := admissionregistrationv1ac.ValidatingWebhookConfiguration(name).
 		WithLabels(map[string]string{"app.kubernetes.io/managed-by": "arbor"})
@@ -70,6 +74,9 @@ func registration(name string, webhooks []Webhook, at Address, bundle []byte) *a
 				WithAPIVersions(w.Version).
 				WithResources(w.Resource).
 				WithScope(admissionregistrationv1.NamespacedScope)).
+			WithMatchConditions(admissionregistrationv1ac.MatchCondition().
+				WithName("not-being-deleted").
+				WithExpression("!has(object.metadata.deletionTimestamp)")).
 			WithFailurePolicy(admissionregistrationv1.Fail).
 			WithMatchPolicy(admissionregistrationv1.Equivalent).
 			WithNamespaceSelector(metav1ac.LabelSelector()).
@@ -83,17 +90,40 @@ func registration(name string, webhooks []Webhook, at Address, bundle []byte) *a
 }
 
 // keepAddresses makes the registration point where the stored one points, for
-// each webhook that is in both. Replicas on hosts of their own would otherwise
-// take the address from each other for ever.
-func keepAddresses(want *admissionregistrationv1ac.ValidatingWebhookConfigurationApplyConfiguration, have []admissionregistrationv1.ValidatingWebhook) {
+// each webhook that is in both and answers there. Replicas on hosts of their own
+// would otherwise take the address from each other for ever. It says whether
+// any webhook is served by somebody else now.
+func keepAddresses(want *admissionregistrationv1ac.ValidatingWebhookConfigurationApplyConfiguration,
+	have []admissionregistrationv1.ValidatingWebhook, answers func(address string) bool,
+) (elsewhere bool) {
 	urls := map[string]*string{}
 	for _, w := range have {
 		urls[w.Name] = w.ClientConfig.URL
 	}
 	for i := range want.Webhooks {
 		w := &want.Webhooks[i]
-		if u := urls[*w.Name]; u != nil && w.ClientConfig.URL != nil {
-			w.ClientConfig.URL = u
+		theirs, ours := urls[*w.Name], w.ClientConfig.URL
+		if theirs != nil && ours != nil && *theirs != *ours && answers(*theirs) {
+			w.ClientConfig.URL = theirs
+			elsewhere = true
 		}
 	}
+
+	return elsewhere
+}
+
+// listens says whether anybody listens at a URL.
+func listens(ctx context.Context, address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", u.Host)
+	if err != nil {
+		return false
+	}
+
+	return conn.Close() == nil
 }

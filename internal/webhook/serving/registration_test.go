@@ -55,21 +55,26 @@ func TestKeepAddresses(t *testing.T) {
 	}
 	ours := Address{Host: "127.0.0.1", Port: 1}
 
+	const there, nobody = "https://127.0.0.1:2/p", "https://127.0.0.1:3/p"
+
 	cases := map[string]struct {
-		reason string
-		have   []admissionregistrationv1.ValidatingWebhook
-		want   string
+		reason    string
+		have      []admissionregistrationv1.ValidatingWebhook
+		want      string
+		elsewhere bool
 	}{
-		"Other":   {"Another replica's address stays: taking it back and forth would never end.", stored("a.b.c", "https://127.0.0.1:2/p"), "https://127.0.0.1:2/p"},
-		"None":    {"A webhook that is not registered gets ours.", nil, "https://127.0.0.1:1/p"},
-		"Unknown": {"An address of another webhook means nothing.", stored("x.y.z", "https://127.0.0.1:2/p"), "https://127.0.0.1:1/p"},
+		"Other":   {"Another replica's address stays: taking it back and forth would never end.", stored("a.b.c", there), there, true},
+		"Dead":    {"One where nobody answers is taken over.", stored("a.b.c", nobody), "https://127.0.0.1:1/p", false},
+		"Ours":    {"Ours is ours.", stored("a.b.c", "https://127.0.0.1:1/p"), "https://127.0.0.1:1/p", false},
+		"None":    {"A webhook that is not registered gets ours.", nil, "https://127.0.0.1:1/p", false},
+		"Unknown": {"An address of another webhook means nothing.", stored("x.y.z", there), "https://127.0.0.1:1/p", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			want := registration("arbor", hooks, ours, nil)
-			keepAddresses(want, tc.have)
-			if got := *want.Webhooks[0].ClientConfig.URL; got != tc.want {
-				t.Errorf("%s\ngot %s, want %s", tc.reason, got, tc.want)
+			elsewhere := keepAddresses(want, tc.have, func(address string) bool { return address == there })
+			if got := *want.Webhooks[0].ClientConfig.URL; got != tc.want || elsewhere != tc.elsewhere {
+				t.Errorf("%s\ngot %s, elsewhere %t; want %s, %t", tc.reason, got, elsewhere, tc.want, tc.elsewhere)
 			}
 		})
 	}
