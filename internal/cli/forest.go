@@ -218,13 +218,25 @@ func (f *forest) explainLoose(up []int, v podgroup.Verdict) {
 				similar = f.byLowerCase()
 			}
 
-			why = fmt.Sprintf("parent %q was not found", *f.nodes[i].Parent)
-			if name, ok := similar[strings.ToLower(*f.nodes[i].Parent)]; ok {
-				why = fmt.Sprintf("parent %q is looked up as %q, and there is only %q", *f.nodes[i].Parent, strings.ToLower(name), name)
-			}
+			why = lostParent(*f.nodes[i].Parent, similar)
 		}
 
 		f.nodes[i].notes = slices.Insert(f.nodes[i].notes, 0, note{SeverityError, why})
+	}
+}
+
+// lostParent says why a parent was not found, and whether case is to blame.
+func lostParent(parent string, similar map[string]string) string {
+	lower := strings.ToLower(parent)
+	name, ok := similar[lower]
+
+	switch {
+	case ok && parent == lower:
+		return fmt.Sprintf("parent %q was not found: there is only %q", parent, name)
+	case ok:
+		return fmt.Sprintf("parent %q is looked up as %q, and there is only %q", parent, lower, name)
+	default:
+		return fmt.Sprintf("parent %q was not found", parent)
 	}
 }
 

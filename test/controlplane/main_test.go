@@ -148,6 +148,16 @@ func TestUp(t *testing.T) {
 			t.Errorf("the kubeconfig is still there: %v", err)
 		}
 	})
+	t.Run("BareAfterwards", func(t *testing.T) {
+		bare := start(t, dir, "--bare", "--nodes=0", "--unsafe-no-fsync")
+		cluster.Eventually(t, "the screen says that webhooks are still registered", func() error {
+			if !strings.Contains(bare.Output(), "kubectl delete validatingwebhookconfiguration arbor") {
+				return errors.New(bare.Output())
+			}
+
+			return nil
+		})
+	})
 }
 
 // kill -9 of everything at any moment loses nothing that was stored.
