@@ -1,0 +1,50 @@
+// Package subnets_test shows the address API at work on a real API server.
+package subnets_test
+
+import (
+	"os"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/api/crds"
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/kube"
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+var server *cluster.Up
+
+func TestMain(m *testing.M) {
+	os.Exit(cluster.Main(m, &server, "--bare", "--nodes=0"))
+}
+
+// newClient returns a client of a cluster that serves the address API.
+func newClient(t *testing.T) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
+		must(t, add(scheme))
+	}
+	c, err := client.New(server.Config, client.Options{Scheme: scheme})
+	must(t, err)
+	for _, kind := range []string{v1alpha1.SubnetPoolKind, v1alpha1.SubnetKind, v1alpha1.SubnetClaimKind, v1alpha1.SubnetPoolClaimKind} {
+		crd, ok := crds.ByKind(v1alpha1.GroupVersion.Group, kind)
+		if !ok {
+			t.Fatalf("there is no definition of %s", kind)
+		}
+		must(t, kube.EnsureCRD(t.Context(), c, crd, true))
+	}
+
+	return c
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
