@@ -94,7 +94,7 @@ func TestWebhookDown(t *testing.T) {
 func TestRotation(t *testing.T) {
 	c := newClient(t, nil)
 	forgetCertificates(t, c)
-	server.StartManager(t, "--webhook-ca-lifetime=12s")
+	server.StartManager(t, "--webhook-ca-lifetime=30s")
 	ns := newNamespace(t, c)
 
 	bundles := map[string]bool{}
