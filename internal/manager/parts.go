@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -10,11 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/arbor-control/arbor/api/crds"
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	podgroupcontroller "github.com/arbor-control/arbor/internal/controller/podgroup"
+	"github.com/arbor-control/arbor/internal/controller/poolstatus"
+	"github.com/arbor-control/arbor/internal/controller/subnet"
+	"github.com/arbor-control/arbor/internal/controller/subnetclaim"
+	"github.com/arbor-control/arbor/internal/controller/subnetpool"
+	"github.com/arbor-control/arbor/internal/controller/subnetpoolclaim"
+	"github.com/arbor-control/arbor/internal/kube"
+	"github.com/arbor-control/arbor/internal/view"
 	"github.com/arbor-control/arbor/internal/webhook"
 	podgroupwebhook "github.com/arbor-control/arbor/internal/webhook/podgroup"
 	"github.com/arbor-control/arbor/internal/webhook/serving"
@@ -23,6 +34,8 @@ import (
 // A part is what --controllers can switch on.
 type part struct {
 	name string
+	// preview parts are off unless they are named: not all of them is there.
+	preview bool
 	// kinds whose definitions it needs.
 	kinds []schema.GroupKind
 	// scheme of those kinds.
@@ -60,6 +73,61 @@ var parts = []part{
 			},
 		}},
 	},
+	{
+		name:    "subnets",
+		preview: true,
+		kinds: []schema.GroupKind{
+			{Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.SubnetPoolKind},
+			{Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.SubnetKind},
+			{Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.SubnetClaimKind},
+			{Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.SubnetPoolClaimKind},
+		},
+		scheme:      v1alpha1.AddToScheme,
+		controllers: setupSubnets,
+	},
+}
+
+// setupSubnets starts what serves subnet pools. Status and allocation share a
+// view, which is fed while this replica leads.
+func setupSubnets(mgr ctrl.Manager) error {
+	if err := kube.IndexSubnets(context.Background(), mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	pools, m := view.NewPools(), poolstatus.NewMetrics(metrics.Registry)
+	feed := view.NewFeed(pools, m.Requeued)
+	err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return feed.Start(ctx, mgr.GetCache()) }))
+	if err != nil {
+		return err
+	}
+	if err := subnet.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	if err := subnetclaim.SetupAllocator(mgr, pools, feed); err != nil {
+		return err
+	}
+	if err := subnetclaim.SetupBinder(mgr); err != nil {
+		return err
+	}
+	if err := subnetpoolclaim.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	if err := subnetpool.SetupWithManager(mgr, feed); err != nil {
+		return err
+	}
+
+	return poolstatus.SetupWithManager(mgr, pools, feed, m)
+}
+
+// DefaultParts returns the names of the parts that are on by default.
+func DefaultParts() []string {
+	var names []string
+	for _, p := range parts {
+		if !p.preview {
+			names = append(names, p.name)
+		}
+	}
+
+	return names
 }
 
 // Parts returns the names that --controllers knows.

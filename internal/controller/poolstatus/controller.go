@@ -1,0 +1,95 @@
+package poolstatus
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	decide "github.com/arbor-control/arbor/internal/decide/pool"
+	"github.com/arbor-control/arbor/internal/kube"
+	"github.com/arbor-control/arbor/internal/view"
+)
+
+const (
+	workers = 5
+	timeout = 90 * time.Second
+)
+
+// A Reconciler keeps the status of pools true.
+type Reconciler struct {
+	client  client.Client
+	view    *view.Pools
+	metrics *Metrics
+	now     func() time.Time
+}
+
+// SetupWithManager starts it with the manager.
+func SetupWithManager(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, m *Metrics) error {
+	r := &Reconciler{client: mgr.GetClient(), view: v, metrics: m, now: time.Now}
+
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("PoolStatus").
+		WatchesRawSource(feed.Source()).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: kube.NewLimiter()}).
+		Complete(r)
+}
+
+// Reconcile brings the status of one pool up to date.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (_ reconcile.Result, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	end := r.metrics.begin()
+	defer func() { end(err) }()
+
+	return reconcile.Result{}, kube.RetryOnConflict(ctx, func(ctx context.Context) error { return r.show(ctx, request) })
+}
+
+// show writes the status if it is not there yet.
+func (r *Reconciler) show(ctx context.Context, request reconcile.Request) error {
+	pool := &v1alpha1.SubnetPool{}
+	if err := r.client.Get(ctx, request.NamespacedName, pool); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.metrics.gone(request.NamespacedName)
+
+			return nil
+		}
+
+		return fmt.Errorf("cannot read pool %s: %w", request, err)
+	}
+	now := r.now()
+	want := decide.Status(pool, r.figures(request), metav1.NewTime(now))
+	defer r.metrics.shown(request.NamespacedName, now)
+	if equality.Semantic.DeepEqual(pool.Status, want) {
+		return nil
+	}
+	base := client.MergeFromWithOptions(pool.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	pool.Status = want
+	err := r.client.Status().Patch(ctx, pool, base)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot write the status of pool %s: %w", request, err)
+	}
+
+	return nil
+}
+
+func (r *Reconciler) figures(request reconcile.Request) decide.Figures {
+	f, ok := r.view.Figures(request.NamespacedName, decide.MaxListed)
+	if !ok {
+		return decide.Figures{}
+	}
+	listed := make(map[string]string, len(f.First))
+	for _, b := range f.First {
+		listed[b.Prefix.String()] = b.Owner
+	}
+
+	return decide.Figures{All: f.All, Own: f.Own, Delegated: f.Delegated, Listed: listed}
+}

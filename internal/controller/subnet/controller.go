@@ -1,0 +1,230 @@
+// Package subnet judges Subnets: a Pending one becomes Allocated or Failed, and
+// one that its claim did not take is released.
+package subnet
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/netip"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	decide "github.com/arbor-control/arbor/internal/decide/subnet"
+	"github.com/arbor-control/arbor/internal/kube"
+)
+
+const (
+	workers = 8
+
+	action = "Judge"
+)
+
+// A Reconciler judges.
+type Reconciler struct {
+	client   client.Client
+	recorder events.EventRecorder
+	now      func() time.Time
+}
+
+// SetupWithManager starts it with the manager.
+func SetupWithManager(mgr ctrl.Manager) error {
+	r := &Reconciler{client: mgr.GetClient(), recorder: mgr.GetEventRecorder("arbor-subnets"), now: time.Now}
+
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("subnet").
+		For(&v1alpha1.Subnet{}).
+		// A Subnet may be there before its pool, and outlive its claim's choice.
+		Watches(&v1alpha1.SubnetPool{}, handler.EnqueueRequestsFromMapFunc(r.waiting)).
+		Watches(&v1alpha1.SubnetClaim{}, handler.EnqueueRequestsFromMapFunc(r.ofClaim)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+}
+
+// Reconcile gathers what the verdict needs, judges, and writes the verdict.
+func (r *Reconciler) Reconcile(ctx context.Context, s *v1alpha1.Subnet) (reconcile.Result, error) {
+	if s.DeletionTimestamp != nil {
+		return reconcile.Result{}, nil
+	}
+	if unwanted, err := r.unwanted(ctx, s); err != nil || unwanted {
+		return reconcile.Result{}, err
+	}
+	if s.Status.Phase == v1alpha1.SubnetAllocated || s.Status.Phase == v1alpha1.SubnetFailed {
+		return reconcile.Result{}, nil
+	}
+
+	b, ok := block(s)
+	if !ok {
+		return reconcile.Result{}, r.apply(ctx, s, decide.Verdict{
+			Phase: v1alpha1.SubnetFailed, Reason: decide.ReasonOutsidePool, Message: fmt.Sprintf("%q is not a CIDR", s.Spec.CIDR),
+		})
+	}
+	pool, err := r.pool(ctx, s)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	others, err := r.others(ctx, s, b.Prefix)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+
+	return reconcile.Result{}, r.apply(ctx, s, decide.Judge(b, pool, others))
+}
+
+// unwanted releases a Subnet whose claim is bound to another one. That happens
+// when two managers served one claim.
+func (r *Reconciler) unwanted(ctx context.Context, s *v1alpha1.Subnet) (bool, error) {
+	if s.Spec.ClaimRef == nil {
+		return false, nil
+	}
+	c := &v1alpha1.SubnetClaim{}
+	if err := r.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.ClaimRef.Name}, c); err != nil {
+		return false, client.IgnoreNotFound(err) // garbage collection sees to orphans
+	}
+	if c.UID != s.Spec.ClaimRef.UID || c.Status.Phase != v1alpha1.ClaimBound || c.Status.SubnetRef == s.Name {
+		return false, nil
+	}
+	err := r.client.Delete(ctx, s, client.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion})
+	if kube.IgnoreStale(err) != nil {
+		return false, fmt.Errorf("cannot release Subnet %s/%s: %w", s.Namespace, s.Name, err)
+	}
+
+	return true, nil
+}
+
+// pool returns the prefix of a Subnet's pool, nil if there is none.
+func (r *Reconciler) pool(ctx context.Context, s *v1alpha1.Subnet) (*netip.Prefix, error) {
+	p := &v1alpha1.SubnetPool{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.PoolRef}, p)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // no pool is an answer, not a failure
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read pool %s/%s: %w", s.Namespace, s.Spec.PoolRef, err)
+	}
+	prefix, err := netip.ParsePrefix(p.Spec.CIDR)
+	if err != nil {
+		return nil, nil //nolint:nilnil,nilerr // a pool that is no prefix is as good as none
+	}
+
+	return &prefix, nil
+}
+
+// others returns the Subnets of the pool that may overlap a block. They are
+// read from the informer's store, which holds the block that is judged; that is
+// all that the judge asks of a snapshot. The proof goes by pairs, so the store
+// may change between two of these reads.
+func (r *Reconciler) others(ctx context.Context, s *v1alpha1.Subnet, prefix netip.Prefix) (iter.Seq[decide.Block], error) {
+	var blocks []decide.Block
+	for _, value := range kube.Overlapping(s.Spec.PoolRef, prefix) {
+		list := &v1alpha1.SubnetList{}
+		err := r.client.List(ctx, list, client.InNamespace(s.Namespace), client.MatchingFields{kube.SubnetBlockIndexKey: value}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return nil, fmt.Errorf("cannot list Subnets: %w", err)
+		}
+		for i := range list.Items {
+			if b, ok := block(&list.Items[i]); ok {
+				blocks = append(blocks, b)
+			}
+		}
+	}
+
+	return func(yield func(decide.Block) bool) {
+		for _, b := range blocks {
+			if !yield(b) {
+				return
+			}
+		}
+	}, nil
+}
+
+// apply writes a verdict, on condition that the Subnet is as it was judged.
+func (r *Reconciler) apply(ctx context.Context, s *v1alpha1.Subnet, v decide.Verdict) error {
+	if v.Phase == v1alpha1.SubnetPending {
+		// Nothing is written: it would make this one younger than those that
+		// came after it, and let them win.
+		r.recorder.Eventf(s, nil, corev1.EventTypeWarning, v.Reason, action, "%s", v.Message)
+
+		return nil
+	}
+	ready := metav1.ConditionFalse
+	if v.Phase == v1alpha1.SubnetAllocated {
+		ready = metav1.ConditionTrue
+		at := metav1.NewTime(r.now())
+		s.Status.AllocatedAt = &at
+	}
+	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: ready, Reason: v.Reason, Message: v.Message, ObservedGeneration: s.Generation,
+	})
+	s.Status.Phase = v.Phase
+	if err := r.client.Status().Update(ctx, s); err != nil {
+		// Changed since: it is judged again when the change arrives.
+		return kube.IgnoreStale(fmt.Errorf("cannot write the verdict on Subnet %s/%s: %w", s.Namespace, s.Name, err))
+	}
+	if v.Phase == v1alpha1.SubnetFailed {
+		r.recorder.Eventf(s, nil, corev1.EventTypeWarning, v.Reason, action, "%s", v.Message)
+	}
+
+	return nil
+}
+
+func block(s *v1alpha1.Subnet) (decide.Block, bool) {
+	prefix, err := netip.ParsePrefix(s.Spec.CIDR)
+	if err != nil {
+		return decide.Block{}, false
+	}
+	version, err := strconv.ParseUint(s.ResourceVersion, 10, 64)
+	if err != nil {
+		return decide.Block{}, false
+	}
+
+	return decide.Block{Name: s.Name, Prefix: prefix.Masked(), Phase: s.Status.Phase, Version: version}, true
+}
+
+// waiting maps a pool to its Subnets that are not judged yet.
+func (r *Reconciler) waiting(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.requests(ctx, o.GetNamespace(), client.MatchingFields{kube.SubnetPoolRefIndexKey: o.GetName()}, func(s *v1alpha1.Subnet) bool {
+		return s.Status.Phase == "" || s.Status.Phase == v1alpha1.SubnetPending
+	})
+}
+
+// ofClaim maps a bound claim to the Subnets that it did not take.
+func (r *Reconciler) ofClaim(ctx context.Context, o client.Object) []reconcile.Request {
+	c, ok := o.(*v1alpha1.SubnetClaim)
+	if !ok || c.Status.Phase != v1alpha1.ClaimBound {
+		return nil
+	}
+
+	return r.requests(ctx, c.Namespace, client.MatchingFields{kube.SubnetClaimIndexKey: string(c.UID)}, func(s *v1alpha1.Subnet) bool {
+		return s.Name != c.Status.SubnetRef
+	})
+}
+
+func (r *Reconciler) requests(ctx context.Context, namespace string, fields client.MatchingFields, want func(*v1alpha1.Subnet) bool) []reconcile.Request {
+	list := &v1alpha1.SubnetList{}
+	if err := r.client.List(ctx, list, client.InNamespace(namespace), fields, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list Subnets")
+
+		return nil
+	}
+	var all []reconcile.Request
+	for i := range list.Items {
+		if s := &list.Items[i]; want(s) {
+			all = append(all, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)})
+		}
+	}
+
+	return all
+}

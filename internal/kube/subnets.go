@@ -1,0 +1,118 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+)
+
+// Indexes over the address API. Each is registered once, by IndexSubnets.
+const (
+	// SubnetPoolRefIndexKey finds Subnets by the name of their pool.
+	SubnetPoolRefIndexKey = ".spec.poolRef.name"
+	// SubnetBlockIndexKey finds Subnets by pool and address; see Overlapping.
+	SubnetBlockIndexKey = ".spec.cidr"
+	// SubnetClaimIndexKey finds the Subnets that were taken for a claim.
+	SubnetClaimIndexKey = ".spec.claimRef.uid"
+	// SubnetClusterIndexKey finds Subnets by pool and cluster.
+	SubnetClusterIndexKey = ".spec.clusterID"
+	// ClaimWaitingIndexKey finds the claims that wait for a pool.
+	ClaimWaitingIndexKey = ".spec.poolRef"
+)
+
+// step is how many bits lie between two indexed lengths of one address: more
+// would make the lists longer, fewer the index larger.
+const step = 8
+
+// IndexSubnets registers all indexes over the address API.
+func IndexSubnets(ctx context.Context, i client.FieldIndexer) error {
+	for _, index := range []struct {
+		object client.Object
+		key    string
+		values func(client.Object) []string
+	}{
+		{&v1alpha1.Subnet{}, SubnetPoolRefIndexKey, ofSubnet(func(s *v1alpha1.Subnet) []string { return []string{s.Spec.PoolRef} })},
+		{&v1alpha1.Subnet{}, SubnetBlockIndexKey, ofSubnet(blockValues)},
+		{&v1alpha1.Subnet{}, SubnetClusterIndexKey, ofSubnet(func(s *v1alpha1.Subnet) []string { return []string{ClusterValue(s.Spec.PoolRef, s.Spec.ClusterID)} })},
+		{&v1alpha1.Subnet{}, SubnetClaimIndexKey, ofSubnet(func(s *v1alpha1.Subnet) []string {
+			if s.Spec.ClaimRef == nil {
+				return nil
+			}
+
+			return []string{string(s.Spec.ClaimRef.UID)}
+		})},
+		{&v1alpha1.SubnetClaim{}, ClaimWaitingIndexKey, func(o client.Object) []string {
+			c, ok := o.(*v1alpha1.SubnetClaim)
+			if !ok || c.Status.Phase == v1alpha1.ClaimBound {
+				return nil
+			}
+
+			return []string{c.Spec.PoolRef}
+		}},
+	} {
+		if err := i.IndexField(ctx, index.object, index.key, index.values); err != nil {
+			return fmt.Errorf("cannot index %T by %s: %w", index.object, index.key, err)
+		}
+	}
+
+	return nil
+}
+
+func ofSubnet(values func(*v1alpha1.Subnet) []string) func(client.Object) []string {
+	return func(o client.Object) []string {
+		s, ok := o.(*v1alpha1.Subnet)
+		if !ok || s.Spec.PoolRef == "" {
+			return nil
+		}
+
+		return values(s)
+	}
+}
+
+// ClusterValue is the value of SubnetClusterIndexKey.
+func ClusterValue(pool, clusterID string) string {
+	return pool + "/" + clusterID
+}
+
+// blockValues are a Subnet's own block, and the larger blocks at every step
+// above it.
+func blockValues(s *v1alpha1.Subnet) []string {
+	block, err := netip.ParsePrefix(s.Spec.CIDR)
+	if err != nil {
+		return nil
+	}
+	block = block.Masked()
+	values := []string{exactly(s.Spec.PoolRef, block)}
+	for length := 0; length <= block.Bits(); length += step {
+		values = append(values, below(s.Spec.PoolRef, block, length))
+	}
+
+	return values
+}
+
+func exactly(pool string, block netip.Prefix) string {
+	return pool + "=" + block.String()
+}
+
+func below(pool string, block netip.Prefix, length int) string {
+	return pool + "<" + netip.PrefixFrom(block.Addr(), length).Masked().String()
+}
+
+// Overlapping returns the values of SubnetBlockIndexKey under which every
+// Subnet of a pool stands that overlaps a block; other Subnets may stand there
+// too. The number of values depends on the length only.
+func Overlapping(pool string, block netip.Prefix) []string {
+	// Those from the step above down, and those larger than that, which can
+	// only be the blocks around this one.
+	from := block.Bits() / step * step
+	values := []string{below(pool, block, from)}
+	for length := range from {
+		values = append(values, exactly(pool, netip.PrefixFrom(block.Addr(), length).Masked()))
+	}
+
+	return values
+}

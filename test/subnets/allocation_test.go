@@ -1,0 +1,342 @@
+package subnets_test
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+const only = "--controllers=subnets"
+
+func newNamespace(t *testing.T, c client.Client) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	must(t, c.Create(t.Context(), ns))
+
+	return ns.Name
+}
+
+func newPool(ns, name, cidr string) *v1alpha1.SubnetPool {
+	return &v1alpha1.SubnetPool{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: v1alpha1.SubnetPoolSpec{CIDR: cidr}}
+}
+
+func newClaim(ns, name string, size int32) *v1alpha1.SubnetClaim {
+	return &v1alpha1.SubnetClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+		Spec:       v1alpha1.SubnetClaimSpec{PoolRef: "p", ClusterID: name, BlockSize: &size},
+	}
+}
+
+func newSubnet(ns, name, cidr string) *v1alpha1.Subnet {
+	return &v1alpha1.Subnet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+		Spec:       v1alpha1.SubnetSpec{PoolRef: "p", CIDR: cidr, ClusterID: name},
+	}
+}
+
+func awaitClaim(t *testing.T, c client.Client, claim *v1alpha1.SubnetClaim, phase v1alpha1.ClaimPhase, reason string) {
+	t.Helper()
+	cluster.Eventually(t, fmt.Sprintf("claim %s is %s, %s", claim.Name, phase, reason), func() error {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
+			return err
+		}
+		for _, cond := range claim.Status.Conditions {
+			if claim.Status.Phase == phase && cond.Type == v1alpha1.ConditionReady && cond.Reason == reason {
+				return nil
+			}
+		}
+
+		return fmt.Errorf("it is %+v", claim.Status)
+	})
+}
+
+func awaitSubnet(t *testing.T, c client.Client, s *v1alpha1.Subnet, phase v1alpha1.SubnetPhase) {
+	t.Helper()
+	cluster.Eventually(t, fmt.Sprintf("Subnet %s is %s", s.Name, phase), func() error {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
+			return err
+		}
+		if s.Status.Phase != phase {
+			return fmt.Errorf("it is %+v", s.Status)
+		}
+
+		return nil
+	})
+}
+
+// awaitStatus waits until a pool's status says what a count of its Subnets
+// says.
+func awaitStatus(t *testing.T, c client.Client, pool *v1alpha1.SubnetPool, count int64, free map[string]int64) {
+	t.Helper()
+	cluster.Eventually(t, "the status is true", func() error {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool); err != nil {
+			return err
+		}
+		if pool.Status.AllocatedCount != count || pool.Status.ObservedGeneration != pool.Generation {
+			return fmt.Errorf("%d are allocated, want %d: %+v", pool.Status.AllocatedCount, count, pool.Status)
+		}
+		for size, n := range free {
+			if got := pool.Status.FreeCountBySize[size]; got != n {
+				return fmt.Errorf("%d of %s are free, want %d", got, size, n)
+			}
+		}
+
+		return nil
+	})
+}
+
+func TestClaims(t *testing.T) {
+	c := newClient(t)
+	server.StartManager(t, only)
+	ns := newNamespace(t, c)
+	early := newClaim(ns, "early", 25)
+	must(t, c.Create(t.Context(), early))
+	awaitClaim(t, c, early, v1alpha1.ClaimPending, "PoolNotFound")
+
+	pool := newPool(ns, "p", "10.0.0.0/24")
+	must(t, c.Create(t.Context(), pool))
+	awaitClaim(t, c, early, v1alpha1.ClaimBound, "Allocated")
+	if early.Status.AllocatedCIDR != "10.0.0.0/25" || early.Status.SubnetRef != "p-10-0-0-0-25" {
+		t.Errorf("it got %+v", early.Status)
+	}
+	awaitStatus(t, c, pool, 1, map[string]int64{"24": 0, "/25": 1, "26": 2, "/32": 128})
+
+	second, third := newClaim(ns, "second", 25), newClaim(ns, "third", 26)
+	must(t, c.Create(t.Context(), second))
+	awaitClaim(t, c, second, v1alpha1.ClaimBound, "Allocated")
+	must(t, c.Create(t.Context(), third))
+	awaitClaim(t, c, third, v1alpha1.ClaimPending, "PoolExhausted")
+
+	// A release wakes who waits.
+	must(t, c.Delete(t.Context(), early))
+	awaitClaim(t, c, third, v1alpha1.ClaimBound, "Allocated")
+	awaitStatus(t, c, pool, 2, map[string]int64{"26": 1})
+
+	t.Run("Refused", func(t *testing.T) {
+		large, outside := newClaim(ns, "large", 20), newClaim(ns, "outside", 0)
+		outside.Spec.BlockSize, outside.Spec.RequestedCIDR = nil, "10.9.0.0/25"
+		must(t, c.Create(t.Context(), large))
+		must(t, c.Create(t.Context(), outside))
+		awaitClaim(t, c, large, v1alpha1.ClaimError, "BlockSizeRefused")
+		awaitClaim(t, c, outside, v1alpha1.ClaimError, "OutsidePool")
+	})
+	t.Run("Exact", func(t *testing.T) {
+		taken, free := newClaim(ns, "taken", 0), newClaim(ns, "free", 0)
+		taken.Spec.BlockSize, taken.Spec.RequestedCIDR = nil, "10.0.0.200/26" // not masked, and in the second one's half
+		free.Spec.BlockSize, free.Spec.RequestedCIDR = nil, "10.0.0.64/27"
+		must(t, c.Create(t.Context(), taken))
+		must(t, c.Create(t.Context(), free))
+		awaitClaim(t, c, taken, v1alpha1.ClaimPending, "RequestedCIDRTaken")
+		awaitClaim(t, c, free, v1alpha1.ClaimBound, "Allocated")
+	})
+	t.Run("SameCluster", func(t *testing.T) {
+		again := newClaim(ns, "again", 28)
+		again.Spec.ClusterID = "second"
+		must(t, c.Create(t.Context(), again))
+		awaitClaim(t, c, again, v1alpha1.ClaimPending, "ClusterIDInUse")
+	})
+	t.Run("SubnetLost", func(t *testing.T) {
+		must(t, c.Delete(t.Context(), newSubnet(ns, second.Status.SubnetRef, "10.0.0.128/25")))
+		awaitClaim(t, c, second, v1alpha1.ClaimBound, "SubnetLost")
+	})
+}
+
+// Subnets made by hand are judged like all others.
+func TestHandMade(t *testing.T) {
+	c := newClient(t)
+	ns := newNamespace(t, c)
+	first, second := newSubnet(ns, "first", "10.0.0.0/24"), newSubnet(ns, "second", "10.0.0.128/25")
+	outside := newSubnet(ns, "outside", "10.1.0.0/24")
+	for _, s := range []*v1alpha1.Subnet{first, second, outside} {
+		must(t, c.Create(t.Context(), s))
+	}
+	server.StartManager(t, only)
+	cluster.Eventually(t, "the first one waits for its pool", func() error {
+		list := &corev1.EventList{}
+		must(t, c.List(t.Context(), list, client.InNamespace(ns)))
+		for _, e := range list.Items {
+			if e.InvolvedObject.Name == "first" && e.Reason == "PoolNotFound" {
+				return nil
+			}
+		}
+
+		return errors.New("there is no event")
+	})
+	pool := newPool(ns, "p", "10.0.0.0/16")
+	must(t, c.Create(t.Context(), pool))
+	awaitSubnet(t, c, first, v1alpha1.SubnetAllocated)
+	awaitSubnet(t, c, second, v1alpha1.SubnetFailed)
+	awaitSubnet(t, c, outside, v1alpha1.SubnetFailed)
+	awaitStatus(t, c, pool, 1, map[string]int64{"24": 255})
+}
+
+// The status of a parent follows its children, and says what can really be
+// handed out.
+func TestChildPools(t *testing.T) {
+	c := newClient(t)
+	server.StartManager(t, only)
+	ns := newNamespace(t, c)
+	pool, child := newPool(ns, "p", "10.0.0.0/16"), newPool(ns, "child", "10.0.0.0/17")
+	child.Spec.Parent = "p"
+	must(t, c.Create(t.Context(), pool))
+	must(t, c.Create(t.Context(), child))
+	allocatable := func(delegated, free int64) {
+		t.Helper()
+		cluster.Eventually(t, "the parent counts its children", func() error {
+			must(t, c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool))
+			s := pool.Status
+			if s.DelegatedCount != delegated || s.AllocatableCountBySize["24"] != free || s.FreeCountBySize["24"] != 256 {
+				return fmt.Errorf("status is %+v", s)
+			}
+
+			return nil
+		})
+	}
+	allocatable(1, 128)
+	resize(t, c, child, "10.0.0.0/18")
+	allocatable(1, 192)
+	must(t, c.Delete(t.Context(), child))
+	allocatable(0, 256)
+
+	resize(t, c, pool, "10.0.0.0/15")
+	awaitStatus(t, c, pool, 0, map[string]int64{"24": 512})
+}
+
+// A pool taken from a pool: its block is the parent's, and is not free again
+// before the last thing that lives in it is gone.
+func TestPoolClaims(t *testing.T) {
+	c := newClient(t)
+	server.StartManager(t, only)
+	ns := newNamespace(t, c)
+	parent := newPool(ns, "parent", "10.0.0.0/16")
+	must(t, c.Create(t.Context(), parent))
+	claim := &v1alpha1.SubnetPoolClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "p"},
+		Spec:       v1alpha1.SubnetPoolClaimSpec{ParentPoolRef: "parent", DesiredBlockSize: 20},
+	}
+	must(t, c.Create(t.Context(), claim))
+	cluster.Eventually(t, "the claim has its pool", func() error {
+		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(claim), claim))
+		if claim.Status.Phase != v1alpha1.ClaimBound || claim.Status.BoundPoolName != "p" {
+			return fmt.Errorf("it is %+v", claim.Status)
+		}
+
+		return nil
+	})
+	inner := newClaim(ns, "inner", 24)
+	must(t, c.Create(t.Context(), inner))
+	awaitClaim(t, c, inner, v1alpha1.ClaimBound, "Allocated")
+	if inner.Status.AllocatedCIDR != "10.0.0.0/24" {
+		t.Errorf("it got %s", inner.Status.AllocatedCIDR)
+	}
+
+	must(t, c.Delete(t.Context(), claim))
+	child := newPool(ns, "p", "")
+	cluster.Eventually(t, "the pool is to be deleted, and waits", func() error {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(child), child); err != nil {
+			t.Fatalf("the pool went with somebody in it: %v", err)
+		}
+		if child.DeletionTimestamp == nil {
+			return errors.New("not yet")
+		}
+
+		return nil
+	})
+	block := &v1alpha1.Subnet{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "parent-10-0-0-0-20"}, block); err != nil || block.DeletionTimestamp != nil {
+		t.Errorf("its block went before it: %v", err)
+	}
+
+	must(t, c.Delete(t.Context(), inner))
+	cluster.Eventually(t, "everything is gone", func() error {
+		for _, o := range []client.Object{claim.DeepCopy(), child.DeepCopy(), block.DeepCopy()} {
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("%T is still there: %w", o, err)
+			}
+		}
+
+		return nil
+	})
+	awaitStatus(t, c, parent, 0, map[string]int64{"20": 16})
+}
+
+// resize gives a pool another prefix.
+func resize(t *testing.T, c client.Client, p *v1alpha1.SubnetPool, cidr string) {
+	t.Helper()
+	base := p.DeepCopy()
+	p.Spec.CIDR = cidr
+	must(t, c.Patch(t.Context(), p, client.MergeFrom(base)))
+}
+
+// Two managers that both believe to lead, blocks of many sizes, and either of
+// them killed again and again: no block is handed out twice, and nobody is
+// forgotten.
+func TestTwoManagers(t *testing.T) {
+	const claims, kills = 600, 10
+	c := newClient(t)
+	ns := newNamespace(t, c)
+	pool := newPool(ns, "p", "10.0.0.0/12")
+	must(t, c.Create(t.Context(), pool))
+	managers := []*cluster.Manager{server.StartManager(t, only), server.StartManager(t, only)}
+
+	for i := range claims {
+		must(t, c.Create(t.Context(), newClaim(ns, fmt.Sprintf("c-%d", i), int32(22+i%7))))
+		if i%(claims/kills) == claims/kills/2 {
+			victim := i / (claims / kills) % 2
+			managers[victim].Kill()
+			managers[victim] = server.LaunchManager(t, only)
+		}
+	}
+	list := &v1alpha1.SubnetClaimList{}
+	cluster.Eventually(t, "every claim is bound", func() error {
+		must(t, c.List(t.Context(), list, client.InNamespace(ns)))
+		bound := 0
+		for _, claim := range list.Items {
+			if claim.Status.Phase == v1alpha1.ClaimBound {
+				bound++
+			}
+		}
+		if bound != claims {
+			return fmt.Errorf("%d of %d", bound, claims)
+		}
+
+		return nil
+	})
+	cluster.Eventually(t, "what was taken twice for one claim is released", func() error {
+		subnets := &v1alpha1.SubnetList{}
+		must(t, c.List(t.Context(), subnets, client.InNamespace(ns)))
+		if err := collisions(subnets.Items); err != nil {
+			t.Fatal(err)
+		}
+		if len(subnets.Items) != claims {
+			return fmt.Errorf("%d Subnets for %d claims", len(subnets.Items), claims)
+		}
+
+		return nil
+	})
+	awaitStatus(t, c, pool, claims, nil)
+}
+
+// collisions finds Allocated Subnets that overlap, by comparing all with all.
+func collisions(all []v1alpha1.Subnet) error {
+	var found error
+	for i, a := range all {
+		for _, b := range all[i+1:] {
+			if a.Status.Phase == v1alpha1.SubnetAllocated && b.Status.Phase == v1alpha1.SubnetAllocated &&
+				netip.MustParsePrefix(a.Spec.CIDR).Overlaps(netip.MustParsePrefix(b.Spec.CIDR)) {
+				found = errors.Join(found, fmt.Errorf("%s overlaps %s", a.Spec.CIDR, b.Spec.CIDR))
+			}
+		}
+	}
+
+	return found
+}
