@@ -142,13 +142,13 @@ type SubnetPoolStatus struct {
 	// delegated.
 	//
 	// +optional
-	UtilizationPercent int32 `json:"utilizationPercent,omitempty"`
+	UtilizationPercent int32 `json:"utilizationPercent"`
 
 	// FragmentationPercent is 0 when all free space is one block, and tends to
 	// 100 the more it is scattered.
 	//
 	// +optional
-	FragmentationPercent int32 `json:"fragmentationPercent,omitempty"`
+	FragmentationPercent int32 `json:"fragmentationPercent"`
 
 	// Conditions: Ready, Exhausted.
 	//
