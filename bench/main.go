@@ -31,6 +31,7 @@ type scenario struct {
 // scenarios in the order in which they run.
 var scenarios = []scenario{
 	{"validation", validation},
+	{"addresses", addresses},
 	{"lint", lint},
 	{"up", up},
 	{"webhook", webhook},
