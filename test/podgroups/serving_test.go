@@ -123,6 +123,7 @@ func TestReplicasShareAnAuthority(t *testing.T) {
 	// Started at the same moment, so that they race for the Secret.
 	a, b := server.LaunchManager(t), server.LaunchManager(t)
 	for _, m := range []*cluster.Manager{a, b} {
+		must(t, m.Await())
 		cluster.Eventually(t, "its certificate is trusted", func() error {
 			roots := x509.NewCertPool()
 			config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
