@@ -39,7 +39,7 @@ type plane struct {
 	client  *http.Client
 }
 
-func newPlane(h *home, creds *credentials, port int, noFsync bool) (*plane, error) {
+func newPlane(h *home, creds *credentials, port int, noFsync bool) *plane {
 	roots := x509.NewCertPool()
 	roots.AddCert(creds.ca.Cert)
 
@@ -49,7 +49,7 @@ func newPlane(h *home, creds *credentials, port int, noFsync bool) (*plane, erro
 			Timeout:   5 * time.Second,
 			Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true},
 		},
-	}, nil
+	}
 }
 
 func (p *plane) pki(name string) string {

@@ -147,7 +147,7 @@ func prepare(h *home, o Options) (*plane, error) {
 		return nil, err
 	}
 
-	return newPlane(h, creds, port, o.NoFsync)
+	return newPlane(h, creds, port, o.NoFsync), nil
 }
 
 // choosePort takes the port that was asked for, else the one of the last run if

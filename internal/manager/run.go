@@ -7,7 +7,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -64,7 +63,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 
-	r := runner{options: o, parts: on, direct: direct, registry: metrics.Registry}
+	r := runner{options: o, parts: on, direct: direct}
 	mgr, err := r.build(ctx, config, scheme)
 	if err != nil {
 		return err
@@ -120,14 +119,13 @@ func prepareCluster(ctx context.Context, c client.Client, o Options, on []part) 
 
 // A runner builds the manager of controller-runtime.
 type runner struct {
-	options  Options
-	parts    []part
-	direct   client.Client
-	registry prometheus.Registerer
+	options Options
+	parts   []part
+	direct  client.Client
 }
 
 func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager, error) {
-	keeper := serving.New(r.direct, r.direct, r.servingOptions())
+	keeper := serving.New(r.direct, r.servingOptions())
 	grace := shutdown
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
@@ -167,7 +165,7 @@ func (r *runner) addWebhooks(ctx context.Context, mgr ctrl.Manager, keeper *serv
 	if err := keeper.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("cannot set up the webhooks: %w", err)
 	}
-	m := webhook.NewMetrics(r.registry)
+	m := webhook.NewMetrics(metrics.Registry)
 	for _, p := range r.parts {
 		for _, h := range p.webhooks {
 			mgr.GetWebhookServer().Register(h.Path, &ctrlwebhook.Admission{Handler: h.handler(m)})

@@ -59,7 +59,7 @@ func TestExamples(t *testing.T) {
 		tc := cases[name]
 		t.Run(name, func(t *testing.T) {
 			pg := readGroup(t, file)
-			pg.Namespace = newNamespace(t, c)
+			pg.Namespace = cluster.Namespace(t, c)
 			if got := verdict(t, c.Create(t.Context(), pg, client.FieldValidation("Strict"))); got != tc.want {
 				t.Errorf("%s\ngot  %q\nwant %q", tc.reason, got, tc.want)
 			}
@@ -88,7 +88,7 @@ func TestCreate(t *testing.T) {
 		defer mu.Unlock()
 		said = append(said, w)
 	})
-	ns := newNamespace(t, c)
+	ns := cluster.Namespace(t, c)
 	zero, three := int32(0), int32(3)
 	long := strings.Repeat("a", 64)
 
@@ -196,7 +196,7 @@ func TestCreate(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	server.StartManager(t)
 	c := newClient(t, nil)
-	pg := group(newNamespace(t, c), "g", sub("master"))
+	pg := group(cluster.Namespace(t, c), "g", sub("master"))
 	if err := c.Create(t.Context(), pg); err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ spec:
 	if err := yaml.UnmarshalStrict([]byte(manifest), pg); err != nil {
 		t.Fatal(err)
 	}
-	pg.Namespace, pg.Name = newNamespace(t, c), "all"
+	pg.Namespace, pg.Name = cluster.Namespace(t, c), "all"
 	want := pg.Spec.DeepCopy()
 	if err := c.Create(t.Context(), pg, client.FieldValidation("Strict")); err != nil {
 		t.Fatal(err)
@@ -270,7 +270,7 @@ func TestManyCreatesAtOnce(t *testing.T) {
 	const total, clients = 2000, 32
 	server.StartManager(t)
 	c := newClient(t, nil)
-	ns := newNamespace(t, c)
+	ns := cluster.Namespace(t, c)
 
 	var next, accepted atomic.Int64
 	var wg sync.WaitGroup

@@ -32,7 +32,7 @@ func arbor(t *testing.T, args ...string) (stdout, stderr string, code int) {
 // The command line says of a live cluster what the webhook would have said.
 func TestCommandLine(t *testing.T) {
 	c := newClient(t, nil)
-	ns := newNamespace(t, c)
+	ns := cluster.Namespace(t, c)
 	storeUnchecked(t, c, group(ns, "broken", sub("Master"), under("Master", "workers")))
 	must(t, c.Create(t.Context(), group(ns, "fine", sub("decode"), under("decode", "workers"), under("decode", "leaders"), sub("prefill"))))
 
@@ -102,7 +102,7 @@ func TestCommandLine(t *testing.T) {
 func TestLintAgreesWithAdmission(t *testing.T) {
 	server.StartManager(t)
 	c := newClient(t, nil)
-	ns := newNamespace(t, c)
+	ns := cluster.Namespace(t, c)
 	files, err := filepath.Glob(filepath.Join(cluster.Root(), "examples", "podgroup-*.yaml"))
 	must(t, err)
 	for _, file := range files {

@@ -6,12 +6,7 @@ import (
 	"os"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
@@ -26,47 +21,11 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, &server, "--bare", "--nodes=0"))
 }
 
-func newScheme(t testing.TB) *runtime.Scheme {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v2alpha2.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	return scheme
-}
-
 // newClient returns a client that hands each warning to said.
 func newClient(t testing.TB, said func(string)) client.Client {
 	t.Helper()
-	config := rest.CopyConfig(server.Config)
-	config.WarningHandler = rest.NoWarnings{}
-	if said != nil {
-		config.WarningHandler = warnings(said)
-	}
-	c, err := client.New(config, client.Options{Scheme: newScheme(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
 
-	return c
-}
-
-type warnings func(string)
-
-func (w warnings) HandleWarningHeader(_ int, _, text string) { w(text) }
-
-// newNamespace makes a namespace for one test.
-func newNamespace(t *testing.T, c client.Client) string {
-	t.Helper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	if err := c.Create(t.Context(), ns); err != nil {
-		t.Fatal(err)
-	}
-
-	return ns.Name
+	return server.Client(t, said)
 }
 
 func group(namespace, name string, subGroups ...v2alpha2.SubGroup) *v2alpha2.PodGroup {

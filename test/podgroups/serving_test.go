@@ -64,7 +64,7 @@ func getSecret(t *testing.T, c client.Client) *corev1.Secret {
 func TestWebhookDown(t *testing.T) {
 	c := newClient(t, nil)
 	m := server.StartManager(t)
-	ns := newNamespace(t, c)
+	ns := cluster.Namespace(t, c)
 	pg := group(ns, "there", sub("master"))
 	pg.Finalizers = []string{finalizer}
 	if err := c.Create(t.Context(), pg); err != nil {
@@ -95,7 +95,7 @@ func TestRotation(t *testing.T) {
 	c := newClient(t, nil)
 	forgetCertificates(t, c)
 	server.StartManager(t, "--webhook-ca-lifetime=30s")
-	ns := newNamespace(t, c)
+	ns := cluster.Namespace(t, c)
 
 	bundles := map[string]bool{}
 	for i := 0; len(bundles) < 3; i++ {
@@ -140,7 +140,7 @@ func TestReplicasShareAnAuthority(t *testing.T) {
 			return conn.Close()
 		})
 	}
-	ns := newNamespace(t, c)
+	ns := cluster.Namespace(t, c)
 	if err := c.Create(t.Context(), group(ns, "g", sub("master"))); err != nil {
 		t.Error(err)
 	}
@@ -164,7 +164,7 @@ func TestReplicasShareAnAuthority(t *testing.T) {
 func TestServingHeals(t *testing.T) {
 	c := newClient(t, nil)
 	server.StartManager(t)
-	ns := newNamespace(t, c)
+	ns := cluster.Namespace(t, c)
 
 	cases := map[string]struct {
 		reason string

@@ -31,7 +31,7 @@ func storeUnchecked(t *testing.T, c client.Client, pg *v2alpha2.PodGroup) {
 // Nothing that is stored is ever bricked, and nobody can make it worse.
 func TestStoredBeforeTheRule(t *testing.T) {
 	c := newClient(t, nil)
-	pg := group(newNamespace(t, c), "old", sub("Master"), under("Master", "workers"))
+	pg := group(cluster.Namespace(t, c), "old", sub("Master"), under("Master", "workers"))
 	pg.Finalizers = []string{finalizer}
 	storeUnchecked(t, c, pg)
 	server.StartManager(t)
@@ -72,7 +72,7 @@ func TestStoredBeforeTheRule(t *testing.T) {
 // both in events.
 func TestValidCondition(t *testing.T) {
 	c := newClient(t, nil)
-	ns := newNamespace(t, c)
+	ns := cluster.Namespace(t, c)
 	pg := group(ns, "old", sub("Master"))
 	storeUnchecked(t, c, pg)
 	server.StartManager(t)
@@ -92,7 +92,7 @@ func TestValidCondition(t *testing.T) {
 func TestConditionsOfOthers(t *testing.T) {
 	server.StartManager(t)
 	c := newClient(t, nil)
-	pg := group(newNamespace(t, c), "shared", sub("master"))
+	pg := group(cluster.Namespace(t, c), "shared", sub("master"))
 	if err := c.Create(t.Context(), pg); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestConditionsOfOthers(t *testing.T) {
 func TestIdleGroupIsNotWritten(t *testing.T) {
 	m := server.StartManager(t)
 	c := newClient(t, nil)
-	ns := newNamespace(t, c)
+	ns := cluster.Namespace(t, c)
 	pg := group(ns, "idle", sub("master"))
 	if err := c.Create(t.Context(), pg); err != nil {
 		t.Fatal(err)

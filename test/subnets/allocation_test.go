@@ -17,14 +17,6 @@ import (
 
 const only = "--controllers=subnets"
 
-func newNamespace(t *testing.T, c client.Client) string {
-	t.Helper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	must(t, c.Create(t.Context(), ns))
-
-	return ns.Name
-}
-
 func newPool(ns, name, cidr string) *v1alpha1.SubnetPool {
 	return &v1alpha1.SubnetPool{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: v1alpha1.SubnetPoolSpec{CIDR: cidr}}
 }
@@ -97,7 +89,7 @@ func awaitStatus(t *testing.T, c client.Client, pool *v1alpha1.SubnetPool, count
 func TestClaims(t *testing.T) {
 	c := newClient(t)
 	server.StartManager(t, only)
-	ns := newNamespace(t, c)
+	ns := cluster.Namespace(t, c)
 	early := newClaim(ns, "early", 25)
 	must(t, c.Create(t.Context(), early))
 	awaitClaim(t, c, early, v1alpha1.ClaimPending, "PoolNotFound")
@@ -153,7 +145,7 @@ func TestClaims(t *testing.T) {
 // Subnets made by hand are judged like all others.
 func TestHandMade(t *testing.T) {
 	c := newClient(t)
-	ns := newNamespace(t, c)
+	ns := cluster.Namespace(t, c)
 	first, second := newSubnet(ns, "first", "10.0.0.0/24"), newSubnet(ns, "second", "10.0.0.128/25")
 	outside := newSubnet(ns, "outside", "10.1.0.0/24")
 	for _, s := range []*v1alpha1.Subnet{first, second, outside} {
@@ -184,7 +176,7 @@ func TestHandMade(t *testing.T) {
 func TestChildPools(t *testing.T) {
 	c := newClient(t)
 	server.StartManager(t, only)
-	ns := newNamespace(t, c)
+	ns := cluster.Namespace(t, c)
 	pool, child := newPool(ns, "p", "10.0.0.0/16"), newPool(ns, "child", "10.0.0.0/17")
 	child.Spec.Parent = "p"
 	must(t, c.Create(t.Context(), pool))
@@ -216,7 +208,7 @@ func TestChildPools(t *testing.T) {
 func TestPoolClaims(t *testing.T) {
 	c := newClient(t)
 	server.StartManager(t, only)
-	ns := newNamespace(t, c)
+	ns := cluster.Namespace(t, c)
 	parent := newPool(ns, "parent", "10.0.0.0/16")
 	must(t, c.Create(t.Context(), parent))
 	claim := &v1alpha1.SubnetPoolClaim{
@@ -283,7 +275,7 @@ func resize(t *testing.T, c client.Client, p *v1alpha1.SubnetPool, cidr string) 
 func TestTwoManagers(t *testing.T) {
 	const claims, kills = 600, 10
 	c := newClient(t)
-	ns := newNamespace(t, c)
+	ns := cluster.Namespace(t, c)
 	pool := newPool(ns, "p", "10.0.0.0/12")
 	must(t, c.Create(t.Context(), pool))
 	managers := []*cluster.Manager{server.StartManager(t, only), server.StartManager(t, only)}

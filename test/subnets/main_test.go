@@ -5,9 +5,6 @@ import (
 	"os"
 	"testing"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/crds"
@@ -25,12 +22,7 @@ func TestMain(m *testing.M) {
 // newClient returns a client of a cluster that serves the address API.
 func newClient(t *testing.T) client.Client {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
-		must(t, add(scheme))
-	}
-	c, err := client.New(server.Config, client.Options{Scheme: scheme})
-	must(t, err)
+	c := server.Client(t, nil)
 	for _, kind := range []string{v1alpha1.SubnetPoolKind, v1alpha1.SubnetKind, v1alpha1.SubnetClaimKind, v1alpha1.SubnetPoolClaimKind} {
 		crd, ok := crds.ByKind(v1alpha1.GroupVersion.Group, kind)
 		if !ok {

@@ -14,7 +14,6 @@ import (
 // Reasons of a claim's condition Ready.
 const (
 	ReasonBound          = "Allocated"
-	ReasonWaiting        = "Pending"
 	ReasonPoolNotFound   = "PoolNotFound"
 	ReasonPoolInvalid    = "PoolInvalid"
 	ReasonExhausted      = "PoolExhausted"

@@ -49,7 +49,6 @@ type Options struct {
 type Keeper struct {
 	options Options
 	client  client.Client
-	reader  client.Reader
 	clock   clock.PassiveClock
 	started healthz.Checker
 
@@ -57,10 +56,10 @@ type Keeper struct {
 	registered atomic.Bool
 }
 
-// New returns a Keeper. It reads the cluster through reader, not through a
-// cache: it looks seldom, and must not decide on something old.
-func New(c client.Client, reader client.Reader, o Options) *Keeper {
-	return &Keeper{options: o, client: c, reader: reader, clock: clock.RealClock{}}
+// New returns a Keeper. The client must read the cluster itself, not a cache:
+// the Keeper looks seldom, and must not decide on something old.
+func New(c client.Client, o Options) *Keeper {
+	return &Keeper{options: o, client: c, clock: clock.RealClock{}}
 }
 
 // Prepare makes sure that there is a certificate to show. It must be called
@@ -142,7 +141,7 @@ func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 func (k *Keeper) certify(ctx context.Context) (authority, error) {
 	now := k.clock.Now()
 	secret := &corev1.Secret{}
-	err := k.reader.Get(ctx, client.ObjectKey{Namespace: k.options.Namespace, Name: SecretName}, secret)
+	err := k.client.Get(ctx, client.ObjectKey{Namespace: k.options.Namespace, Name: SecretName}, secret)
 	if client.IgnoreNotFound(err) != nil {
 		return authority{}, fmt.Errorf("cannot read Secret %s/%s: %w", k.options.Namespace, SecretName, err)
 	}
@@ -225,7 +224,7 @@ func (k *Keeper) register(ctx context.Context, bundle []byte) (elsewhere bool, e
 	want := registration(k.options.Configuration, k.options.Webhooks, k.options.Address, bundle)
 	if k.registered.Load() {
 		have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-		err := k.reader.Get(ctx, client.ObjectKey{Name: k.options.Configuration}, have)
+		err := k.client.Get(ctx, client.ObjectKey{Name: k.options.Configuration}, have)
 		if client.IgnoreNotFound(err) != nil {
 			return false, fmt.Errorf("cannot read ValidatingWebhookConfiguration %s: %w", k.options.Configuration, err)
 		}
