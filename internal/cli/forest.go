@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
-	"github.com/arbor-control/arbor/internal/decide/podgroup"
+	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
 // A forest is the tree of a PodGroup, and beside it the parts that hang in
@@ -47,7 +47,7 @@ const (
 	lost       = -2
 )
 
-func newForest(pg *v2alpha2.PodGroup, v podgroup.Verdict) *forest {
+func newForest(pg *v2alpha2.PodGroup, v verdict.Verdict) *forest {
 	f := &forest{nodes: make([]twig, len(pg.Spec.SubGroups))}
 	for i, g := range pg.Spec.SubGroups {
 		f.nodes[i].SubGroup = g
@@ -166,7 +166,7 @@ func onCycle(i int, up []int) int {
 }
 
 // annotate hands every problem and warning to the subgroup it is about.
-func (f *forest) annotate(v podgroup.Verdict) {
+func (f *forest) annotate(v verdict.Verdict) {
 	for _, p := range v.Problems {
 		f.note(p.Field, note{SeverityError, withFix(p.Message, p.Fix)})
 	}
@@ -195,7 +195,7 @@ func subGroupIndex(field string) (int, bool) {
 
 // explainLoose says why a part is loose where the rule had no words for it:
 // it speaks of the case of a name, which once mended would be found.
-func (f *forest) explainLoose(up []int, v podgroup.Verdict) {
+func (f *forest) explainLoose(up []int, v verdict.Verdict) {
 	said := map[int]bool{}
 
 	for _, p := range v.Problems {

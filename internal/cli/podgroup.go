@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/internal/decide/podgroup"
+	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
 var (
@@ -26,7 +27,7 @@ func checkPodGroup(obj map[string]any) []Finding {
 	return append(undecodable, fromVerdict(refOf(obj), podgroup.Check(pg))...)
 }
 
-func fromVerdict(ref ObjectRef, v podgroup.Verdict) []Finding {
+func fromVerdict(ref ObjectRef, v verdict.Verdict) []Finding {
 	var out []Finding
 
 	for _, p := range v.Problems {

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/internal/decide/podgroup"
+	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
 // GroupsView is what arbor groups prints for programs.
@@ -22,8 +23,8 @@ type GroupView struct {
 	Children  []string       `json:"children"`
 	SubGroups []SubGroupView `json:"subGroups"`
 	// Problems and Warnings of the whole group, in the order of admission.
-	Problems []podgroup.Problem `json:"problems"`
-	Warnings []podgroup.Warning `json:"warnings"`
+	Problems []verdict.Problem `json:"problems"`
+	Warnings []verdict.Warning `json:"warnings"`
 }
 
 // A SubGroupView is one subgroup.
@@ -34,9 +35,9 @@ type SubGroupView struct {
 	MinSubGroup *int32  `json:"minSubGroup,omitempty"`
 	// Depth is 1 directly under the group, and 0 for subgroups that cannot be
 	// reached from it.
-	Depth    int                `json:"depth"`
-	Children []string           `json:"children"`
-	Problems []podgroup.Problem `json:"problems"`
+	Depth    int               `json:"depth"`
+	Children []string          `json:"children"`
+	Problems []verdict.Problem `json:"problems"`
 }
 
 func viewOf(groups []*v2alpha2.PodGroup) GroupsView {
@@ -49,21 +50,21 @@ func viewOf(groups []*v2alpha2.PodGroup) GroupsView {
 			Namespace: pg.Namespace, Name: pg.Name, Queue: pg.Spec.Queue,
 			MinMember: pg.Spec.MinMember, MinSubGroup: pg.Spec.MinSubGroup,
 			Children: f.names(f.tops), SubGroups: f.view(v),
-			Problems: append([]podgroup.Problem{}, v.Problems...),
-			Warnings: append([]podgroup.Warning{}, v.Warnings...),
+			Problems: append([]verdict.Problem{}, v.Problems...),
+			Warnings: append([]verdict.Warning{}, v.Warnings...),
 		}
 	}
 
 	return out
 }
 
-func (f *forest) view(v podgroup.Verdict) []SubGroupView {
+func (f *forest) view(v verdict.Verdict) []SubGroupView {
 	out := make([]SubGroupView, len(f.nodes))
 
 	for i, n := range f.nodes {
 		out[i] = SubGroupView{
 			Name: n.Name, Parent: n.Parent, MinMember: n.MinMember, MinSubGroup: n.MinSubGroup,
-			Depth: n.depth, Children: f.names(n.children), Problems: []podgroup.Problem{},
+			Depth: n.depth, Children: f.names(n.children), Problems: []verdict.Problem{},
 		}
 	}
 

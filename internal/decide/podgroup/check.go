@@ -6,29 +6,30 @@ import (
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/engine/podtree"
+	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
 // Check returns all problems and warnings of a PodGroup as it is, however it
 // came to be so.
-func Check(pg *v2alpha2.PodGroup) Verdict {
-	return Verdict{Problems: problems(pg), Warnings: warnings(pg)}
+func Check(pg *v2alpha2.PodGroup) verdict.Verdict {
+	return verdict.Verdict{Problems: problems(pg), Warnings: warnings(pg)}
 }
 
 // Admit judges a change from before to after; before is nil when the object
 // is new. It refuses only what the change makes wrong: if the list of
 // subgroups stays as it is, the change passes, with one warning if that list
 // breaks the rule. Nothing is said about an object that is being deleted.
-func Admit(before, after *v2alpha2.PodGroup) Verdict {
+func Admit(before, after *v2alpha2.PodGroup) verdict.Verdict {
 	if before == nil || !slices.EqualFunc(before.Spec.SubGroups, after.Spec.SubGroups, sameSubGroup) {
 		return Check(after)
 	}
 
-	var v Verdict
+	var v verdict.Verdict
 	if after.DeletionTimestamp != nil {
 		return v
 	}
 	if found := problems(after); len(found) > 0 {
-		v.Warnings = append(v.Warnings, storedWarning(found))
+		v.Warnings = append(v.Warnings, verdict.Stored("subgroups break", found))
 	}
 	if !same(before.Spec.MinSubGroup, after.Spec.MinSubGroup) {
 		v.Warnings = append(v.Warnings, countChildren(after.Spec.SubGroups).rootWarnings(after)...)
@@ -94,20 +95,20 @@ var kinds = map[podtree.Kind]struct{ reason, field string }{
 }
 
 // problems puts the violations of the rule, in their order, into our words.
-func problems(pg *v2alpha2.PodGroup) []Problem {
+func problems(pg *v2alpha2.PodGroup) []verdict.Problem {
 	violations := podtree.Check(list(pg))
 	if len(violations) == 0 {
 		return nil
 	}
 	m := newMender(pg.Spec.SubGroups)
-	found := make([]Problem, len(violations))
+	found := make([]verdict.Problem, len(violations))
 	for i, v := range violations {
 		kind, g := kinds[v.Kind], &pg.Spec.SubGroups[v.Index]
 		value := g.Name
 		if kind.field == "parent" {
 			value = *g.Parent
 		}
-		found[i] = Problem{
+		found[i] = verdict.Problem{
 			Reason:  kind.reason,
 			Field:   entry(v.Index) + "." + kind.field,
 			Value:   value,

@@ -12,6 +12,7 @@ import (
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/engine/podtree"
 	"github.com/arbor-control/arbor/internal/decide/podgroup"
+	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
 func num(n int32) *int32 { return &n }
@@ -121,7 +122,7 @@ func TestCheckName(t *testing.T) {
 // TestCheckAll holds every field of every kind of problem.
 func TestCheckAll(t *testing.T) {
 	pg := group(top("a"), top(""), top("B"), under("C", "c"), top("a"), under("zebra", "e"))
-	want := []podgroup.Problem{
+	want := []verdict.Problem{
 		{
 			Reason: v2alpha2.ReasonNameEmpty, Field: "spec.subGroups[1].name",
 			Message: "subgroup name must not be empty", Fix: "give it a name",
@@ -177,7 +178,7 @@ func TestAcceptedShapes(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(podgroup.Verdict{}, podgroup.Check(group(tc.groups...))); diff != "" {
+			if diff := cmp.Diff(verdict.Verdict{}, podgroup.Check(group(tc.groups...))); diff != "" {
 				t.Errorf("%s\nCheck(...): -want, +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
 // maxConditionBytes is what the API conventions allow a condition's message.
@@ -24,10 +25,10 @@ func Valid(pg *v2alpha2.PodGroup, now metav1.Time) v2alpha2.PodGroupCondition {
 		Reason:             v2alpha2.ReasonTreeValid,
 		Message:            messageValid,
 	}
-	if v := (Verdict{Problems: problems(pg)}); !v.Allowed() {
+	if v := (verdict.Verdict{Problems: problems(pg)}); !v.Allowed() {
 		c.Status = metav1.ConditionFalse
 		c.Reason = v.Reason()
-		c.Message = shorten(v.Message(), maxConditionBytes)
+		c.Message = verdict.Shorten(v.Message(), maxConditionBytes)
 	}
 	for _, had := range pg.Status.Conditions {
 		if had.Type != c.Type || had.Status != c.Status {

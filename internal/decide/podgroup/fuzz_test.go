@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/internal/decide/podgroup"
+	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
 // firstWrong is the rule once more, as plainly as it can be said: the text of
@@ -119,7 +120,7 @@ func checkAdmit(t *testing.T, before, after *v2alpha2.PodGroup) {
 }
 
 // checkWords wants every problem whole and every warning short.
-func checkWords(t *testing.T, lint podgroup.Verdict) {
+func checkWords(t *testing.T, lint verdict.Verdict) {
 	t.Helper()
 	for _, p := range lint.Problems {
 		if p.Reason == "" || p.Field == "" || p.Message == "" || p.Fix == "" {
@@ -154,7 +155,7 @@ func decode(data []byte) *v2alpha2.PodGroup {
 	return pg
 }
 
-func toText(t *testing.T, v podgroup.Verdict) string {
+func toText(t *testing.T, v verdict.Verdict) string {
 	t.Helper()
 	text, err := json.Marshal(v)
 	if err != nil {

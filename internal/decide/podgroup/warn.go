@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
 // shownName is how much of a name a warning repeats.
@@ -14,7 +15,7 @@ const shownName = 48
 
 // warnings returns, in list order after those of the group itself, what is
 // allowed but cannot work.
-func warnings(pg *v2alpha2.PodGroup) []Warning {
+func warnings(pg *v2alpha2.PodGroup) []verdict.Warning {
 	c := countChildren(pg.Spec.SubGroups)
 	found := c.rootWarnings(pg)
 	for i := range pg.Spec.SubGroups {
@@ -56,27 +57,27 @@ func countChildren(groups []v2alpha2.SubGroup) children {
 
 // rootWarnings does not say "never" of a group without subgroups: its one
 // implicit leaf counts as a child.
-func (c children) rootWarnings(pg *v2alpha2.PodGroup) []Warning {
+func (c children) rootWarnings(pg *v2alpha2.PodGroup) []verdict.Warning {
 	required := pg.Spec.MinSubGroup
 	if !tooMany(required, c.top) {
 		return nil
 	}
 	if len(pg.Spec.SubGroups) == 0 {
-		return []Warning{{
+		return []verdict.Warning{{
 			Field:   "spec.minSubGroup",
 			Message: fmt.Sprintf("%d asks for subgroups, but the group has none", *required),
 		}}
 	}
 
-	return []Warning{minWarning("spec", *required, c.top)}
+	return []verdict.Warning{minWarning("spec", *required, c.top)}
 }
 
 func tooMany(required *int32, children int) bool {
 	return required != nil && int(*required) > children
 }
 
-func minWarning(field string, required int32, children int) Warning {
-	return Warning{
+func minWarning(field string, required int32, children int) verdict.Warning {
+	return verdict.Warning{
 		Field:   field + ".minSubGroup",
 		Message: fmt.Sprintf("%d can never be satisfied, because it has %s", required, subgroups(children)),
 	}
@@ -94,7 +95,7 @@ func subgroups(n int) string {
 }
 
 // labelWarnings is about leaves: a pod names its subgroup in a label.
-func labelWarnings(i int, name string) []Warning {
+func labelWarnings(i int, name string) []verdict.Warning {
 	if isPlain(name) || len(validation.IsValidLabelValue(name)) == 0 {
 		return nil
 	}
@@ -103,9 +104,9 @@ func labelWarnings(i int, name string) []Warning {
 		why = fmt.Sprintf("may have at most %d characters", validation.LabelValueMaxLength)
 	}
 
-	return []Warning{{
+	return []verdict.Warning{{
 		Field:   entry(i) + ".name",
-		Message: fmt.Sprintf("%q cannot be a label value, which %s, so no pod can join it", shorten(name, shownName), why),
+		Message: fmt.Sprintf("%q cannot be a label value, which %s, so no pod can join it", verdict.Shorten(name, shownName), why),
 	}}
 }
 
@@ -124,17 +125,4 @@ func isPlain(name string) bool {
 	}
 
 	return true
-}
-
-// storedWarning is for a change that leaves a bad list as it was.
-func storedWarning(found []Problem) Warning {
-	more := ""
-	if len(found) > 1 {
-		more = fmt.Sprintf(" (and %d more)", len(found)-1)
-	}
-
-	return Warning{
-		Field:   found[0].Field,
-		Message: fmt.Sprintf("the stored subgroups break the rule and should be mended: %s%s", found[0].Message, more),
-	}
 }

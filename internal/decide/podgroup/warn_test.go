@@ -2,16 +2,15 @@ package podgroup_test
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/internal/decide/podgroup"
+	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
 func TestWarnings(t *testing.T) {
@@ -21,13 +20,13 @@ func TestWarnings(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		pg     *v2alpha2.PodGroup
-		want   []podgroup.Warning
+		want   []verdict.Warning
 	}{
 		"Longest": {reason: "63 characters fit into a label", pg: group(top(long[:63]))},
 		"TooLong": {
 			reason: "64 do not",
 			pg:     group(top(long)),
-			want: []podgroup.Warning{{
+			want: []verdict.Warning{{
 				Field: "spec.subGroups[0].name",
 				Message: `"` + long[:45] + `..." cannot be a label value, which may have at most 63 characters, ` +
 					`so no pod can join it`,
@@ -40,7 +39,7 @@ func TestWarnings(t *testing.T) {
 		"Odd": {
 			reason: "a label has letters, digits and three signs",
 			pg:     group(top("a b"), top("a/b"), top("a_")),
-			want: []podgroup.Warning{
+			want: []verdict.Warning{
 				{Field: "spec.subGroups[0].name", Message: `"a b" cannot be a label value, ` + odd},
 				{Field: "spec.subGroups[1].name", Message: `"a/b" cannot be a label value, ` + odd},
 				{Field: "spec.subGroups[2].name", Message: `"a_" cannot be a label value, ` + odd},
@@ -52,7 +51,7 @@ func TestWarnings(t *testing.T) {
 				v2alpha2.SubGroup{Name: "a", MinSubGroup: num(3)}, under("a", "b"), under("a", "c"), under("b", "d"),
 				v2alpha2.SubGroup{Name: "e", MinSubGroup: num(1)},
 			), func(pg *v2alpha2.PodGroup) { pg.Spec.MinSubGroup = num(3) }),
-			want: []podgroup.Warning{
+			want: []verdict.Warning{
 				{
 					Field:   "spec.minSubGroup",
 					Message: "3 can never be satisfied, because it has only 2 subgroups directly below it",
@@ -79,7 +78,7 @@ func TestWarnings(t *testing.T) {
 		"NoSubGroups": {
 			reason: "a group without subgroups has nothing to count",
 			pg:     with(group(), func(pg *v2alpha2.PodGroup) { pg.Spec.MinSubGroup = num(1) }),
-			want: []podgroup.Warning{{
+			want: []verdict.Warning{{
 				Field: "spec.minSubGroup", Message: "1 asks for subgroups, but the group has none",
 			}},
 		},
@@ -92,71 +91,6 @@ func TestWarnings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, podgroup.Check(tc.pg).Warnings); diff != "" {
 				t.Errorf("%s\nCheck(...): -want, +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
-func TestWarningStrings(t *testing.T) {
-	many := func(n int) []podgroup.Warning {
-		all := make([]podgroup.Warning, n)
-		for i := range all {
-			all[i] = podgroup.Warning{Field: "spec", Message: strconv.Itoa(i)}
-		}
-
-		return all
-	}
-	cases := map[string]struct {
-		reason string
-		given  []podgroup.Warning
-		count  int
-		last   string
-	}{
-		"None":   {reason: "nothing to say"},
-		"Ten":    {reason: "ten fit", given: many(10), count: 10, last: "spec: 9"},
-		"Eleven": {reason: "eleven do not", given: many(11), count: 11, last: "and 1 more"},
-		"Many":   {reason: "the rest is only counted", given: many(500), count: 11, last: "and 490 more"},
-		"Exact": {
-			reason: "256 bytes fit", count: 1,
-			given: []podgroup.Warning{{Field: "f", Message: strings.Repeat("x", 253)}},
-			last:  "f: " + strings.Repeat("x", 253),
-		},
-		"Long": {
-			reason: "257 bytes do not", count: 1,
-			given: []podgroup.Warning{{Field: "f", Message: strings.Repeat("x", 254)}},
-			last:  "f: " + strings.Repeat("x", 250) + "...",
-		},
-		"LongRunes": {
-			reason: "a character is never cut in two", count: 1,
-			given: []podgroup.Warning{{Field: "f", Message: strings.Repeat("世", 100)}},
-			last:  "f: " + strings.Repeat("世", 83) + "...",
-		},
-		"LongRunesOdd": {
-			reason: "wherever the cut falls", count: 1,
-			given: []podgroup.Warning{{Field: "fo", Message: strings.Repeat("世", 100)}},
-			last:  "fo: " + strings.Repeat("世", 83) + "...",
-		},
-		"Control": {
-			reason: "an API server drops what has control characters", count: 1,
-			given: []podgroup.Warning{{Field: "f", Message: "a\nb\x00c\xffd"}},
-			last:  "f: a b c\uFFFDd",
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := podgroup.Verdict{Warnings: tc.given}.WarningStrings()
-			if len(got) != tc.count {
-				t.Fatalf("%s\nWarningStrings() has %d, want %d", tc.reason, len(got), tc.count)
-			}
-			if tc.count == 0 {
-				return
-			}
-			last := got[len(got)-1]
-			if diff := cmp.Diff(tc.last, last); diff != "" {
-				t.Errorf("%s\nWarningStrings(): -want, +got:\n%s", tc.reason, diff)
-			}
-			if len(last) > 256 || !utf8.ValidString(last) {
-				t.Errorf("%s\nWarningStrings() has one of %d bytes, want at most 256 of UTF-8", tc.reason, len(last))
 			}
 		})
 	}

@@ -1,4 +1,7 @@
-package podgroup
+// Package verdict is how every decision about an object is said: what is wrong
+// with which field, and how to mend it. Webhooks, controllers and commands put
+// the same verdict into their own form.
+package verdict
 
 import (
 	"fmt"
@@ -7,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// A Problem is one reason to refuse a PodGroup.
+// A Problem is one reason to refuse an object.
 type Problem struct {
-	// Reason is one of the reasons of the condition Valid.
+	// Reason is one word for machines.
 	Reason string `json:"reason"`
 	// Field that must change, such as spec.subGroups[2].parent.
 	Field string `json:"field"`
@@ -29,7 +32,7 @@ type Warning struct {
 
 func (w Warning) String() string { return w.Field + ": " + w.Message }
 
-// A Verdict is everything that there is to say about a PodGroup, or about one
+// A Verdict is everything that there is to say about an object, or about one
 // change of it. The zero Verdict allows it without a word.
 type Verdict struct {
 	Problems []Problem `json:"problems,omitempty"`
@@ -57,6 +60,19 @@ func (v Verdict) Reason() string {
 	return v.Problems[0].Reason
 }
 
+// Stored is the warning for a change that leaves what was wrong as it was.
+func Stored(what string, found []Problem) Warning {
+	more := ""
+	if len(found) > 1 {
+		more = fmt.Sprintf(" (and %d more)", len(found)-1)
+	}
+
+	return Warning{
+		Field:   found[0].Field,
+		Message: fmt.Sprintf("the stored %s the rule and should be mended: %s%s", what, found[0].Message, more),
+	}
+}
+
 // An API server passes warnings on as headers. It asks for at most 256
 // characters each, cuts them all once they exceed 4 KiB together, and drops
 // those with control characters.
@@ -74,7 +90,7 @@ func (v Verdict) WarningStrings() []string {
 		if i == maxWarnings {
 			return append(all, fmt.Sprintf("and %d more", len(v.Warnings)-maxWarnings))
 		}
-		all = append(all, shorten(oneLine(w.String()), maxWarningBytes))
+		all = append(all, Shorten(oneLine(w.String()), maxWarningBytes))
 	}
 
 	return all
@@ -90,8 +106,8 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// shorten cuts s to at most limit bytes, never inside a character.
-func shorten(s string, limit int) string {
+// Shorten cuts s to at most limit bytes, never inside a character.
+func Shorten(s string, limit int) string {
 	const ellipsis = "..."
 	if len(s) <= limit {
 		return s

@@ -1,0 +1,282 @@
+package pool
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/decide/verdict"
+)
+
+// Reasons to refuse a pool.
+const (
+	ReasonNotMasked     = "NotMasked"
+	ReasonBlockSize     = "InvalidBlockSize"
+	ReasonOutsideParent = "OutsideParent"
+	ReasonOverlap       = "Overlap"
+	ReasonCycle         = "ParentCycle"
+	ReasonInUse         = "InUse"
+)
+
+// Fields that problems are about.
+const (
+	fieldCIDR   = "spec.cidr"
+	fieldParent = "spec.parent"
+)
+
+// Around is what a pool stands among.
+type Around struct {
+	// Pools of its namespace. The pool itself may be among them.
+	Pools []v1alpha1.SubnetPool
+	// Inside are the Subnets that live in it and must go on to.
+	Inside []v1alpha1.Subnet
+	// Beside are Subnets of its parent; those that it does not overlap may be
+	// left out.
+	Beside []v1alpha1.Subnet
+}
+
+// Parent is the pool that a pool was taken from, "" for a root: by its spec, or
+// by the label that was there before the spec could say so.
+func Parent(p *v1alpha1.SubnetPool) string {
+	if p.Spec.Parent != "" {
+		return p.Spec.Parent
+	}
+
+	return p.Labels[v1alpha1.ParentLabel]
+}
+
+// Admit judges a change from before to after; before is nil when the pool is
+// new. It refuses only what the change makes wrong: what was wrong in the same
+// way before passes, with a warning.
+func Admit(before, after *v1alpha1.SubnetPool, a Around) verdict.Verdict {
+	v := Check(after, a)
+	if before == nil || v.Allowed() {
+		return v
+	}
+	stored := Check(before, a).Problems
+	old := func(p verdict.Problem) bool { return slices.Contains(stored, p) }
+	kept := slices.Collect(func(yield func(verdict.Problem) bool) {
+		for _, p := range v.Problems {
+			if old(p) && !yield(p) {
+				return
+			}
+		}
+	})
+	v.Problems = slices.DeleteFunc(v.Problems, old)
+	if len(kept) > 0 {
+		v.Warnings = append(v.Warnings, verdict.Stored("pool breaks", kept))
+	}
+
+	return v
+}
+
+// Check returns all problems and warnings of a pool as it is, however it came
+// to be so.
+func Check(p *v1alpha1.SubnetPool, a Around) verdict.Verdict {
+	prefix, problem := read(p)
+	if problem != nil {
+		return verdict.Verdict{Problems: []verdict.Problem{*problem}}
+	}
+	c := &checker{pool: p, prefix: prefix, around: a, verdict: &verdict.Verdict{}}
+	c.sizes()
+	c.parent()
+	c.siblings()
+	c.beside()
+	c.inside()
+
+	return *c.verdict
+}
+
+// read returns a pool's prefix, or what is wrong with it.
+func read(p *v1alpha1.SubnetPool) (netip.Prefix, *verdict.Problem) {
+	prefix, err := netip.ParsePrefix(p.Spec.CIDR)
+	if err != nil {
+		return prefix, &verdict.Problem{
+			Reason: ReasonInvalidCIDR, Field: fieldCIDR, Value: p.Spec.CIDR,
+			Message: fmt.Sprintf("%q is not a CIDR", p.Spec.CIDR), Fix: "write an address and a length, such as 10.0.0.0/16 or fd00::/48",
+		}
+	}
+	if prefix != prefix.Masked() {
+		return prefix, &verdict.Problem{
+			Reason: ReasonNotMasked, Field: fieldCIDR, Value: p.Spec.CIDR,
+			Message: fmt.Sprintf("%s has bits set behind its length", prefix), Fix: fmt.Sprintf("write %s", prefix.Masked()),
+		}
+	}
+
+	return prefix, nil
+}
+
+// A checker goes through the rules for one pool.
+type checker struct {
+	pool    *v1alpha1.SubnetPool
+	prefix  netip.Prefix
+	around  Around
+	verdict *verdict.Verdict
+}
+
+func (c *checker) refuse(reason, field, value, message, fix string) {
+	c.verdict.Problems = append(c.verdict.Problems, verdict.Problem{Reason: reason, Field: field, Value: value, Message: message, Fix: fix})
+}
+
+func (c *checker) warn(field, message string) {
+	c.verdict.Warnings = append(c.verdict.Warnings, verdict.Warning{Field: field, Message: message})
+}
+
+// sizes refuses lengths that the family does not have. One that the pool cannot
+// serve is only a warning: older definitions filled in 24 for every pool.
+func (c *checker) sizes() {
+	most := c.prefix.Addr().BitLen()
+	for _, size := range []struct {
+		field string
+		value *int32
+	}{
+		{"spec.defaultBlockSize", c.pool.Spec.DefaultBlockSize},
+		{"spec.minBlockSize", c.pool.Spec.MinBlockSize},
+		{"spec.maxBlockSize", c.pool.Spec.MaxBlockSize},
+	} {
+		if size.value != nil && int(*size.value) > most {
+			c.refuse(ReasonBlockSize, size.field, fmt.Sprint(*size.value),
+				fmt.Sprintf("%s has no prefix of length %d", family(c.prefix), *size.value), fmt.Sprintf("choose a length of at most %d", most))
+		}
+	}
+	if d := c.pool.Spec.DefaultBlockSize; d != nil && int(*d) < c.prefix.Bits() {
+		c.warn("spec.defaultBlockSize", fmt.Sprintf("a /%d does not fit into %s; claims that name no size get all of it", *d, c.prefix))
+	}
+	if longest := c.pool.Spec.MaxBlockSize; longest != nil && int(*longest) < c.prefix.Bits() {
+		c.warn("spec.maxBlockSize", fmt.Sprintf("no block of at most /%d fits into %s, so every claim will be refused", *longest, c.prefix))
+	}
+}
+
+func family(p netip.Prefix) string {
+	if p.Addr().Is4() {
+		return "IPv4"
+	}
+
+	return "IPv6"
+}
+
+// named returns the pool of a name, nil if there is none.
+func (c *checker) named(name string) *v1alpha1.SubnetPool {
+	if i := slices.IndexFunc(c.around.Pools, func(p v1alpha1.SubnetPool) bool { return p.Name == name }); i >= 0 {
+		return &c.around.Pools[i]
+	}
+
+	return nil
+}
+
+// parent asks that a pool lies inside of the one that it was taken from, and
+// that nobody is taken from himself.
+func (c *checker) parent() {
+	name := Parent(c.pool)
+	if name == "" {
+		return
+	}
+	if way := c.cycle(name); way != nil {
+		c.refuse(ReasonCycle, fieldParent, name,
+			fmt.Sprintf("pool %s would be taken from itself: %s", c.pool.Name, strings.Join(way, " -> ")), "name a parent that is not among its own children, or none")
+
+		return
+	}
+	p := c.named(name)
+	if p == nil {
+		c.warn(fieldParent, fmt.Sprintf("there is no pool %s in this namespace yet", name))
+
+		return
+	}
+	if prefix, bad := read(p); bad == nil && !within(prefix, c.prefix) {
+		c.refuse(ReasonOutsideParent, fieldCIDR, c.pool.Spec.CIDR,
+			fmt.Sprintf("%s is not inside of %s, which its parent %s has", c.prefix, prefix, name), fmt.Sprintf("choose a part of %s, or another parent", prefix))
+	}
+}
+
+// cycle follows parents from a name, and returns the way if it leads back.
+func (c *checker) cycle(from string) []string {
+	way := []string{c.pool.Name}
+	for name := from; name != ""; {
+		way = append(way, name)
+		if name == c.pool.Name {
+			return way
+		}
+		p := c.named(name)
+		if p == nil || len(way) > len(c.around.Pools)+1 {
+			return nil // the end, or a ring of others, which is theirs to mend
+		}
+		name = Parent(p)
+	}
+
+	return nil
+}
+
+// siblings asks that pools with one parent, or none, do not overlap.
+func (c *checker) siblings() {
+	parent := Parent(c.pool)
+	for i := range c.around.Pools {
+		o := &c.around.Pools[i]
+		if o.Name == c.pool.Name || Parent(o) != parent {
+			continue
+		}
+		prefix, err := netip.ParsePrefix(o.Spec.CIDR)
+		if err != nil || !prefix.Overlaps(c.prefix) {
+			continue
+		}
+		kind, fix := "a root pool of this namespace too", "choose other addresses, or set spec.parent if one is taken from the other"
+		if parent != "" {
+			kind, fix = "also taken from "+parent, "choose addresses that no other child of "+parent+" has"
+		}
+		c.refuse(ReasonOverlap, fieldCIDR, c.pool.Spec.CIDR, fmt.Sprintf("%s overlaps %s of pool %s, which is %s", c.prefix, prefix, o.Name, kind), fix)
+	}
+}
+
+// beside asks that a child pool takes nothing that a Subnet of the parent has.
+// The Subnet that holds the block of a SubnetPoolClaim's pool is that pool's.
+func (c *checker) beside() {
+	owner := metav1.GetControllerOf(c.pool)
+	claimed := owner != nil && owner.Kind == v1alpha1.SubnetPoolClaimKind
+	for i := range c.around.Beside {
+		s := &c.around.Beside[i]
+		prefix, err := netip.ParsePrefix(s.Spec.CIDR)
+		if err != nil || s.Status.Phase == v1alpha1.SubnetFailed || !prefix.Overlaps(c.prefix) {
+			continue
+		}
+		if claimed && prefix.Masked() == c.prefix {
+			continue
+		}
+		c.refuse(ReasonOverlap, fieldCIDR, c.pool.Spec.CIDR,
+			fmt.Sprintf("%s overlaps %s, which Subnet %s has of the parent %s", c.prefix, prefix, s.Name, Parent(c.pool)),
+			"choose addresses that are free there; a SubnetPoolClaim finds some")
+	}
+}
+
+// inside asks that what lives in a pool lies in it.
+func (c *checker) inside() {
+	var out []string
+	for i := range c.around.Inside {
+		s := &c.around.Inside[i]
+		if prefix, err := netip.ParsePrefix(s.Spec.CIDR); err == nil && !within(c.prefix, prefix) {
+			out = append(out, fmt.Sprintf("%s of Subnet %s", prefix, s.Name))
+		}
+	}
+	for i := range c.around.Pools {
+		p := &c.around.Pools[i]
+		if prefix, err := netip.ParsePrefix(p.Spec.CIDR); err == nil && p.Name != c.pool.Name && Parent(p) == c.pool.Name && !within(c.prefix, prefix) {
+			out = append(out, fmt.Sprintf("%s of child pool %s", prefix, p.Name))
+		}
+	}
+	if len(out) == 0 {
+		return
+	}
+	slices.Sort(out)
+	message := fmt.Sprintf("%s leaves out %s, which is in use", c.prefix, out[0])
+	if len(out) > 1 {
+		message = fmt.Sprintf("%s leaves out %d blocks that are in use, such as %s", c.prefix, len(out), out[0])
+	}
+	c.refuse(ReasonInUse, fieldCIDR, c.pool.Spec.CIDR, message, "choose a CIDR that contains everything that was taken from the pool, or release that first")
+}
+
+func within(outer, inner netip.Prefix) bool {
+	return outer.Bits() <= inner.Bits() && outer.Contains(inner.Addr())
+}
