@@ -18,8 +18,8 @@ const (
 	SubnetBlockIndexKey = ".spec.cidr"
 	// SubnetClaimIndexKey finds the Subnets that were taken for a claim.
 	SubnetClaimIndexKey = ".spec.claimRef.uid"
-	// SubnetClusterIndexKey finds Subnets by pool and cluster.
-	SubnetClusterIndexKey = ".spec.clusterID"
+	// PoolParentIndexKey finds the pools that were taken from a pool.
+	PoolParentIndexKey = ".spec.parent"
 	// ClaimWaitingIndexKey finds the claims that wait for a pool.
 	ClaimWaitingIndexKey = ".spec.poolRef"
 )
@@ -37,7 +37,6 @@ func IndexSubnets(ctx context.Context, i client.FieldIndexer) error {
 	}{
 		{&v1alpha1.Subnet{}, SubnetPoolRefIndexKey, ofSubnet(func(s *v1alpha1.Subnet) []string { return []string{s.Spec.PoolRef} })},
 		{&v1alpha1.Subnet{}, SubnetBlockIndexKey, ofSubnet(blockValues)},
-		{&v1alpha1.Subnet{}, SubnetClusterIndexKey, ofSubnet(func(s *v1alpha1.Subnet) []string { return []string{ClusterValue(s.Spec.PoolRef, s.Spec.ClusterID)} })},
 		{&v1alpha1.Subnet{}, SubnetClaimIndexKey, ofSubnet(func(s *v1alpha1.Subnet) []string {
 			if s.Spec.ClaimRef == nil {
 				return nil
@@ -45,6 +44,14 @@ func IndexSubnets(ctx context.Context, i client.FieldIndexer) error {
 
 			return []string{string(s.Spec.ClaimRef.UID)}
 		})},
+		{&v1alpha1.SubnetPool{}, PoolParentIndexKey, func(o client.Object) []string {
+			p, ok := o.(*v1alpha1.SubnetPool)
+			if !ok || p.ParentName() == "" {
+				return nil
+			}
+
+			return []string{p.ParentName()}
+		}},
 		{&v1alpha1.SubnetClaim{}, ClaimWaitingIndexKey, func(o client.Object) []string {
 			c, ok := o.(*v1alpha1.SubnetClaim)
 			if !ok || c.Status.Phase == v1alpha1.ClaimBound {
@@ -73,11 +80,6 @@ func ofSubnet(values func(*v1alpha1.Subnet) []string) func(client.Object) []stri
 	}
 }
 
-// ClusterValue is the value of SubnetClusterIndexKey.
-func ClusterValue(pool, clusterID string) string {
-	return pool + "/" + clusterID
-}
-
 // blockValues are a Subnet's own block, and the larger blocks at every step
 // above it.
 func blockValues(s *v1alpha1.Subnet) []string {
@@ -100,6 +102,34 @@ func exactly(pool string, block netip.Prefix) string {
 
 func below(pool string, block netip.Prefix, length int) string {
 	return pool + "<" + netip.PrefixFrom(block.Addr(), length).Masked().String()
+}
+
+// SubnetsNear lists Subnets of a pool from a cache: all that overlap a block, and
+// perhaps others. They are the cache's own; nobody may change them.
+func SubnetsNear(ctx context.Context, r client.Reader, namespace, pool string, block netip.Prefix) ([]v1alpha1.Subnet, error) {
+	var near []v1alpha1.Subnet
+	for _, value := range Overlapping(pool, block) {
+		list := &v1alpha1.SubnetList{}
+		err := r.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{SubnetBlockIndexKey: value}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return nil, fmt.Errorf("cannot list Subnets: %w", err)
+		}
+		near = append(near, list.Items...)
+	}
+
+	return near, nil
+}
+
+// ChildPools lists the pools that were taken from a pool, from a cache: nobody
+// may change them.
+func ChildPools(ctx context.Context, r client.Reader, namespace, pool string) ([]v1alpha1.SubnetPool, error) {
+	list := &v1alpha1.SubnetPoolList{}
+	err := r.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{PoolParentIndexKey: pool}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list SubnetPools: %w", err)
+	}
+
+	return list.Items, nil
 }
 
 // Overlapping returns the values of SubnetBlockIndexKey under which every

@@ -3,12 +3,16 @@ package manager
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -18,6 +22,7 @@ import (
 	"github.com/arbor-control/arbor/api/crds"
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/internal/access"
 	podgroupcontroller "github.com/arbor-control/arbor/internal/controller/podgroup"
 	"github.com/arbor-control/arbor/internal/controller/poolstatus"
 	"github.com/arbor-control/arbor/internal/controller/subnet"
@@ -29,6 +34,8 @@ import (
 	"github.com/arbor-control/arbor/internal/webhook"
 	podgroupwebhook "github.com/arbor-control/arbor/internal/webhook/podgroup"
 	"github.com/arbor-control/arbor/internal/webhook/serving"
+	subnetwebhook "github.com/arbor-control/arbor/internal/webhook/subnet"
+	subnetpoolwebhook "github.com/arbor-control/arbor/internal/webhook/subnetpool"
 )
 
 // A part is what --controllers can switch on.
@@ -40,8 +47,9 @@ type part struct {
 	kinds []schema.GroupKind
 	// scheme of those kinds.
 	scheme func(*runtime.Scheme) error
-	// controllers starts them with the manager.
-	controllers func(ctrl.Manager) error
+	// controllers starts them with the manager, and returns the endpoints that
+	// they serve beside the webhooks.
+	controllers func(ctrl.Manager) ([]endpoint, error)
 	// webhooks admit the kinds.
 	webhooks []hook
 }
@@ -50,10 +58,20 @@ type part struct {
 type hook struct {
 	serving.Webhook
 
-	handler func(*webhook.Metrics) admission.Handler
+	handler func(client.Reader, *webhook.Metrics) admission.Handler
 	// refused returns an object that it must refuse; see Probe.
 	refused func() client.Object
 }
+
+// An endpoint is a URL of the manager's own that callers need a right for.
+type endpoint struct {
+	path    string
+	handler http.Handler
+	ask     access.Ask
+}
+
+// probe is what objects are called that are never stored.
+var probe = metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "arbor-probe"}
 
 // parts is the list of everything that Arbor can run.
 var parts = []part{
@@ -61,13 +79,13 @@ var parts = []part{
 		name:        "podgroups",
 		kinds:       []schema.GroupKind{{Group: v2alpha2.GroupVersion.Group, Kind: v2alpha2.PodGroupKind}},
 		scheme:      v2alpha2.AddToScheme,
-		controllers: podgroupcontroller.SetupWithManager,
+		controllers: func(mgr ctrl.Manager) ([]endpoint, error) { return nil, podgroupcontroller.SetupWithManager(mgr) },
 		webhooks: []hook{{
 			Webhook: podgroupwebhook.Registration,
-			handler: func(m *webhook.Metrics) admission.Handler { return podgroupwebhook.NewHandler(m) },
+			handler: func(_ client.Reader, m *webhook.Metrics) admission.Handler { return podgroupwebhook.NewHandler(m) },
 			refused: func() client.Object {
 				return &v2alpha2.PodGroup{
-					ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "arbor-probe"},
+					ObjectMeta: probe,
 					Spec:       v2alpha2.PodGroupSpec{SubGroups: []v2alpha2.SubGroup{{Name: "REFUSED"}}},
 				}
 			},
@@ -84,38 +102,65 @@ var parts = []part{
 		},
 		scheme:      v1alpha1.AddToScheme,
 		controllers: setupSubnets,
+		webhooks: []hook{
+			{
+				Webhook: subnetpoolwebhook.Registration,
+				handler: subnetpoolwebhook.NewHandler,
+				refused: func() client.Object {
+					return &v1alpha1.SubnetPool{ObjectMeta: probe, Spec: v1alpha1.SubnetPoolSpec{CIDR: "10.0.0.1/8"}}
+				},
+			},
+			{
+				Webhook: subnetwebhook.Registration,
+				handler: subnetwebhook.NewHandler,
+				refused: func() client.Object {
+					return &v1alpha1.Subnet{ObjectMeta: probe, Spec: v1alpha1.SubnetSpec{PoolRef: "arbor-probe", CIDR: "10.0.0.1/8", ClusterID: "arbor-probe"}}
+				},
+			},
+		},
 	},
 }
 
 // setupSubnets starts what serves subnet pools. Status and allocation share a
 // view, which is fed while this replica leads.
-func setupSubnets(mgr ctrl.Manager) error {
+func setupSubnets(mgr ctrl.Manager) ([]endpoint, error) {
 	if err := kube.IndexSubnets(context.Background(), mgr.GetFieldIndexer()); err != nil {
-		return err
+		return nil, err
 	}
-	pools, m := view.NewPools(), poolstatus.NewMetrics(metrics.Registry)
+	pools, m, claims := view.NewPools(), poolstatus.NewMetrics(metrics.Registry), subnetclaim.NewMetrics(metrics.Registry)
 	feed := view.NewFeed(pools, m.Requeued)
 	err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return feed.Start(ctx, mgr.GetCache()) }))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := subnet.SetupWithManager(mgr); err != nil {
-		return err
-	}
-	if err := subnetclaim.SetupAllocator(mgr, pools, feed); err != nil {
-		return err
-	}
-	if err := subnetclaim.SetupBinder(mgr); err != nil {
-		return err
-	}
-	if err := subnetpoolclaim.SetupWithManager(mgr); err != nil {
-		return err
-	}
-	if err := subnetpool.SetupWithManager(mgr, feed); err != nil {
-		return err
+	trigger := poolstatus.NewTrigger(mgr.GetClient(), func(ctx context.Context, key types.NamespacedName) error {
+		return feed.Recount(ctx, mgr.GetClient(), key)
+	}, mgr.Elected())
+	for _, setup := range []func() error{
+		func() error { return subnet.SetupWithManager(mgr) },
+		func() error { return subnetclaim.SetupAllocator(mgr, pools, feed, claims, trigger.Enqueue) },
+		func() error { return subnetclaim.SetupBinder(mgr, claims) },
+		func() error { return subnetpoolclaim.SetupWithManager(mgr) },
+		func() error { return subnetpool.SetupWithManager(mgr, feed) },
+		func() error { return poolstatus.SetupWithManager(mgr, pools, feed, trigger, m) },
+	} {
+		if err := setup(); err != nil {
+			return nil, err
+		}
 	}
 
-	return poolstatus.SetupWithManager(mgr, pools, feed, m)
+	return []endpoint{{path: poolstatus.TriggerPath, handler: trigger, ask: mayRecalculate}}, nil
+}
+
+// mayRecalculate is the right that a recalculation needs. It is a subresource
+// that exists for rules only, so that it can be granted per namespace.
+func mayRecalculate(r *http.Request, u user.Info) (authorizer.Attributes, error) {
+	key, err := poolstatus.Wanted(r)
+
+	return authorizer.AttributesRecord{
+		User: u, Verb: "create", Namespace: key.Namespace, Name: key.Name, ResourceRequest: true,
+		APIGroup: v1alpha1.GroupVersion.Group, APIVersion: v1alpha1.GroupVersion.Version, Resource: "subnetpools", Subresource: "recalculate",
+	}, err
 }
 
 // DefaultParts returns the names of the parts that are on by default.

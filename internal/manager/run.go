@@ -5,8 +5,10 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
+	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -22,10 +24,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/arbor-control/arbor/internal/access"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/webhook"
 	"github.com/arbor-control/arbor/internal/webhook/serving"
@@ -143,10 +145,13 @@ func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the manager: %w", err)
 	}
+	var endpoints []endpoint
 	for _, p := range r.parts {
-		if err := p.controllers(mgr); err != nil {
+		served, err := p.controllers(mgr)
+		if err != nil {
 			return nil, fmt.Errorf("cannot set up %s: %w", p.name, err)
 		}
+		endpoints = append(endpoints, served...)
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, err
@@ -155,7 +160,25 @@ func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime
 		return mgr, mgr.AddReadyzCheck("ping", healthz.Ping)
 	}
 
+	if err := r.addEndpoints(mgr, endpoints); err != nil {
+		return nil, err
+	}
+
 	return mgr, r.addWebhooks(ctx, mgr, keeper)
+}
+
+// addEndpoints serves them where the webhooks are: over TLS, with a certificate
+// that the cluster has the authority of.
+func (r *runner) addEndpoints(mgr ctrl.Manager, endpoints []endpoint) error {
+	gate, err := access.New(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return err
+	}
+	for _, e := range endpoints {
+		mgr.GetWebhookServer().Register(e.path, gate.Protect(mgr.GetLogger(), e.handler, e.ask))
+	}
+
+	return nil
 }
 
 func (r *runner) addWebhooks(ctx context.Context, mgr ctrl.Manager, keeper *serving.Keeper) error {
@@ -168,7 +191,7 @@ func (r *runner) addWebhooks(ctx context.Context, mgr ctrl.Manager, keeper *serv
 	m := webhook.NewMetrics(metrics.Registry)
 	for _, p := range r.parts {
 		for _, h := range p.webhooks {
-			mgr.GetWebhookServer().Register(h.Path, &ctrlwebhook.Admission{Handler: h.handler(m)})
+			mgr.GetWebhookServer().Register(h.Path, &ctrlwebhook.Admission{Handler: h.handler(mgr.GetClient(), m)})
 		}
 	}
 	if err := mgr.AddReadyzCheck("webhook-server", mgr.GetWebhookServer().StartedChecker()); err != nil {
@@ -214,7 +237,13 @@ func (r *runner) webhookServer(keeper *serving.Keeper) ctrlwebhook.Server {
 func (r *runner) metricsOptions() metricsserver.Options {
 	o := metricsserver.Options{BindAddress: r.options.MetricsAddress, SecureServing: r.options.MetricsSecure}
 	if o.SecureServing {
-		o.FilterProvider = filters.WithAuthenticationAndAuthorization
+		o.FilterProvider = func(config *rest.Config, c *http.Client) (metricsserver.Filter, error) {
+			gate, err := access.New(config, c)
+
+			return func(log logr.Logger, next http.Handler) (http.Handler, error) {
+				return gate.Protect(log, next, access.Path), nil
+			}, err
+		}
 	}
 
 	return o

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // Kinds of events.
@@ -27,21 +29,29 @@ const (
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // A Feed keeps Pools current from watches, and then wakes whoever works on the
-// pools that an event concerns. One hand does both, in this order: who is woken
-// by an event sees it in the view.
+// pools that an event makes a difference to. One hand does both, in this order:
+// who is woken by an event sees it in the view.
 type Feed struct {
 	pools *Pools
-	// seen is told of every event of a Subnet.
+	// seen is told of every event of a Subnet that made a difference.
 	seen func(kind string)
 
 	mu            sync.Mutex
-	queues        []queue
+	listeners     []listener
 	registrations []toolscache.ResourceEventHandlerRegistration
+	// ours are the versions of pools that were written here.
+	ours map[types.NamespacedName]string
+}
+
+// A listener is a queue, and how long events for one pool are gathered for it.
+type listener struct {
+	queue  queue
+	gather time.Duration
 }
 
 // NewFeed returns a Feed of a view.
 func NewFeed(p *Pools, seen func(kind string)) *Feed {
-	return &Feed{pools: p, seen: seen}
+	return &Feed{pools: p, seen: seen, ours: map[types.NamespacedName]string{}}
 }
 
 // Start listens to the informers of a cache.
@@ -91,12 +101,13 @@ func (f *Feed) Synced() bool {
 	return true
 }
 
-// Source wakes a controller whose requests are pools.
-func (f *Feed) Source() source.Source {
+// Source wakes a controller whose requests are pools. What happens to one pool
+// within the time gather wakes it once.
+func (f *Feed) Source(gather time.Duration) source.Source {
 	return source.Func(func(_ context.Context, q queue) error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.queues = append(f.queues, q)
+		f.listeners = append(f.listeners, listener{q, gather})
 		// What was told before this controller was there.
 		for _, key := range f.pools.keys() {
 			q.Add(reconcile.Request{NamespacedName: key})
@@ -109,11 +120,61 @@ func (f *Feed) Source() source.Source {
 func (f *Feed) wake(requests []reconcile.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, q := range f.queues {
+	for _, l := range f.listeners {
 		for _, r := range requests {
-			q.Add(r)
+			l.queue.AddAfter(r, l.gather)
 		}
 	}
+}
+
+// Wrote tells that a pool was written here and has a version now. The event of
+// that wakes nobody.
+func (f *Feed) Wrote(key types.NamespacedName, version string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ours[key] = version
+}
+
+// echo says whether an event is that of a write from here.
+func (f *Feed) echo(kind string, p *v1alpha1.SubnetPool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := client.ObjectKeyFromObject(p)
+	if kind == Deleted {
+		delete(f.ours, key)
+	}
+
+	return kind == Updated && f.ours[key] == p.ResourceVersion
+}
+
+// Recount tells the view of a pool anew what a cache holds, in case they ever
+// differ. Events that come meanwhile are not lost: the cache is always ahead of
+// them.
+func (f *Feed) Recount(ctx context.Context, cache client.Reader, key types.NamespacedName) error {
+	subnets := &v1alpha1.SubnetList{}
+	fields := client.MatchingFields{kube.SubnetPoolRefIndexKey: key.Name}
+	if err := cache.List(ctx, subnets, client.InNamespace(key.Namespace), fields, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("cannot list Subnets: %w", err)
+	}
+	children, err := kube.ChildPools(ctx, cache, key.Namespace, key.Name)
+	if err != nil {
+		return err
+	}
+	var blocks []Block
+	for i := range subnets.Items {
+		s := &subnets.Items[i]
+		if prefix, err := netip.ParsePrefix(s.Spec.CIDR); err == nil && s.Status.Phase != v1alpha1.SubnetFailed {
+			blocks = append(blocks, BlockOf(s, prefix))
+		}
+	}
+	for i := range children {
+		if b, ok := DelegationOf(&children[i]); ok {
+			blocks = append(blocks, b)
+		}
+	}
+	f.pools.Recount(key, blocks)
+
+	return nil
 }
 
 func (f *Feed) subnet(kind string, o any) {
@@ -121,17 +182,19 @@ func (f *Feed) subnet(kind string, o any) {
 	if !ok {
 		return
 	}
-	requests := MapSubnetToPool(o)
-	for _, r := range requests {
+	for _, r := range MapSubnetToPool(o) {
 		prefix, err := netip.ParsePrefix(s.Spec.CIDR)
+		var news bool
 		if kind == Deleted || err != nil || s.Status.Phase == v1alpha1.SubnetFailed {
-			f.pools.Drop(r.NamespacedName, s.Name)
+			news = f.pools.Drop(r.NamespacedName, s.Name)
 		} else {
-			f.pools.Put(r.NamespacedName, BlockOf(s, prefix))
+			news = f.pools.Put(r.NamespacedName, BlockOf(s, prefix))
 		}
-		f.seen(kind)
+		if news {
+			f.seen(kind)
+			f.wake([]reconcile.Request{r})
+		}
 	}
-	f.wake(requests)
 }
 
 // BlockOf is a Subnet as the view knows it.
@@ -144,30 +207,44 @@ func BlockOf(s *v1alpha1.Subnet, prefix netip.Prefix) Block {
 	return b
 }
 
+// DelegationOf is a child pool as its parent's view knows it. A pool that is no
+// prefix has only the name.
+func DelegationOf(p *v1alpha1.SubnetPool) (Block, bool) {
+	// A slash cannot be in the name of a Subnet, so they do not meet.
+	b := Block{Name: "pool/" + p.Name, Delegated: true}
+	prefix, err := netip.ParsePrefix(p.Spec.CIDR)
+	if err == nil {
+		b.Prefix = prefix.Masked()
+	}
+
+	return b, err == nil
+}
+
 func (f *Feed) pool(kind string, o any) {
 	p, ok := unwrap(o).(*v1alpha1.SubnetPool)
-	if !ok {
+	if !ok || f.echo(kind, p) {
 		return
 	}
 	self := client.ObjectKeyFromObject(p)
-	prefix, err := netip.ParsePrefix(p.Spec.CIDR)
-	gone := kind == Deleted || err != nil
+	block, fit := DelegationOf(p)
+	gone := kind == Deleted || !fit
 	if gone {
 		f.pools.DropPool(self)
 	} else {
-		f.pools.SetPool(self, prefix)
+		f.pools.SetPool(self, netip.MustParsePrefix(p.Spec.CIDR))
 	}
-	parents := MapChildToParent(o)
-	for _, r := range parents {
-		// A slash cannot be in the name of a Subnet, so they do not meet.
-		name := "pool/" + p.Name
+	for _, r := range MapChildToParent(o) {
+		var news bool
 		if gone {
-			f.pools.Drop(r.NamespacedName, name)
+			news = f.pools.Drop(r.NamespacedName, block.Name)
 		} else {
-			f.pools.Put(r.NamespacedName, Block{Name: name, Prefix: prefix.Masked(), Delegated: true})
+			news = f.pools.Put(r.NamespacedName, block)
+		}
+		if news {
+			f.wake([]reconcile.Request{r})
 		}
 	}
-	f.wake(append(parents, reconcile.Request{NamespacedName: self}))
+	f.wake([]reconcile.Request{{NamespacedName: self}})
 }
 
 // enqueueParentPool is the request for a pool. The namespace is never empty:
@@ -187,22 +264,14 @@ func MapSubnetToPool(o any) []reconcile.Request {
 	return enqueueParentPool(s.Namespace, s.Spec.PoolRef)
 }
 
-// MapChildToParent is the pool that a pool was taken from, if it was: by its
-// spec, or by the label that was there before the spec could say so.
+// MapChildToParent is the pool that a pool was taken from, if it was.
 func MapChildToParent(o any) []reconcile.Request {
 	p, ok := unwrap(o).(*v1alpha1.SubnetPool)
-	if !ok {
-		return nil
-	}
-	parent := p.Spec.Parent
-	if parent == "" {
-		parent = p.Labels[v1alpha1.ParentLabel]
-	}
-	if parent == "" {
+	if !ok || p.ParentName() == "" {
 		return nil
 	}
 
-	return enqueueParentPool(p.Namespace, parent)
+	return enqueueParentPool(p.Namespace, p.ParentName())
 }
 
 func unwrap(o any) any {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -39,12 +40,26 @@ type Pools struct {
 type pool struct {
 	blocks  map[string]Block
 	waiting map[string]bool
-	holder  map[netip.Prefix]string // of what is in own
+	holders map[netip.Prefix]holder // of what is in all
 	claims  map[types.UID]int       // how many blocks each has
+	owners  map[string][]string     // the names of the blocks of each
 	unseen  map[string]time.Time    // reserved, and not told by anybody yet
 
 	all *cidr.Pool // nil until the pool itself is known
 	own *cidr.Pool // without what is delegated
+}
+
+// A holder is who has a prefix: a Subnet, a child pool, or both when the Subnet
+// holds the block that the child pool is made of. That is delegated, and counts
+// once.
+type holder struct{ own, delegated string }
+
+func (h *holder) slot(b Block) *string {
+	if b.Delegated {
+		return &h.delegated
+	}
+
+	return &h.own
 }
 
 // NewPools returns an empty view.
@@ -70,7 +85,7 @@ func (v *Pools) SetPool(key types.NamespacedName, prefix netip.Prefix) {
 		return
 	}
 	p.all, p.own = all, own
-	p.waiting, p.holder = map[string]bool{}, map[netip.Prefix]string{}
+	p.waiting, p.holders = map[string]bool{}, map[netip.Prefix]holder{}
 	for _, name := range slices.Sorted(maps.Keys(p.blocks)) {
 		p.insert(p.blocks[name])
 	}
@@ -85,20 +100,24 @@ func (v *Pools) DropPool(key types.NamespacedName) {
 	v.tidy(key)
 }
 
-// Put tells that a block is there. It may be told twice.
-func (v *Pools) Put(key types.NamespacedName, b Block) {
+// Put tells that a block is there. It may be told twice; whether that was news
+// is returned.
+func (v *Pools) Put(key types.NamespacedName, b Block) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.at(key)
+	_, unseen := p.unseen[b.Name]
 	delete(p.unseen, b.Name)
 	if had, ok := p.blocks[b.Name]; ok {
 		if had == b {
-			return
+			return unseen
 		}
 		p.forget(had)
 	}
 	p.note(b)
 	p.insert(b)
+
+	return true
 }
 
 // note and forget keep what is known of blocks apart from their addresses.
@@ -106,6 +125,9 @@ func (p *pool) note(b Block) {
 	p.blocks[b.Name] = b
 	if b.Claim != "" {
 		p.claims[b.Claim]++
+	}
+	if b.Owner != "" {
+		p.owners[b.Owner] = append(p.owners[b.Owner], b.Name)
 	}
 }
 
@@ -116,15 +138,41 @@ func (p *pool) forget(b Block) {
 	if p.claims[b.Claim]--; p.claims[b.Claim] <= 0 {
 		delete(p.claims, b.Claim)
 	}
+	rest := slices.DeleteFunc(p.owners[b.Owner], func(name string) bool { return name == b.Name })
+	if p.owners[b.Owner] = rest; len(rest) == 0 {
+		delete(p.owners, b.Owner)
+	}
 }
 
-// Drop tells that a block is gone.
-func (v *Pools) Drop(key types.NamespacedName, name string) {
+// Drop tells that a block is gone, and returns whether that was news.
+func (v *Pools) Drop(key types.NamespacedName, name string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.at(key)
-	if b, ok := p.blocks[name]; ok {
+	b, had := p.blocks[name]
+	if had {
 		p.forget(b)
+	}
+	v.tidy(key)
+
+	return had
+}
+
+// Recount tells all blocks of a pool at once. Others are forgotten, except for
+// those that are reserved and that nobody has seen yet.
+func (v *Pools) Recount(key types.NamespacedName, blocks []Block) {
+	there := make(map[string]bool, len(blocks))
+	for _, b := range blocks {
+		there[b.Name] = true
+		v.Put(key, b)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	p := v.at(key)
+	for name, b := range p.blocks {
+		if _, unseen := p.unseen[name]; !unseen && !there[name] {
+			p.forget(b)
+		}
 	}
 	v.tidy(key)
 }
@@ -134,8 +182,8 @@ func (v *Pools) at(key types.NamespacedName) *pool {
 	p, ok := v.pools[key]
 	if !ok {
 		p = &pool{
-			blocks: map[string]Block{}, waiting: map[string]bool{}, holder: map[netip.Prefix]string{},
-			claims: map[types.UID]int{}, unseen: map[string]time.Time{},
+			blocks: map[string]Block{}, waiting: map[string]bool{}, holders: map[netip.Prefix]holder{},
+			claims: map[types.UID]int{}, owners: map[string][]string{}, unseen: map[string]time.Time{},
 		}
 		v.pools[key] = p
 	}
@@ -162,21 +210,34 @@ func (p *pool) insert(b Block) {
 	if p.all == nil {
 		return
 	}
-	if err := p.all.AllocateExact(b.Prefix); err != nil {
+	h, held := p.holders[b.Prefix]
+	if held && *h.slot(b) != "" || !held && p.all.AllocateExact(b.Prefix) != nil {
 		p.waiting[b.Name] = true
 
 		return
 	}
-	if !b.Delegated {
-		p.keep(b)
-	}
+	p.hold(b)
 }
 
-// keep takes a block as the pool's own. What fits among all blocks fits among
-// fewer, so it cannot fail.
-func (p *pool) keep(b Block) {
-	_ = p.own.AllocateExact(b.Prefix)
-	p.holder[b.Prefix] = b.Name
+// hold notes who has a prefix that is taken among all, and whether it is the
+// pool's own. What fits among all blocks fits among fewer, so that cannot fail.
+func (p *pool) hold(b Block) {
+	h := p.holders[b.Prefix]
+	was := h.own != "" && h.delegated == ""
+	*h.slot(b) = b.Name
+	p.settle(b.Prefix, h, was)
+}
+
+// settle writes who has a prefix now, and moves it into or out of the pool's
+// own blocks.
+func (p *pool) settle(prefix netip.Prefix, h holder, was bool) {
+	p.holders[prefix] = h
+	switch is := h.own != "" && h.delegated == ""; {
+	case is && !was:
+		_ = p.own.AllocateExact(prefix)
+	case was && !is:
+		_ = p.own.Release(prefix)
+	}
 }
 
 // remove gives a block's addresses back, and to whom waited for them.
@@ -189,10 +250,13 @@ func (p *pool) remove(b Block) {
 
 		return
 	}
-	_ = p.all.Release(b.Prefix)
-	if !b.Delegated {
-		_ = p.own.Release(b.Prefix)
-		delete(p.holder, b.Prefix)
+	h := p.holders[b.Prefix]
+	was := h.own != "" && h.delegated == ""
+	*h.slot(b) = ""
+	p.settle(b.Prefix, h, was)
+	if h == (holder{}) {
+		delete(p.holders, b.Prefix)
+		_ = p.all.Release(b.Prefix)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.waiting)) {
 		if w := p.blocks[name]; w.Prefix.Overlaps(b.Prefix) {
@@ -205,6 +269,32 @@ func (p *pool) remove(b Block) {
 // ErrNoPool is returned for a pool that is not there, or is no prefix.
 var ErrNoPool = errors.New("there is no such pool")
 
+// An OwnerHasBlockError is returned to an owner that has a block of the pool
+// already.
+type OwnerHasBlockError struct {
+	Owner string
+	// Name of that block.
+	Name string
+}
+
+func (e *OwnerHasBlockError) Error() string {
+	return fmt.Sprintf("cluster %s has a block of this pool already, Subnet %s", e.Owner, e.Name)
+}
+
+// admit says whether a block may be reserved for an owner at all.
+func (p *pool) admit(b Block) error {
+	if p.all == nil {
+		return ErrNoPool
+	}
+	for _, has := range p.owners[b.Owner] {
+		if p.blocks[has].Claim != b.Claim {
+			return &OwnerHasBlockError{Owner: b.Owner, Name: has}
+		}
+	}
+
+	return nil
+}
+
 // Reserve chooses a free block of a length and takes it for b, under a name that
 // is made of it. The block is told again by Put when others see it, or given
 // back by Drop when it could not be made.
@@ -213,8 +303,8 @@ func (v *Pools) Reserve(key types.NamespacedName, length int, s cidr.Strategy, b
 	defer v.mu.Unlock()
 	p := v.at(key)
 	defer v.tidy(key)
-	if p.all == nil {
-		return Block{}, ErrNoPool
+	if err := p.admit(b); err != nil {
+		return Block{}, err
 	}
 	prefix, err := p.all.Allocate(length, s)
 	if err != nil {
@@ -233,8 +323,8 @@ func (v *Pools) ReserveExact(key types.NamespacedName, b Block, now time.Time) e
 	defer v.mu.Unlock()
 	p := v.at(key)
 	defer v.tidy(key)
-	if p.all == nil {
-		return ErrNoPool
+	if err := p.admit(b); err != nil {
+		return err
 	}
 	if err := p.all.AllocateExact(b.Prefix); err != nil {
 		return err
@@ -245,7 +335,7 @@ func (v *Pools) ReserveExact(key types.NamespacedName, b Block, now time.Time) e
 }
 
 func (p *pool) reserve(b Block, now time.Time) {
-	p.keep(b)
+	p.hold(b)
 	p.note(b)
 	p.unseen[b.Name] = now
 }
@@ -306,7 +396,7 @@ func (v *Pools) Figures(key types.NamespacedName, limit int) (Figures, bool) {
 		if len(f.First) == limit {
 			break
 		}
-		f.First = append(f.First, p.blocks[p.holder[prefix]])
+		f.First = append(f.First, p.blocks[p.holders[prefix].own])
 	}
 
 	return f, true

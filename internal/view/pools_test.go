@@ -3,6 +3,7 @@ package view_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -75,8 +76,19 @@ func check(t *testing.T, seed uint64, v *view.Pools, live map[string]view.Block,
 		return
 	}
 	taken := slices.Collect(f.All.Taken())
-	if len(taken)+len(f.Waiting) != len(live) {
-		t.Fatalf("seed %d: %d taken and %d waiting of %d blocks", seed, len(taken), len(f.Waiting), len(live))
+	held, pairs := maps.Clone(live), 0
+	for _, w := range f.Waiting {
+		delete(held, w.Name)
+	}
+	for _, x := range held {
+		for _, y := range held {
+			if x.Prefix == y.Prefix && x.Delegated && !y.Delegated {
+				pairs++ // a child pool, and the Subnet that holds its block
+			}
+		}
+	}
+	if len(taken)+pairs+len(f.Waiting) != len(live) {
+		t.Fatalf("seed %d: %d taken, %d of them twice, and %d waiting of %d blocks", seed, len(taken), pairs, len(f.Waiting), len(live))
 	}
 	for _, w := range f.Waiting {
 		outside := size.Bits() > w.Prefix.Bits() || !size.Contains(w.Prefix.Addr())
@@ -96,6 +108,63 @@ func check(t *testing.T, seed uint64, v *view.Pools, live map[string]view.Block,
 	}
 	if own != f.Own.Len() || f.Own.Len()+f.Delegated != f.All.Len() {
 		t.Fatalf("seed %d: %d listed, %d own, %d delegated, %d in all", seed, own, f.Own.Len(), f.Delegated, f.All.Len())
+	}
+}
+
+// A Subnet that holds the block of a child pool counts once, as delegated, in
+// whatever order the two come and go.
+func TestDelegatedOnce(t *testing.T) {
+	subnet := view.Block{Name: "s", Prefix: prefix("10.0.0.0/26")}
+	child := view.Block{Name: "pool/c", Prefix: prefix("10.0.0.0/26"), Delegated: true}
+	v := view.NewPools()
+	v.SetPool(key, prefix("10.0.0.0/24"))
+	expect := func(own, delegated int) {
+		t.Helper()
+		f, _ := v.Figures(key, 10)
+		if f.Own.Len() != own || f.Delegated != delegated || len(f.Waiting) != 0 {
+			t.Errorf("%d own, %d delegated, %d waiting, want %d and %d", f.Own.Len(), f.Delegated, len(f.Waiting), own, delegated)
+		}
+	}
+	for _, order := range [][]view.Block{{subnet, child}, {child, subnet}} {
+		for _, first := range order {
+			v.Put(key, order[0])
+			v.Put(key, order[1])
+			expect(0, 1)
+			v.Drop(key, first.Name)
+			if first == child {
+				expect(1, 0)
+			} else {
+				expect(0, 1)
+			}
+			v.Drop(key, subnet.Name)
+			v.Drop(key, child.Name)
+			expect(0, 0)
+		}
+	}
+}
+
+// An owner has one block of a pool, reserved or seen, whoever asks first.
+func TestOneBlockEach(t *testing.T) {
+	v := view.NewPools()
+	v.SetPool(key, prefix("10.0.0.0/24"))
+	first, err := v.Reserve(key, 26, cidr.FirstFit, mine, named, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := mine
+	other.Claim = "another"
+	taken := &view.OwnerHasBlockError{}
+	if _, err := v.Reserve(key, 26, cidr.FirstFit, other, named, now); !errors.As(err, &taken) || taken.Name != first.Name {
+		t.Errorf("a second claim of the owner got %v", err)
+	}
+	v.Put(key, view.Block{Name: "again", Prefix: prefix("10.0.0.128/26"), Owner: mine.Owner, Claim: mine.Claim})
+	v.Drop(key, first.Name)
+	if _, err := v.Reserve(key, 26, cidr.FirstFit, other, named, now); !errors.As(err, &taken) || taken.Name != "again" {
+		t.Errorf("a second claim of the owner got %v", err)
+	}
+	v.Drop(key, "again")
+	if _, err := v.Reserve(key, 26, cidr.FirstFit, other, named, now); err != nil {
+		t.Errorf("what was given back is refused: %v", err)
 	}
 }
 

@@ -80,6 +80,12 @@ var rules = []rule{
 		why:   "keys are made with the standard library and nothing else",
 	},
 	{
+		in:    "./internal/access",
+		never: []string{"./api", "./engine", "./internal", controllerRuntime},
+		allow: []string{"./internal/access"},
+		why:   "who may call is a question about callers, not about what is called",
+	},
+	{
 		in:    "./internal/kube",
 		never: []string{"./internal", "./engine"},
 		allow: []string{"./internal/kube"},

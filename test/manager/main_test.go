@@ -101,7 +101,7 @@ func TestMetricsAreGuarded(t *testing.T) {
 		want   int
 	}{
 		"NoToken":    {"Nobody in particular may not look.", "", http.StatusUnauthorized},
-		"WrongToken": {"A made-up token is nobody's; controller-runtime answers 500 to it.", "made-up", http.StatusInternalServerError},
+		"WrongToken": {"A made-up token is nobody's.", "made-up", http.StatusUnauthorized},
 		"Stranger":   {"A known account without the right may not look.", stranger, http.StatusForbidden},
 		"Allowed":    {"An account with the right may.", allowed, http.StatusOK},
 	}

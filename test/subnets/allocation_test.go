@@ -3,6 +3,7 @@ package subnets_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"testing"
 
@@ -273,17 +274,18 @@ func resize(t *testing.T, c client.Client, p *v1alpha1.SubnetPool, cidr string) 
 // them killed again and again: no block is handed out twice, and nobody is
 // forgotten.
 func TestTwoManagers(t *testing.T) {
-	const claims, kills = 600, 10
+	const claims, kills = 2000, 12
 	c := newClient(t)
 	ns := cluster.Namespace(t, c)
 	pool := newPool(ns, "p", "10.0.0.0/12")
 	must(t, c.Create(t.Context(), pool))
 	managers := []*cluster.Manager{server.StartManager(t, only), server.StartManager(t, only)}
 
+	random := rand.New(rand.NewPCG(1, 2))
 	for i := range claims {
 		must(t, c.Create(t.Context(), newClaim(ns, fmt.Sprintf("c-%d", i), int32(22+i%7))))
 		if i%(claims/kills) == claims/kills/2 {
-			victim := i / (claims / kills) % 2
+			victim := random.IntN(2)
 			managers[victim].Kill()
 			managers[victim] = server.LaunchManager(t, only)
 		}
@@ -316,6 +318,120 @@ func TestTwoManagers(t *testing.T) {
 		return nil
 	})
 	awaitStatus(t, c, pool, claims, nil)
+}
+
+// A database that comes back without any status: every block is judged anew, and
+// everybody has what he had.
+func TestRestored(t *testing.T) {
+	const claims = 40
+	c := newClient(t)
+	ns := cluster.Namespace(t, c)
+	m := server.StartManager(t, only)
+	pool := newPool(ns, "p", "10.0.0.0/16")
+	must(t, c.Create(t.Context(), pool))
+	had := map[string]string{}
+	for i := range claims {
+		must(t, c.Create(t.Context(), newClaim(ns, fmt.Sprintf("c-%d", i), int32(24+i%4))))
+	}
+	for i := range claims {
+		claim := newClaim(ns, fmt.Sprintf("c-%d", i), 0)
+		awaitClaim(t, c, claim, v1alpha1.ClaimBound, "Allocated")
+		had[claim.Name] = claim.Status.AllocatedCIDR
+	}
+	awaitStatus(t, c, pool, claims, nil)
+	m.Kill()
+
+	subnets, bound := &v1alpha1.SubnetList{}, &v1alpha1.SubnetClaimList{}
+	must(t, c.List(t.Context(), subnets, client.InNamespace(ns)))
+	for i := range subnets.Items {
+		subnets.Items[i].Status = v1alpha1.SubnetStatus{}
+		must(t, c.Status().Update(t.Context(), &subnets.Items[i]))
+	}
+	must(t, c.List(t.Context(), bound, client.InNamespace(ns)))
+	for i := range bound.Items {
+		bound.Items[i].Status = v1alpha1.SubnetClaimStatus{}
+		must(t, c.Status().Update(t.Context(), &bound.Items[i]))
+	}
+	must(t, c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool))
+	pool.Status = v1alpha1.SubnetPoolStatus{}
+	must(t, c.Status().Update(t.Context(), pool))
+
+	server.StartManager(t, only)
+	for name, cidr := range had {
+		claim := newClaim(ns, name, 0)
+		awaitClaim(t, c, claim, v1alpha1.ClaimBound, "Allocated")
+		if claim.Status.AllocatedCIDR != cidr {
+			t.Errorf("%s had %s and has %s", name, cidr, claim.Status.AllocatedCIDR)
+		}
+	}
+	awaitStatus(t, c, pool, claims, nil)
+}
+
+// A child pool made by hand waits, like any other, until nothing lives in it.
+func TestChildPoolInUse(t *testing.T) {
+	c := newClient(t)
+	startAdmission(t, c)
+	ns := cluster.Namespace(t, c)
+	parent, p := newPool(ns, "parent", "10.0.0.0/16"), child(ns, "p", "10.0.0.0/20", "parent")
+	must(t, c.Create(t.Context(), parent))
+	must(t, c.Create(t.Context(), p))
+	s := newSubnet(ns, "inside", "10.0.0.0/24")
+	allocated(t, c, s)
+
+	must(t, c.Delete(t.Context(), p))
+	must(t, c.Delete(t.Context(), parent))
+	late := newClaim(ns, "late", 24)
+	must(t, c.Create(t.Context(), late))
+	awaitClaim(t, c, late, v1alpha1.ClaimPending, "PoolInvalid") // nothing more is taken from it
+	for _, pool := range []*v1alpha1.SubnetPool{p, parent} {
+		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool))
+	}
+	must(t, c.Delete(t.Context(), s))
+	cluster.Eventually(t, "both pools are gone", func() error {
+		for _, pool := range []*v1alpha1.SubnetPool{p, parent} {
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("%s is there: %w", pool.Name, err)
+			}
+		}
+
+		return nil
+	})
+}
+
+// Two claims of one cluster that come at the same moment get one block.
+func TestSameClusterAtOnce(t *testing.T) {
+	c := newClient(t)
+	ns := cluster.Namespace(t, c)
+	must(t, c.Create(t.Context(), newPool(ns, "p", "10.0.0.0/16")))
+	for i := range 10 {
+		claim := newClaim(ns, fmt.Sprintf("c-%d", i), 24)
+		claim.Spec.ClusterID = "same"
+		must(t, c.Create(t.Context(), claim))
+	}
+	server.StartManager(t, only)
+	cluster.Eventually(t, "one is bound and the others say why not", func() error {
+		list := &v1alpha1.SubnetClaimList{}
+		must(t, c.List(t.Context(), list, client.InNamespace(ns)))
+		bound, told := 0, 0
+		for _, claim := range list.Items {
+			for _, cond := range claim.Status.Conditions {
+				if cond.Reason == "Allocated" {
+					bound++
+				}
+				if cond.Reason == "ClusterIDInUse" {
+					told++
+				}
+			}
+		}
+		if bound > 1 {
+			t.Fatalf("%d are bound", bound)
+		}
+		if bound != 1 || told != 9 {
+			return fmt.Errorf("%d are bound, %d are told", bound, told)
+		}
+
+		return nil
+	})
 }
 
 // collisions finds Allocated Subnets that overlap, by comparing all with all.

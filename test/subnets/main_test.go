@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/crds"
@@ -19,10 +21,12 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, &server, "--bare", "--nodes=0"))
 }
 
-// newClient returns a client of a cluster that serves the address API.
+// newClient returns a client of a cluster that serves the address API, and that
+// no manager of another test admits to.
 func newClient(t *testing.T) client.Client {
 	t.Helper()
 	c := server.Client(t, nil)
+	must(t, client.IgnoreNotFound(c.Delete(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "arbor"}})))
 	for _, kind := range []string{v1alpha1.SubnetPoolKind, v1alpha1.SubnetKind, v1alpha1.SubnetClaimKind, v1alpha1.SubnetPoolClaimKind} {
 		crd, ok := crds.ByKind(v1alpha1.GroupVersion.Group, kind)
 		if !ok {

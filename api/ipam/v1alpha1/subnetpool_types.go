@@ -28,6 +28,16 @@ type SubnetPool struct {
 	Status SubnetPoolStatus `json:"status,omitempty"`
 }
 
+// ParentName is the pool that this one was taken from, "" for a root: by its
+// spec, or by the label that was there before the spec could say so.
+func (p *SubnetPool) ParentName() string {
+	if p.Spec.Parent != "" {
+		return p.Spec.Parent
+	}
+
+	return p.Labels[ParentLabel]
+}
+
 // SubnetPoolList is a list of SubnetPools.
 //
 // +kubebuilder:object:root=true

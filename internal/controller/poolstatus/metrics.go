@@ -4,7 +4,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 )
 
 // Metrics of pool status. Names and labels are what dashboards look for.
@@ -13,10 +16,18 @@ type Metrics struct {
 	duration *prometheus.HistogramVec
 	last     *prometheus.GaugeVec
 	inflight prometheus.Gauge
+
+	utilization   *prometheus.GaugeVec
+	fragmentation *prometheus.GaugeVec
+	allocated     *prometheus.GaugeVec
+	exhausted     *prometheus.GaugeVec
 }
 
 // NewMetrics registers the metrics.
 func NewMetrics(r prometheus.Registerer) *Metrics {
+	ofPool := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"ns", "name"})
+	}
 	m := &Metrics{
 		requeues: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "subnetpool_parent_requeue_total",
@@ -27,16 +38,17 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help:    "How long it took to bring the status of a pool up to date.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2.5, 12), // 0.5 ms to 12 s
 		}, []string{"result"}),
-		last: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "subnetpool_parent_status_last_timestamp_seconds",
-			Help: "When the status of a pool was last brought up to date.",
-		}, []string{"ns", "name"}),
+		last: ofPool("subnetpool_parent_status_last_timestamp_seconds", "When the status of a pool was last brought up to date."),
 		inflight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "subnetpool_parent_reconcile_inflight",
 			Help: "Pools whose status is being brought up to date now.",
 		}),
+		utilization:   ofPool("subnetpool_utilization_percent", "Share of a pool's addresses that are taken or delegated."),
+		fragmentation: ofPool("subnetpool_fragmentation_percent", "How scattered a pool's free space is: 0 when it is one block."),
+		allocated:     ofPool("subnetpool_allocated_subnets", "Subnets of a pool."),
+		exhausted:     ofPool("subnetpool_exhausted", "1 when no block of a pool's default size is left, else 0."),
 	}
-	r.MustRegister(m.requeues, m.duration, m.last, m.inflight)
+	r.MustRegister(m.requeues, m.duration, m.last, m.inflight, m.utilization, m.fragmentation, m.allocated, m.exhausted)
 
 	return m
 }
@@ -58,10 +70,26 @@ func (m *Metrics) begin() (end func(error)) {
 	}
 }
 
-func (m *Metrics) shown(key types.NamespacedName, at time.Time) {
-	m.last.WithLabelValues(key.Namespace, key.Name).Set(float64(at.Unix()))
+// shown tells what the status of a pool says, which is on it now.
+func (m *Metrics) shown(key types.NamespacedName, s *v1alpha1.SubnetPoolStatus, at time.Time) {
+	exhausted := 0.0
+	if meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionExhausted) {
+		exhausted = 1
+	}
+	for gauge, value := range map[*prometheus.GaugeVec]float64{
+		m.last:          float64(at.UnixMilli()) / 1000,
+		m.utilization:   float64(s.UtilizationPercent),
+		m.fragmentation: float64(s.FragmentationPercent),
+		m.allocated:     float64(s.AllocatedCount),
+		m.exhausted:     exhausted,
+	} {
+		gauge.WithLabelValues(key.Namespace, key.Name).Set(value)
+	}
 }
 
+// gone forgets a pool, or its figures would stay for ever.
 func (m *Metrics) gone(key types.NamespacedName) {
-	m.last.DeleteLabelValues(key.Namespace, key.Name)
+	for _, gauge := range []*prometheus.GaugeVec{m.last, m.utilization, m.fragmentation, m.allocated, m.exhausted} {
+		gauge.DeleteLabelValues(key.Namespace, key.Name)
+	}
 }

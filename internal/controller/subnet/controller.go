@@ -127,27 +127,15 @@ func (r *Reconciler) pool(ctx context.Context, s *v1alpha1.Subnet) (*netip.Prefi
 // all that the judge asks of a snapshot. The proof goes by pairs, so the store
 // may change between two of these reads.
 func (r *Reconciler) others(ctx context.Context, s *v1alpha1.Subnet, prefix netip.Prefix) (iter.Seq[decide.Block], error) {
-	var blocks []decide.Block
-	for _, value := range kube.Overlapping(s.Spec.PoolRef, prefix) {
-		list := &v1alpha1.SubnetList{}
-		err := r.client.List(ctx, list, client.InNamespace(s.Namespace), client.MatchingFields{kube.SubnetBlockIndexKey: value}, client.UnsafeDisableDeepCopy)
-		if err != nil {
-			return nil, fmt.Errorf("cannot list Subnets: %w", err)
-		}
-		for i := range list.Items {
-			if b, ok := block(&list.Items[i]); ok {
-				blocks = append(blocks, b)
-			}
-		}
-	}
+	near, err := kube.SubnetsNear(ctx, r.client, s.Namespace, s.Spec.PoolRef, prefix)
 
 	return func(yield func(decide.Block) bool) {
-		for _, b := range blocks {
-			if !yield(b) {
+		for i := range near {
+			if b, ok := block(&near[i]); ok && !yield(b) {
 				return
 			}
 		}
-	}, nil
+	}, err
 }
 
 // apply writes a verdict, on condition that the Subnet is as it was judged.

@@ -9,9 +9,11 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -39,21 +41,28 @@ var errTaken = errors.New("a block was taken by somebody else in the meantime")
 
 // An Allocator takes blocks for claims, one pool at a time.
 type Allocator struct {
-	client client.Client
-	reader client.Reader
-	view   *view.Pools
-	feed   *view.Feed
-	now    func() time.Time
+	client   client.Client
+	reader   client.Reader
+	recorder events.EventRecorder
+	view     *view.Pools
+	feed     *view.Feed
+	metrics  *Metrics
+	now      func() time.Time
+	// enqueue makes somebody look at the status of a pool.
+	enqueue func(context.Context, types.NamespacedName)
 }
 
 // SetupAllocator starts it with the manager.
-func SetupAllocator(mgr ctrl.Manager, v *view.Pools, feed *view.Feed) error {
-	a := &Allocator{client: mgr.GetClient(), reader: mgr.GetAPIReader(), view: v, feed: feed, now: time.Now}
+func SetupAllocator(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, m *Metrics, enqueue func(context.Context, types.NamespacedName)) error {
+	a := &Allocator{
+		client: mgr.GetClient(), reader: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder("arbor-subnets"),
+		view: v, feed: feed, metrics: m, now: time.Now, enqueue: enqueue,
+	}
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("allocator").
 		Watches(&v1alpha1.SubnetClaim{}, handler.EnqueueRequestsFromMapFunc(poolOf)).
-		WatchesRawSource(feed.Source()).
+		WatchesRawSource(feed.Source(0)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: pools}).
 		Complete(a)
 }
@@ -78,8 +87,12 @@ func (a *Allocator) Reconcile(ctx context.Context, request reconcile.Request) (r
 		return reconcile.Result{}, err
 	}
 	claims, err := a.waiting(ctx, request)
-	if err != nil || len(claims) == 0 {
+	if err != nil {
 		return reconcile.Result{}, err
+	}
+	defer func() { a.metrics.left(request.NamespacedName, a.unserved(request, claims)) }()
+	if len(claims) == 0 {
+		return reconcile.Result{}, nil
 	}
 	pool := &v1alpha1.SubnetPool{}
 	if err := a.client.Get(ctx, request.NamespacedName, pool); err != nil {
@@ -94,6 +107,8 @@ func (a *Allocator) Reconcile(ctx context.Context, request reconcile.Request) (r
 		return reconcile.Result{}, a.tellAll(ctx, claims, decide.ReasonPoolInvalid, fmt.Sprintf("pool %s hands out nothing: its CIDR is not valid, or it is being deleted", request.Name))
 	}
 
+	// What is taken is counted without waiting for its events.
+	defer a.enqueue(ctx, request.NamespacedName)
 	err = a.each(claims, func(c *v1alpha1.SubnetClaim) error { return a.serve(ctx, pool, prefix, c) })
 	if errors.Is(err, errTaken) {
 		return reconcile.Result{RequeueAfter: 10 * time.Millisecond}, nil
@@ -123,20 +138,27 @@ func (a *Allocator) waiting(ctx context.Context, request reconcile.Request) ([]v
 	return claims, nil
 }
 
+// unserved counts the claims that have no block and may still get one.
+func (a *Allocator) unserved(request reconcile.Request, claims []v1alpha1.SubnetClaim) int {
+	n := 0
+	for i := range claims {
+		if c := &claims[i]; c.Status.Phase != v1alpha1.ClaimError && !a.view.Serves(request.NamespacedName, c.UID) {
+			n++
+		}
+	}
+
+	return n
+}
+
 // serve takes a block for one claim, or says why there is none.
 func (a *Allocator) serve(ctx context.Context, pool *v1alpha1.SubnetPool, prefix netip.Prefix, c *v1alpha1.SubnetClaim) error {
 	wish, refusal := decide.Read(c, pool, prefix)
 	if refusal != nil {
-		_, err := write(ctx, a.client, c, word{v1alpha1.ClaimError, metav1.ConditionFalse, refusal.Reason, refusal.Message}, nil)
-
-		return err
-	}
-	if other, err := a.sameCluster(ctx, c); err != nil || other != "" {
-		return errors.Join(err, a.tell(ctx, c, decide.ReasonClusterIDTaken, fmt.Sprintf("cluster %s has a block of pool %s already, Subnet %s", c.Spec.ClusterID, pool.Name, other)))
+		return a.tell(ctx, c, v1alpha1.ClaimError, refusal.Reason, refusal.Message)
 	}
 	b, err := a.reserve(pool, wish, c)
 	if err != nil {
-		return a.tell(ctx, c, reasonOf(err), err.Error())
+		return a.tell(ctx, c, v1alpha1.ClaimPending, reasonOf(err), err.Error())
 	}
 	err = a.create(ctx, c, b)
 	if err != nil {
@@ -201,23 +223,6 @@ func (a *Allocator) create(ctx context.Context, c *v1alpha1.SubnetClaim, b view.
 	return nil
 }
 
-// sameCluster returns another claim's Subnet of the same pool and cluster.
-func (a *Allocator) sameCluster(ctx context.Context, c *v1alpha1.SubnetClaim) (string, error) {
-	list := &v1alpha1.SubnetList{}
-	fields := client.MatchingFields{kube.SubnetClusterIndexKey: kube.ClusterValue(c.Spec.PoolRef, c.Spec.ClusterID)}
-	if err := a.client.List(ctx, list, client.InNamespace(c.Namespace), fields, client.UnsafeDisableDeepCopy); err != nil {
-		return "", fmt.Errorf("cannot list Subnets: %w", err)
-	}
-	for i := range list.Items {
-		s := &list.Items[i]
-		if s.Status.Phase != v1alpha1.SubnetFailed && (s.Spec.ClaimRef == nil || s.Spec.ClaimRef.UID != c.UID) {
-			return s.Name, nil
-		}
-	}
-
-	return "", nil
-}
-
 // lookForOverdue gives back what was reserved for Subnets that came and went
 // unseen.
 func (a *Allocator) lookForOverdue(ctx context.Context, key types.NamespacedName) error {
@@ -233,15 +238,18 @@ func (a *Allocator) lookForOverdue(ctx context.Context, key types.NamespacedName
 	return nil
 }
 
-// tell says on a claim why it waits.
-func (a *Allocator) tell(ctx context.Context, c *v1alpha1.SubnetClaim, reason, message string) error {
-	_, err := write(ctx, a.client, c, word{v1alpha1.ClaimPending, metav1.ConditionFalse, reason, message}, nil)
+// tell says on a claim why it has no block, once.
+func (a *Allocator) tell(ctx context.Context, c *v1alpha1.SubnetClaim, phase v1alpha1.ClaimPhase, reason, message string) error {
+	wrote, err := write(ctx, a.client, c, word{phase, metav1.ConditionFalse, reason, message}, nil)
+	if wrote {
+		a.recorder.Eventf(c, nil, corev1.EventTypeWarning, reason, "Allocate", "%s", message)
+	}
 
 	return err
 }
 
 func (a *Allocator) tellAll(ctx context.Context, claims []v1alpha1.SubnetClaim, reason, message string) error {
-	return a.each(claims, func(c *v1alpha1.SubnetClaim) error { return a.tell(ctx, c, reason, message) })
+	return a.each(claims, func(c *v1alpha1.SubnetClaim) error { return a.tell(ctx, c, v1alpha1.ClaimPending, reason, message) })
 }
 
 // each does something for every claim, several at once, in order of their
@@ -271,6 +279,9 @@ func (a *Allocator) each(claims []v1alpha1.SubnetClaim, do func(*v1alpha1.Subnet
 
 // reasonOf names what kept a block from being reserved.
 func reasonOf(err error) string {
+	if _, ok := errors.AsType[*view.OwnerHasBlockError](err); ok {
+		return decide.ReasonClusterIDTaken
+	}
 	if _, ok := errors.AsType[*cidr.Exhausted](err); ok {
 		return decide.ReasonExhausted
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,11 +28,13 @@ const binders = 16
 type Binder struct {
 	client   client.Client
 	recorder events.EventRecorder
+	metrics  *Metrics
+	now      func() time.Time
 }
 
 // SetupBinder starts it with the manager.
-func SetupBinder(mgr ctrl.Manager) error {
-	b := &Binder{client: mgr.GetClient(), recorder: mgr.GetEventRecorder("arbor-subnets")}
+func SetupBinder(mgr ctrl.Manager, m *Metrics) error {
+	b := &Binder{client: mgr.GetClient(), recorder: mgr.GetEventRecorder("arbor-subnets"), metrics: m, now: time.Now}
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("binder").
@@ -97,6 +100,7 @@ func (b *Binder) bind(ctx context.Context, c *v1alpha1.SubnetClaim, s *v1alpha1.
 		st.AllocatedCIDR, st.SubnetRef = s.Spec.CIDR, s.Name
 	})
 	if wrote {
+		b.metrics.took(b.now().Sub(c.CreationTimestamp.Time))
 		b.recorder.Eventf(c, s, corev1.EventTypeNormal, "SubnetAllocated", "Bind", "%s of pool %s", s.Spec.CIDR, s.Spec.PoolRef)
 	}
 

@@ -2,9 +2,7 @@ package subnetclaim
 
 import (
 	"context"
-	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,13 +32,6 @@ func write(ctx context.Context, c client.Client, claim *v1alpha1.SubnetClaim, w 
 	meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: w.ready, Reason: w.reason, Message: w.message, ObservedGeneration: claim.Generation,
 	})
-	if equality.Semantic.DeepEqual(*before, claim.Status) {
-		return false, nil
-	}
-	if err := c.Status().Update(ctx, claim); err != nil {
-		// Changed since: whoever changed it brings it back here.
-		return false, kube.IgnoreStale(fmt.Errorf("cannot write the status of SubnetClaim %s/%s: %w", claim.Namespace, claim.Name, err))
-	}
 
-	return true, nil
+	return kube.WriteStatus(ctx, c, claim, *before, claim.Status)
 }

@@ -5,6 +5,7 @@ package subnetpool
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +16,8 @@ import (
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/view"
 )
+
+const page = 500
 
 // A Guard keeps a finalizer on every pool, until it is to be deleted and
 // nothing is left in it.
@@ -29,7 +32,7 @@ func SetupWithManager(mgr ctrl.Manager, feed *view.Feed) error {
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("pool-guard").
-		WatchesRawSource(feed.Source()).
+		WatchesRawSource(feed.Source(0)).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), g))
 }
 
@@ -56,15 +59,36 @@ func (g *Guard) Reconcile(ctx context.Context, p *v1alpha1.SubnetPool) (reconcil
 	return reconcile.Result{}, nil
 }
 
-// used says whether anything lives in a pool. It asks the API server, not a
-// cache: a pool is deleted once.
+// used says whether anything lives in a pool. The cache is asked first: a pool
+// that it shows to be used needs no other answer. That it is empty, the API
+// server must say, because the cache may be behind.
 func (g *Guard) used(ctx context.Context, p *v1alpha1.SubnetPool) (bool, error) {
 	subnets := &v1alpha1.SubnetList{}
-	if err := g.reader.List(ctx, subnets, client.InNamespace(p.Namespace)); err != nil {
+	err := g.client.List(ctx, subnets, client.InNamespace(p.Namespace), client.MatchingFields{kube.SubnetPoolRefIndexKey: p.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
 		return false, fmt.Errorf("cannot list Subnets: %w", err)
 	}
-	for i := range subnets.Items {
-		if s := &subnets.Items[i]; s.Spec.PoolRef == p.Name && s.Status.Phase != v1alpha1.SubnetFailed {
+	if slices.ContainsFunc(subnets.Items, func(s v1alpha1.Subnet) bool { return s.Status.Phase != v1alpha1.SubnetFailed }) {
+		return true, nil
+	}
+	children, err := kube.ChildPools(ctx, g.client, p.Namespace, p.Name)
+	if err != nil || len(children) > 0 {
+		return true, err
+	}
+
+	return g.usedForSure(ctx, p)
+}
+
+func (g *Guard) usedForSure(ctx context.Context, p *v1alpha1.SubnetPool) (bool, error) {
+	// In pages: a namespace may have more Subnets than one wants to hold twice.
+	subnets := &v1alpha1.SubnetList{}
+	for more := true; more; more = subnets.Continue != "" {
+		if err := g.reader.List(ctx, subnets, client.InNamespace(p.Namespace), client.Limit(page), client.Continue(subnets.Continue)); err != nil {
+			return false, fmt.Errorf("cannot list Subnets: %w", err)
+		}
+		if slices.ContainsFunc(subnets.Items, func(s v1alpha1.Subnet) bool {
+			return s.Spec.PoolRef == p.Name && s.Status.Phase != v1alpha1.SubnetFailed
+		}) {
 			return true, nil
 		}
 	}
@@ -72,13 +96,6 @@ func (g *Guard) used(ctx context.Context, p *v1alpha1.SubnetPool) (bool, error) 
 	if err := g.reader.List(ctx, pools, client.InNamespace(p.Namespace)); err != nil {
 		return false, fmt.Errorf("cannot list SubnetPools: %w", err)
 	}
-	for i := range pools.Items {
-		for _, r := range view.MapChildToParent(&pools.Items[i]) {
-			if r.Name == p.Name {
-				return true, nil
-			}
-		}
-	}
 
-	return false, nil
+	return slices.ContainsFunc(pools.Items, func(o v1alpha1.SubnetPool) bool { return o.ParentName() == p.Name }), nil
 }

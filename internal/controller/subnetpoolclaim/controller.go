@@ -14,7 +14,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -174,15 +173,14 @@ func (r *Reconciler) say(ctx context.Context, c *v1alpha1.SubnetPoolClaim, phase
 	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: ready, Reason: reason, Message: message, ObservedGeneration: c.Generation,
 	})
-	if equality.Semantic.DeepEqual(*before, c.Status) {
-		return nil
-	}
-	if err := r.client.Status().Update(ctx, c); err != nil {
-		return kube.IgnoreStale(fmt.Errorf("cannot write the status of SubnetPoolClaim %s/%s: %w", c.Namespace, c.Name, err))
-	}
-	if before.Phase != phase && phase == v1alpha1.ClaimBound {
-		r.recorder.Eventf(c, nil, corev1.EventTypeNormal, reason, "Bind", "%s", message)
+	wrote, err := kube.WriteStatus(ctx, r.client, c, *before, c.Status)
+	if wrote && before.Phase != phase {
+		kind := corev1.EventTypeWarning
+		if phase == v1alpha1.ClaimBound {
+			kind = corev1.EventTypeNormal
+		}
+		r.recorder.Eventf(c, nil, kind, reason, "Bind", "%s", message)
 	}
 
-	return nil
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,15 +40,8 @@ type Around struct {
 	Beside []v1alpha1.Subnet
 }
 
-// Parent is the pool that a pool was taken from, "" for a root: by its spec, or
-// by the label that was there before the spec could say so.
-func Parent(p *v1alpha1.SubnetPool) string {
-	if p.Spec.Parent != "" {
-		return p.Spec.Parent
-	}
-
-	return p.Labels[v1alpha1.ParentLabel]
-}
+// Parent is the pool that a pool was taken from, "" for a root.
+func Parent(p *v1alpha1.SubnetPool) string { return p.ParentName() }
 
 // Admit judges a change from before to after; before is nil when the pool is
 // new. It refuses only what the change makes wrong: what was wrong in the same
@@ -139,7 +133,7 @@ func (c *checker) sizes() {
 		{"spec.maxBlockSize", c.pool.Spec.MaxBlockSize},
 	} {
 		if size.value != nil && int(*size.value) > most {
-			c.refuse(ReasonBlockSize, size.field, fmt.Sprint(*size.value),
+			c.refuse(ReasonBlockSize, size.field, strconv.Itoa(int(*size.value)),
 				fmt.Sprintf("%s has no prefix of length %d", family(c.prefix), *size.value), fmt.Sprintf("choose a length of at most %d", most))
 		}
 	}

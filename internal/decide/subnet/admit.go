@@ -30,46 +30,59 @@ type Around struct {
 // a courtesy: two who ask at the same time are both let in, and the judge
 // decides between them.
 func Check(s *v1alpha1.Subnet, a Around) verdict.Verdict {
-	const field = "spec.cidr"
-	var v verdict.Verdict
-	refuse := func(reason, message, fix string) {
-		v.Problems = append(v.Problems, verdict.Problem{Reason: reason, Field: field, Value: s.Spec.CIDR, Message: message, Fix: fix})
-	}
+	c := &checker{subnet: s}
 	prefix, err := netip.ParsePrefix(s.Spec.CIDR)
-	if err != nil {
-		refuse(ReasonInvalidCIDR, fmt.Sprintf("%q is not a CIDR", s.Spec.CIDR), "write an address and a length, such as 10.0.0.0/24 or fd00::/64")
-
-		return v
-	}
-	if prefix != prefix.Masked() {
-		refuse(ReasonNotMasked, fmt.Sprintf("%s has bits set behind its length", prefix), fmt.Sprintf("write %s", prefix.Masked()))
-
-		return v
-	}
-	if a.Pool == nil {
-		v.Warnings = append(v.Warnings, verdict.Warning{
+	switch {
+	case err != nil:
+		c.refuse(ReasonInvalidCIDR, fmt.Sprintf("%q is not a CIDR", s.Spec.CIDR), "write an address and a length, such as 10.0.0.0/24 or fd00::/64")
+	case prefix != prefix.Masked():
+		c.refuse(ReasonNotMasked, fmt.Sprintf("%s has bits set behind its length", prefix), fmt.Sprintf("write %s", prefix.Masked()))
+	case a.Pool == nil:
+		c.verdict.Warnings = append(c.verdict.Warnings, verdict.Warning{
 			Field: "spec.poolRef", Message: fmt.Sprintf("there is no pool %s in this namespace yet; the Subnet waits for it", s.Spec.PoolRef),
 		})
-
-		return v
+	default:
+		c.place(prefix, a)
 	}
+
+	return c.verdict
+}
+
+// A checker gathers what is wrong with one Subnet.
+type checker struct {
+	subnet  *v1alpha1.Subnet
+	verdict verdict.Verdict
+}
+
+func (c *checker) refuse(reason, message, fix string) {
+	c.verdict.Problems = append(c.verdict.Problems, verdict.Problem{
+		Reason: reason, Field: "spec.cidr", Value: c.subnet.Spec.CIDR, Message: message, Fix: fix,
+	})
+}
+
+// place asks that a Subnet lies in its pool and takes nothing that is taken.
+func (c *checker) place(prefix netip.Prefix, a Around) {
 	if pool, err := netip.ParsePrefix(a.Pool.Spec.CIDR); err == nil && !within(pool, prefix) {
-		refuse(ReasonOutsidePool, fmt.Sprintf("%s is not inside of pool %s, %s", prefix, a.Pool.Name, pool), fmt.Sprintf("choose a part of %s, or another pool", pool))
+		c.refuse(ReasonOutsidePool, fmt.Sprintf("%s is not inside of pool %s, %s", prefix, a.Pool.Name, pool), fmt.Sprintf("choose a part of %s, or another pool", pool))
 	}
 	for i := range a.Others {
 		o := &a.Others[i]
-		if p, err := netip.ParsePrefix(o.Spec.CIDR); err == nil && o.Name != s.Name && o.Status.Phase != v1alpha1.SubnetFailed && p.Overlaps(prefix) {
-			refuse(ReasonOverlap, fmt.Sprintf("%s overlaps %s of Subnet %s", prefix, p, o.Name), "choose a block that is free, or let a SubnetClaim find one")
+		if p, err := netip.ParsePrefix(o.Spec.CIDR); err == nil && o.Name != c.subnet.Name && o.Status.Phase != v1alpha1.SubnetFailed && p.Overlaps(prefix) {
+			c.refuse(ReasonOverlap, fmt.Sprintf("%s overlaps %s of Subnet %s", prefix, p, o.Name), "choose a block that is free, or let a SubnetClaim find one")
 		}
 	}
-	for i := range a.Children {
-		c := &a.Children[i]
-		p, err := netip.ParsePrefix(c.Spec.CIDR)
-		if err != nil || !p.Overlaps(prefix) || p == prefix && s.Spec.ClaimRef != nil {
-			continue // the last: it holds the block of the pool of a SubnetPoolClaim
-		}
-		refuse(ReasonDelegated, fmt.Sprintf("%s overlaps %s of the child pool %s", prefix, p, c.Name), fmt.Sprintf("take it from pool %s, or choose a block that is free", c.Name))
-	}
+	c.delegated(prefix, a)
+}
 
-	return v
+// delegated asks that it takes nothing that a child pool has, except for the
+// Subnet that holds the block of a SubnetPoolClaim's pool.
+func (c *checker) delegated(prefix netip.Prefix, a Around) {
+	for i := range a.Children {
+		child := &a.Children[i]
+		p, err := netip.ParsePrefix(child.Spec.CIDR)
+		if err != nil || !p.Overlaps(prefix) || p == prefix && c.subnet.Spec.ClaimRef != nil {
+			continue
+		}
+		c.refuse(ReasonDelegated, fmt.Sprintf("%s overlaps %s of the child pool %s", prefix, p, child.Name), fmt.Sprintf("take it from pool %s, or choose a block that is free", child.Name))
+	}
 }

@@ -24,7 +24,12 @@ type Webhook struct {
 	Path string
 	// Group, Version and Resource that it admits on creation and update.
 	Group, Version, Resource string
+	// Only are conditions, beside those of all webhooks, of being asked at all.
+	Only []Condition
 }
+
+// A Condition is a CEL expression over object, oldObject and request.
+type Condition struct{ Name, Expression string }
 
 // An Address is how the API server reaches the webhooks: a Service in the
 // cluster or, when Service is empty, this host.
@@ -65,6 +70,10 @@ func registration(name string, webhooks []Webhook, at Address, bundle []byte) *a
 	config := admissionregistrationv1ac.ValidatingWebhookConfiguration(name).
 		WithLabels(map[string]string{"app.kubernetes.io/managed-by": "arbor"})
 	for _, w := range webhooks {
+		conditions := make([]*admissionregistrationv1ac.MatchConditionApplyConfiguration, 0, len(w.Only)+1)
+		for _, c := range append([]Condition{{"not-being-deleted", "!has(object.metadata.deletionTimestamp)"}}, w.Only...) {
+			conditions = append(conditions, admissionregistrationv1ac.MatchCondition().WithName(c.Name).WithExpression(c.Expression))
+		}
 		config.WithWebhooks(admissionregistrationv1ac.ValidatingWebhook().
 			WithName(w.Name).
 			WithClientConfig(at.client(w.Path, bundle)).
@@ -74,9 +83,7 @@ func registration(name string, webhooks []Webhook, at Address, bundle []byte) *a
 				WithAPIVersions(w.Version).
 				WithResources(w.Resource).
 				WithScope(admissionregistrationv1.NamespacedScope)).
-			WithMatchConditions(admissionregistrationv1ac.MatchCondition().
-				WithName("not-being-deleted").
-				WithExpression("!has(object.metadata.deletionTimestamp)")).
+			WithMatchConditions(conditions...).
 			WithFailurePolicy(admissionregistrationv1.Fail).
 			WithMatchPolicy(admissionregistrationv1.Equivalent).
 			WithNamespaceSelector(metav1ac.LabelSelector()).

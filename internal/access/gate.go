@@ -1,0 +1,141 @@
+// Package access asks the API server who a caller is and what he may do, for
+// the HTTPS endpoints that are Arbor's own.
+package access
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	authenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+)
+
+// Answers are kept for a short while, so that a busy caller does not make the
+// API server busy. A right that is taken away is gone after that.
+const (
+	remember = time.Minute
+	patience = 10 * time.Second
+)
+
+// A Gate lets callers through who may do what they ask for.
+type Gate struct {
+	who authenticator.Request
+	may authorizer.Authorizer
+}
+
+// New returns a Gate that asks the API server of config.
+func New(config *rest.Config, c *http.Client) (*Gate, error) {
+	reviews, err := authenticationv1.NewForConfigAndClient(config, c)
+	if err != nil {
+		return nil, fmt.Errorf("cannot ask who callers are: %w", err)
+	}
+	access, err := authorizationv1.NewForConfigAndClient(config, c)
+	if err != nil {
+		return nil, fmt.Errorf("cannot ask what callers may do: %w", err)
+	}
+	backoff := &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4}
+	who, _, err := authenticatorfactory.DelegatingAuthenticatorConfig{
+		Anonymous:                &apiserver.AnonymousAuthConfig{Enabled: false},
+		CacheTTL:                 remember,
+		TokenAccessReviewClient:  reviews,
+		TokenAccessReviewTimeout: patience,
+		WebhookRetryBackoff:      backoff,
+	}.New()
+	if err != nil {
+		return nil, fmt.Errorf("cannot ask who callers are: %w", err)
+	}
+	may, err := authorizerfactory.DelegatingAuthorizerConfig{
+		SubjectAccessReviewClient: access,
+		AllowCacheTTL:             remember,
+		DenyCacheTTL:              remember / 6,
+		WebhookRetryBackoff:       backoff,
+	}.New()
+	if err != nil {
+		return nil, fmt.Errorf("cannot ask what callers may do: %w", err)
+	}
+
+	return &Gate{who: who, may: may}, nil
+}
+
+// An Ask says what a request wants to do. An error is the caller's: the request
+// makes no sense.
+type Ask func(r *http.Request, u user.Info) (authorizer.Attributes, error)
+
+// Path asks for the URL itself, as rules with nonResourceURLs grant it.
+func Path(r *http.Request, u user.Info) (authorizer.Attributes, error) {
+	return authorizer.AttributesRecord{User: u, Verb: strings.ToLower(r.Method), Path: r.URL.Path}, nil
+}
+
+// Protect lets through who may do what he asks for: 401 for who is not known,
+// 403 for who may not, 503 while the API server cannot be asked.
+func (g *Gate) Protect(log logr.Logger, next http.Handler, ask Ask) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller, known, err := g.who.AuthenticateRequest(r)
+		switch {
+		case err != nil && unreachable(err):
+			log.Error(err, "Cannot ask who a caller is")
+			http.Error(w, "the API server cannot be asked who you are: try again", http.StatusServiceUnavailable)
+
+			return
+		case err != nil || !known:
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "unauthorized: send a token that the API server knows, such as one of `kubectl create token`, as `Authorization: Bearer TOKEN`", http.StatusUnauthorized)
+
+			return
+		}
+		wish, err := ask(r, caller.User)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+
+			return
+		}
+		decision, _, err := g.may.Authorize(r.Context(), wish)
+		switch {
+		case err != nil:
+			log.Error(err, "Cannot ask what a caller may do", "user", caller.User.GetName())
+			http.Error(w, "the API server cannot be asked what you may do: try again", http.StatusServiceUnavailable)
+		case decision != authorizer.DecisionAllow:
+			http.Error(w, fmt.Sprintf("forbidden: user %q may not %s", caller.User.GetName(), describe(wish)), http.StatusForbidden)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// unreachable tells an API server that could not be asked from one that does
+// not know the token.
+func unreachable(err error) bool {
+	if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[net.Error](err)
+
+	return ok
+}
+
+// describe puts a right into the words of a rule that would grant it.
+func describe(a authorizer.Attributes) string {
+	if !a.IsResourceRequest() {
+		return fmt.Sprintf("%s %s", a.GetVerb(), a.GetPath())
+	}
+	what := a.GetResource()
+	if a.GetSubresource() != "" {
+		what += "/" + a.GetSubresource()
+	}
+
+	return fmt.Sprintf("%s %s in API group %q in the namespace %q", a.GetVerb(), what, a.GetAPIGroup(), a.GetNamespace())
+}

@@ -1,0 +1,24 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// WriteStatus writes the status of an object, on condition that the object is as
+// it was read, and reports whether it did. before and now are the status as it
+// was and as o has it: what says so already is not written. A write that comes
+// too late is no error; whoever changed the object brings it back.
+func WriteStatus(ctx context.Context, c client.Client, o client.Object, before, now any) (bool, error) {
+	if equality.Semantic.DeepEqual(before, now) {
+		return false, nil
+	}
+	if err := c.Status().Update(ctx, o); err != nil {
+		return false, IgnoreStale(fmt.Errorf("cannot write the status of %T %s/%s: %w", o, o.GetNamespace(), o.GetName(), err))
+	}
+
+	return true, nil
+}

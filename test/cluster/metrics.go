@@ -1,0 +1,46 @@
+package cluster
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Sum adds up the series of a running manager that a selector such as
+// name{label="value"} chooses.
+func (m *Manager) Sum(t testing.TB, selector string) float64 {
+	t.Helper()
+	sum, err := m.sum(selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return sum
+}
+
+func (m *Manager) sum(selector string) (float64, error) {
+	response, err := http.Get("http://" + m.Metrics + "/metrics") //nolint:noctx // the transport's own limits are enough here
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	name, label, _ := strings.Cut(strings.TrimSuffix(selector, "}"), "{")
+	sum := 0.0
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		series, value, _ := strings.Cut(lines.Text(), " ")
+		have, labels, _ := strings.Cut(series, "{")
+		if have != name || !strings.Contains(labels, label) {
+			continue
+		}
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return 0, fmt.Errorf("cannot read %q: %w", lines.Text(), err)
+		}
+		sum += n
+	}
+
+	return sum, nil
+}

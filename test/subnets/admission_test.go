@@ -1,0 +1,164 @@
+package subnets_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+// startAdmission starts a manager and waits until the API server asks it.
+func startAdmission(t *testing.T, c client.Client) *cluster.Manager {
+	t.Helper()
+	m := server.StartManager(t, only)
+	for _, o := range []client.Object{newPool("default", "probe", "10.0.0.1/8"), newSubnet("default", "probe", "10.0.0.1/8")} {
+		cluster.Eventually(t, fmt.Sprintf("%T is asked about", o), func() error {
+			if err := c.Create(t.Context(), o.DeepCopyObject().(client.Object), client.DryRunAll); !apierrors.IsInvalid(err) {
+				return fmt.Errorf("it is not: %w", err)
+			}
+
+			return nil
+		})
+	}
+
+	return m
+}
+
+// child is a pool that was taken from another.
+func child(ns, name, cidr, parent string) *v1alpha1.SubnetPool {
+	p := newPool(ns, name, cidr)
+	p.Spec.Parent = parent
+
+	return p
+}
+
+func allocated(t *testing.T, c client.Client, s *v1alpha1.Subnet) {
+	t.Helper()
+	must(t, c.Create(t.Context(), s))
+	awaitSubnet(t, c, s, v1alpha1.SubnetAllocated)
+}
+
+// A bad tree of pools is refused at the door, with words that say how to mend
+// it.
+func TestAdmission(t *testing.T) {
+	c := newClient(t)
+	startAdmission(t, c)
+	ns := cluster.Namespace(t, c)
+	must(t, c.Create(t.Context(), newPool(ns, "p", "10.0.0.0/16")))
+	must(t, c.Create(t.Context(), child(ns, "taken", "10.0.64.0/18", "p")))
+	must(t, c.Create(t.Context(), child(ns, "grandchild", "10.0.64.0/20", "taken")))
+	allocated(t, c, newSubnet(ns, "block", "10.0.0.0/24"))
+	six := newPool(ns, "six", "fd00::/32")
+	must(t, c.Create(t.Context(), six))
+
+	cases := map[string]struct {
+		reason string
+		object client.Object
+		want   string // "" means accepted
+	}{
+		"Beside":          {"Roots may stand side by side.", newPool(ns, "x", "10.1.0.0/16"), ""},
+		"NotMasked":       {"A CIDR with bits behind its length is a mistake.", newPool(ns, "x", "10.1.2.3/16"), "10.1.2.3/16 has bits set behind its length"},
+		"Roots":           {"Two roots do not share addresses.", newPool(ns, "x", "10.0.0.0/8"), "10.0.0.0/8 overlaps 10.0.0.0/16 of pool p, which is a root pool of this namespace too"},
+		"RootsSix":        {"Nor do those of IPv6.", newPool(ns, "x", "fd00::/48"), "fd00::/48 overlaps fd00::/32 of pool six"},
+		"Child":           {"A part of the parent that nobody has.", child(ns, "x", "10.0.128.0/18", "p"), ""},
+		"ChildOutside":    {"A child lies in its parent.", child(ns, "x", "10.9.0.0/18", "p"), "10.9.0.0/18 is not inside of 10.0.0.0/16, which its parent p has"},
+		"ChildOtherKind":  {"IPv6 does not lie in IPv4.", child(ns, "x", "fd00::/48", "p"), "fd00::/48 is not inside of 10.0.0.0/16"},
+		"Siblings":        {"Children do not share addresses.", child(ns, "x", "10.0.64.0/19", "p"), "10.0.64.0/19 overlaps 10.0.64.0/18 of pool taken, which is also taken from p"},
+		"ChildOnSubnet":   {"Nor does a child take what a Subnet has.", child(ns, "x", "10.0.0.0/20", "p"), "10.0.0.0/20 overlaps 10.0.0.0/24, which Subnet block has of the parent p"},
+		"Itself":          {"Nobody is his own parent.", child(ns, "x", "10.3.0.0/16", "x"), "pool x would be taken from itself: x -> x"},
+		"ParentLater":     {"A parent may come later.", child(ns, "x", "10.3.0.0/16", "later"), ""},
+		"Length":          {"IPv4 has no /40.", &v1alpha1.SubnetPool{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "x"}, Spec: v1alpha1.SubnetPoolSpec{CIDR: "10.3.0.0/16", MaxBlockSize: new(int32(40))}}, "IPv4 has no prefix of length 40"},
+		"Subnet":          {"A block that is free.", newSubnet(ns, "x", "10.0.1.0/24"), ""},
+		"SubnetNotMasked": {"Blocks are written by their first address.", newSubnet(ns, "x", "10.0.1.1/24"), "10.0.1.1/24 has bits set behind its length"},
+		"SubnetTaken":     {"A block that is not.", newSubnet(ns, "x", "10.0.0.128/25"), "10.0.0.128/25 overlaps 10.0.0.0/24 of Subnet block"},
+		"SubnetDelegated": {"Nor one that belongs to a child pool.", newSubnet(ns, "x", "10.0.65.0/24"), "10.0.65.0/24 overlaps 10.0.64.0/18 of the child pool taken"},
+		"SubnetOutside":   {"Nor one of somebody else.", newSubnet(ns, "x", "10.1.0.0/24"), "10.1.0.0/24 is not inside of pool p, 10.0.0.0/16"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := c.Create(t.Context(), tc.object, client.DryRunAll)
+			switch {
+			case tc.want == "" && err != nil:
+				t.Errorf("%s\nit was refused: %v", tc.reason, err)
+			case tc.want != "" && (!apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("%s\ngot  %v\nwant %s", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// A pool may grow. It may not leave out what is in use.
+func TestResize(t *testing.T) {
+	c := newClient(t)
+	startAdmission(t, c)
+	ns := cluster.Namespace(t, c)
+	pool := newPool(ns, "p", "10.0.0.0/24")
+	must(t, c.Create(t.Context(), pool))
+	allocated(t, c, newSubnet(ns, "block", "10.0.0.128/25"))
+	waits := newClaim(ns, "waits", 24)
+	must(t, c.Create(t.Context(), waits))
+	awaitClaim(t, c, waits, v1alpha1.ClaimPending, "PoolExhausted")
+
+	shrunk := pool.DeepCopy()
+	must(t, c.Get(t.Context(), client.ObjectKeyFromObject(pool), shrunk))
+	shrunk.Spec.CIDR = "10.0.0.0/25"
+	if err := c.Update(t.Context(), shrunk); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "10.0.0.0/25 leaves out 10.0.0.128/25 of Subnet block, which is in use") {
+		t.Errorf("a pool was made smaller than what is in it: %v", err)
+	}
+	resize(t, c, pool, "10.0.0.0/23")
+	awaitClaim(t, c, waits, v1alpha1.ClaimBound, "Allocated")
+	if waits.Status.AllocatedCIDR != "10.0.1.0/24" {
+		t.Errorf("it got %s", waits.Status.AllocatedCIDR)
+	}
+	awaitStatus(t, c, pool, 2, map[string]int64{"25": 1})
+
+	over := child(ns, "child", "10.0.0.0/25", "p")
+	must(t, c.Create(t.Context(), over))
+	must(t, c.Get(t.Context(), client.ObjectKeyFromObject(pool), shrunk))
+	shrunk.Spec.CIDR = "10.0.0.0/26"
+	if err := c.Update(t.Context(), shrunk); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "leaves out 3 blocks that are in use") {
+		t.Errorf("a pool was made smaller than its child: %v", err)
+	}
+}
+
+// What was stored before there was a rule stays usable: it can be labelled,
+// counted, emptied and deleted, and mended. It cannot be made worse.
+func TestStoredBad(t *testing.T) {
+	c := newClient(t)
+	ns := cluster.Namespace(t, c)
+	bad := newPool(ns, "bad", "10.0.0.0/16")
+	must(t, c.Create(t.Context(), newPool(ns, "p", "10.0.0.0/8")))
+	must(t, c.Create(t.Context(), bad))
+	startAdmission(t, c)
+	awaitStatus(t, c, bad, 0, map[string]int64{"24": 256})
+
+	bad.Labels = map[string]string{"a": "b"}
+	must(t, c.Update(t.Context(), bad))
+	bad.Spec.Strategy = v1alpha1.StrategyBuddy
+	must(t, c.Update(t.Context(), bad))
+	worse := bad.DeepCopy()
+	worse.Spec.CIDR = "10.0.0.0/15"
+	if err := c.Update(t.Context(), worse); !apierrors.IsInvalid(err) {
+		t.Errorf("it was made worse: %v", err)
+	}
+	cluster.Eventually(t, "it is mended", func() error {
+		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(bad), bad))
+		bad.Spec.CIDR = "11.0.0.0/16"
+
+		return c.Update(t.Context(), bad)
+	})
+	must(t, c.Delete(t.Context(), bad))
+	cluster.Eventually(t, "it is gone", func() error {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(bad), bad); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it is there: %w", err)
+		}
+
+		return nil
+	})
+}

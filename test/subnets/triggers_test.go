@@ -1,0 +1,307 @@
+package subnets_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/webhook/serving"
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+// looks is how often the status of pools was looked at.
+func looks(t *testing.T, m *cluster.Manager) float64 {
+	t.Helper()
+
+	return m.Sum(t, "subnetpool_parent_reconcile_duration_seconds_count")
+}
+
+// Each of the six events that make a pool be counted again does so by itself:
+// nothing else happens to the pool meanwhile.
+func TestTriggers(t *testing.T) {
+	c := newClient(t)
+	m := startAdmission(t, c)
+	ns := cluster.Namespace(t, c)
+	pool := newPool(ns, "p", "10.0.0.0/16")
+	must(t, c.Create(t.Context(), pool))
+	awaitStatus(t, c, pool, 0, map[string]int64{"24": 256})
+	delegated := func(n int64) {
+		t.Helper()
+		cluster.Eventually(t, "the parent counts its children", func() error {
+			must(t, c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool))
+			if pool.Status.DelegatedCount != 1 || pool.Status.AllocatableCountBySize["24"] != n {
+				return fmt.Errorf("status is %+v", pool.Status)
+			}
+
+			return nil
+		})
+	}
+
+	t.Run("1SubnetCreatedUpdatedDeleted", func(t *testing.T) {
+		s := newSubnet(ns, "one", "10.0.0.0/24")
+		must(t, c.Create(t.Context(), s))
+		awaitStatus(t, c, pool, 1, map[string]int64{"24": 255})
+		awaitSubnet(t, c, s, v1alpha1.SubnetAllocated)
+		s.Status.Phase = v1alpha1.SubnetFailed // nobody does that, but it is an update
+		must(t, c.Status().Update(t.Context(), s))
+		awaitStatus(t, c, pool, 0, map[string]int64{"24": 256})
+		must(t, c.Delete(t.Context(), s))
+
+		s = newSubnet(ns, "two", "10.0.0.0/24")
+		must(t, c.Create(t.Context(), s))
+		awaitStatus(t, c, pool, 1, map[string]int64{"24": 255})
+		must(t, c.Delete(t.Context(), s))
+		awaitStatus(t, c, pool, 0, map[string]int64{"24": 256})
+		for _, kind := range []string{"create", "update", "delete"} {
+			if n := m.Sum(t, fmt.Sprintf("subnetpool_parent_requeue_total{event_type=%q}", kind)); n < 1 {
+				t.Errorf("%v %ss are counted", n, kind)
+			}
+		}
+	})
+	kid := child(ns, "kid", "10.0.0.0/17", "p")
+	t.Run("3ChildPoolChanged", func(t *testing.T) {
+		must(t, c.Create(t.Context(), kid))
+		delegated(128)
+		resize(t, c, kid, "10.0.0.0/18")
+		delegated(192)
+	})
+	t.Run("2ChildPoolDeleted", func(t *testing.T) {
+		must(t, c.Delete(t.Context(), kid))
+		cluster.Eventually(t, "what it had is free", func() error {
+			must(t, c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool))
+			if pool.Status.DelegatedCount != 0 || pool.Status.AllocatableCountBySize["24"] != 256 {
+				return fmt.Errorf("status is %+v", pool.Status)
+			}
+
+			return nil
+		})
+	})
+	t.Run("4OwnSpecChanged", func(t *testing.T) {
+		resize(t, c, pool, "10.0.0.0/15")
+		awaitStatus(t, c, pool, 0, map[string]int64{"24": 512})
+	})
+	t.Run("5External", func(t *testing.T) {
+		before := looks(t, m)
+		call := newCaller(t, c, m)
+		if code, body := call.post("?namespace="+ns+"&pool=p", call.token(ns, "subnetpools/recalculate")); code != http.StatusAccepted || !strings.Contains(body, ns+"/p") {
+			t.Fatalf("it answered %d %s", code, body)
+		}
+		cluster.Eventually(t, "it is looked at", func() error {
+			if now := looks(t, m); now <= before {
+				return fmt.Errorf("%v looks", now)
+			}
+
+			return nil
+		})
+	})
+	t.Run("6FailedBefore", func(t *testing.T) {
+		policy := forbidStatus(t, c, ns)
+		must(t, c.Create(t.Context(), newSubnet(ns, "unseen", "10.0.0.0/24")))
+		cluster.Eventually(t, "looks fail", func() error {
+			if n := m.Sum(t, `subnetpool_parent_reconcile_duration_seconds_count{result="error"}`); n < 2 {
+				return fmt.Errorf("%v failed", n)
+			}
+
+			return nil
+		})
+		must(t, c.Delete(t.Context(), policy))
+		awaitStatus(t, c, pool, 1, map[string]int64{"24": 511})
+	})
+}
+
+// forbidStatus keeps everybody from writing the status of the pools of a
+// namespace, and waits until it does.
+func forbidStatus(t *testing.T, c client.Client, ns string) client.Object {
+	t.Helper()
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: ns},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+					Rule: admissionregistrationv1.Rule{
+						APIGroups: []string{v1alpha1.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"subnetpools/status"},
+					},
+				},
+			}}},
+			Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: "not now"}},
+		},
+	}
+	must(t, c.Create(t.Context(), policy))
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: ns},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        ns,
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			MatchResources: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: ns}},
+			},
+		},
+	}
+	must(t, c.Create(t.Context(), binding))
+	t.Cleanup(func() { _ = client.IgnoreNotFound(c.Delete(context.Background(), policy)) })
+	pool := &v1alpha1.SubnetPool{}
+	must(t, c.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "p"}, pool))
+	cluster.Eventually(t, "statuses cannot be written", func() error {
+		if err := c.Status().Update(t.Context(), pool.DeepCopy(), client.DryRunAll); !apierrors.IsInvalid(err) {
+			return fmt.Errorf("they can: %w", err)
+		}
+
+		return nil
+	})
+
+	return binding
+}
+
+// A caller asks a manager over HTTPS.
+type caller struct {
+	t      *testing.T
+	c      client.Client
+	url    string
+	client *http.Client
+}
+
+// newCaller trusts the authority that the manager keeps in the cluster.
+func newCaller(t *testing.T, c client.Client, m *cluster.Manager) *caller {
+	t.Helper()
+	secret := &corev1.Secret{}
+	must(t, c.Get(t.Context(), client.ObjectKey{Namespace: "arbor-system", Name: serving.SecretName}, secret))
+	roots := x509.NewCertPool()
+	found := false
+	for _, data := range secret.Data {
+		found = roots.AppendCertsFromPEM(data) || found
+	}
+	if !found {
+		t.Fatal("there is no certificate in the Secret")
+	}
+
+	return &caller{
+		t: t, c: c, url: fmt.Sprintf("https://127.0.0.1:%d/recalculate", m.WebhookPort),
+		client: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}},
+	}
+}
+
+// token is that of a new service account in a namespace, which may create a
+// resource there, if one is given.
+func (a *caller) token(ns, resource string) string {
+	a.t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "caller-"}}
+	must(a.t, a.c.Create(a.t.Context(), account))
+	if resource != "" {
+		must(a.t, a.c.Create(a.t.Context(), &rbacv1.Role{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: account.Name},
+			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{resource}, Verbs: []string{"create"}}},
+		}))
+		must(a.t, a.c.Create(a.t.Context(), &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: account.Name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account.Name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: account.Name}},
+		}))
+	}
+	request := &authenticationv1.TokenRequest{}
+	must(a.t, a.c.SubResource("token").Create(a.t.Context(), account, request))
+
+	return request.Status.Token
+}
+
+func (a *caller) post(query, token string) (int, string) {
+	a.t.Helper()
+
+	return a.do(http.MethodPost, query, token)
+}
+
+func (a *caller) do(method, query, token string) (int, string) {
+	a.t.Helper()
+	request, err := http.NewRequestWithContext(a.t.Context(), method, a.url+query, bytes.NewReader(nil))
+	must(a.t, err)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := a.client.Do(request)
+	must(a.t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	must(a.t, err)
+
+	return response.StatusCode, string(body)
+}
+
+// Who asks for a recalculation must be known, may only ask for what he may, and
+// not too often.
+func TestRecalculate(t *testing.T) {
+	c := newClient(t)
+	m := startAdmission(t, c)
+	ns, elsewhere := cluster.Namespace(t, c), cluster.Namespace(t, c)
+	for i, name := range []string{"p", "q"} {
+		must(t, c.Create(t.Context(), newPool(ns, name, fmt.Sprintf("10.%d.0.0/16", i))))
+	}
+	call := newCaller(t, c, m)
+	good, poor := call.token(ns, "subnetpools/recalculate"), call.token(ns, "subnetpools")
+	cluster.Eventually(t, "the right has arrived", func() error {
+		if code, body := call.post("?namespace="+ns+"&pool=p", good); code != http.StatusAccepted {
+			return fmt.Errorf("%d %s", code, body)
+		}
+
+		return nil
+	})
+
+	cases := map[string]struct {
+		reason, method, query, token string
+		code                         int
+		want                         string
+	}{
+		"One":          {"One pool.", "", "?namespace=" + ns + "&pool=p", good, http.StatusAccepted, ns + "/p"},
+		"All":          {"All of a namespace.", "", "?namespace=" + ns, good, http.StatusAccepted, ns + "/q"},
+		"NoToken":      {"Nobody.", "", "?namespace=" + ns, "", http.StatusUnauthorized, "send a token"},
+		"WrongToken":   {"Somebody that the API server does not know.", "", "?namespace=" + ns, "wrong", http.StatusUnauthorized, "send a token"},
+		"NoRight":      {"Somebody who may do something else.", "", "?namespace=" + ns, poor, http.StatusForbidden, "may not create subnetpools/recalculate"},
+		"Elsewhere":    {"Somebody who may, but not here.", "", "?namespace=" + elsewhere, good, http.StatusForbidden, elsewhere},
+		"Unknown":      {"A pool that is not there.", "", "?namespace=" + ns + "&pool=none", good, http.StatusNotFound, "there is no SubnetPool " + ns + "/none"},
+		"NoNamespace":  {"Nothing named at all.", "", "", good, http.StatusBadRequest, "namespace is missing"},
+		"Typing":       {"A parameter that does not exist.", "", "?namespace=" + ns + "&name=p", good, http.StatusBadRequest, `unknown parameter "name"`},
+		"Method":       {"A look is not an order.", http.MethodGet, "?namespace=" + ns, good, http.StatusMethodNotAllowed, "only POST"},
+		"NobodyLooks":  {"Nor is one of nobody.", http.MethodGet, "?namespace=" + ns, "", http.StatusUnauthorized, ""},
+		"UnknownToHim": {"Who has no right does not learn what is there.", "", "?namespace=" + elsewhere + "&pool=none", good, http.StatusForbidden, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if tc.method == "" {
+				tc.method = http.MethodPost
+			}
+			code, body := call.do(tc.method, tc.query, tc.token)
+			if code != tc.code || !strings.Contains(body, tc.want) {
+				t.Errorf("%s\ngot  %d %s\nwant %d %s", tc.reason, code, body, tc.code, tc.want)
+			}
+			if queued := map[string][]string{}; code == http.StatusAccepted && json.Unmarshal([]byte(body), &queued) != nil {
+				t.Errorf("%s\nit is not JSON: %s", tc.reason, body)
+			}
+		})
+	}
+
+	t.Run("TooOften", func(t *testing.T) {
+		cluster.Eventually(t, "it is too often", func() error {
+			if code, body := call.post("?namespace="+ns, good); code != http.StatusTooManyRequests {
+				return errors.New(body)
+			}
+
+			return nil
+		})
+	})
+}
