@@ -38,6 +38,7 @@ type Feed struct {
 
 	mu            sync.Mutex
 	listeners     []listener
+	lost          []func(pool types.NamespacedName)
 	registrations []toolscache.ResourceEventHandlerRegistration
 	// ours are the versions of pools that were written here.
 	ours map[types.NamespacedName]string
@@ -127,6 +128,21 @@ func (f *Feed) wake(requests []reconcile.Request) {
 	}
 }
 
+// OnLost has somebody told of claims that lost their block to another.
+func (f *Feed) OnLost(tell func(pool types.NamespacedName)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lost = append(f.lost, tell)
+}
+
+func (f *Feed) tellLost(pool types.NamespacedName) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, tell := range f.lost {
+		tell(pool)
+	}
+}
+
 // Wrote tells that a pool was written here and has a version now. The event of
 // that wakes nobody.
 func (f *Feed) Wrote(key types.NamespacedName, version string) {
@@ -189,6 +205,9 @@ func (f *Feed) subnet(kind string, o any) {
 			news = f.pools.Drop(r.NamespacedName, s.Name)
 		} else {
 			news = f.pools.Put(r.NamespacedName, BlockOf(s, prefix))
+		}
+		if news && s.Status.Phase == v1alpha1.SubnetFailed && s.Spec.ClaimRef != nil {
+			f.tellLost(r.NamespacedName)
 		}
 		if news {
 			f.seen(kind)

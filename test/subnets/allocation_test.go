@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -281,15 +283,26 @@ func TestTwoManagers(t *testing.T) {
 	must(t, c.Create(t.Context(), pool))
 	managers := []*cluster.Manager{server.StartManager(t, only), server.StartManager(t, only)}
 
+	var created atomic.Int64
+	wait := inParallel(8, claims, func(i int) error {
+		defer created.Add(1)
+
+		return c.Create(t.Context(), newClaim(ns, fmt.Sprintf("c-%d", i), int32(22+i%7)))
+	})
 	random := rand.New(rand.NewPCG(1, 2))
-	for i := range claims {
-		must(t, c.Create(t.Context(), newClaim(ns, fmt.Sprintf("c-%d", i), int32(22+i%7))))
-		if i%(claims/kills) == claims/kills/2 {
-			victim := random.IntN(2)
-			managers[victim].Kill()
-			managers[victim] = server.LaunchManager(t, only)
-		}
+	for i := range kills {
+		cluster.Eventually(t, "there is enough to be interrupted at", func() error {
+			if n := created.Load(); n < int64((2*i+1)*claims/(2*kills)) {
+				return fmt.Errorf("%d claims", n)
+			}
+
+			return nil
+		})
+		victim := random.IntN(len(managers))
+		managers[victim].Kill()
+		managers[victim] = server.LaunchManager(t, only)
 	}
+	must(t, wait())
 	list := &v1alpha1.SubnetClaimList{}
 	cluster.Eventually(t, "every claim is bound", func() error {
 		must(t, c.List(t.Context(), list, client.InNamespace(ns)))
@@ -318,6 +331,28 @@ func TestTwoManagers(t *testing.T) {
 		return nil
 	})
 	awaitStatus(t, c, pool, claims, nil)
+}
+
+// inParallel does something for every number below n, some at once.
+func inParallel(some, n int, do func(int) error) (wait func() error) {
+	var (
+		wg   sync.WaitGroup
+		next atomic.Int64
+		errs = make([]error, n)
+	)
+	for range some {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				errs[i] = do(i)
+			}
+		})
+	}
+
+	return func() error {
+		wg.Wait()
+
+		return errors.Join(errs...)
+	}
 }
 
 // A database that comes back without any status: every block is judged anew, and
@@ -437,11 +472,16 @@ func TestSameClusterAtOnce(t *testing.T) {
 // collisions finds Allocated Subnets that overlap, by comparing all with all.
 func collisions(all []v1alpha1.Subnet) error {
 	var found error
-	for i, a := range all {
-		for _, b := range all[i+1:] {
-			if a.Status.Phase == v1alpha1.SubnetAllocated && b.Status.Phase == v1alpha1.SubnetAllocated &&
-				netip.MustParsePrefix(a.Spec.CIDR).Overlaps(netip.MustParsePrefix(b.Spec.CIDR)) {
-				found = errors.Join(found, fmt.Errorf("%s overlaps %s", a.Spec.CIDR, b.Spec.CIDR))
+	var allocated []netip.Prefix
+	for _, s := range all {
+		if s.Status.Phase == v1alpha1.SubnetAllocated {
+			allocated = append(allocated, netip.MustParsePrefix(s.Spec.CIDR))
+		}
+	}
+	for i, a := range allocated {
+		for _, b := range allocated[i+1:] {
+			if a.Overlaps(b) {
+				found = errors.Join(found, fmt.Errorf("%s overlaps %s", a, b))
 			}
 		}
 	}

@@ -32,6 +32,7 @@ const (
 // A Reconciler keeps the status of pools true.
 type Reconciler struct {
 	client  client.Client
+	reader  client.Reader
 	view    *view.Pools
 	feed    *view.Feed
 	metrics *Metrics
@@ -40,7 +41,7 @@ type Reconciler struct {
 
 // SetupWithManager starts it with the manager.
 func SetupWithManager(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, t *Trigger, m *Metrics) error {
-	r := &Reconciler{client: mgr.GetClient(), view: v, feed: feed, metrics: m, now: time.Now}
+	r := &Reconciler{client: mgr.GetClient(), reader: mgr.GetAPIReader(), view: v, feed: feed, metrics: m, now: time.Now}
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("PoolStatus").
@@ -57,13 +58,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	end := r.metrics.begin()
 	defer func() { end(err) }()
 
-	return reconcile.Result{}, kube.RetryOnConflict(ctx, func(ctx context.Context) error { return r.show(ctx, request) })
+	// Who lost a race has a cache that is behind.
+	from := client.Reader(r.client)
+
+	return reconcile.Result{}, kube.RetryOnConflict(ctx, func(ctx context.Context) error {
+		defer func() { from = r.reader }()
+
+		return r.show(ctx, from, request)
+	})
 }
 
 // show writes the status if it is not there yet.
-func (r *Reconciler) show(ctx context.Context, request reconcile.Request) error {
+func (r *Reconciler) show(ctx context.Context, from client.Reader, request reconcile.Request) error {
 	pool := &v1alpha1.SubnetPool{}
-	if err := r.client.Get(ctx, request.NamespacedName, pool); err != nil {
+	if err := from.Get(ctx, request.NamespacedName, pool); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.metrics.gone(request.NamespacedName)
 

@@ -8,6 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/view"
+)
+
+// Values of the label result.
+const (
+	resultSuccess = "success"
+	resultError   = "error"
 )
 
 // Metrics of pool status. Names and labels are what dashboards look for.
@@ -48,6 +55,13 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		allocated:     ofPool("subnetpool_allocated_subnets", "Subnets of a pool."),
 		exhausted:     ofPool("subnetpool_exhausted", "1 when no block of a pool's default size is left, else 0."),
 	}
+	// A series that appears with its first event hides that event from a rate.
+	for _, kind := range []string{view.Created, view.Updated, view.Deleted} {
+		m.requeues.WithLabelValues(kind)
+	}
+	for _, result := range []string{resultSuccess, resultError} {
+		m.duration.WithLabelValues(result)
+	}
 	r.MustRegister(m.requeues, m.duration, m.last, m.inflight, m.utilization, m.fragmentation, m.allocated, m.exhausted)
 
 	return m
@@ -62,9 +76,9 @@ func (m *Metrics) begin() (end func(error)) {
 
 	return func(err error) {
 		m.inflight.Dec()
-		result := "success"
+		result := resultSuccess
 		if err != nil {
-			result = "error"
+			result = resultError
 		}
 		m.duration.WithLabelValues(result).Observe(time.Since(began).Seconds())
 	}

@@ -47,6 +47,7 @@ type Allocator struct {
 	view     *view.Pools
 	feed     *view.Feed
 	metrics  *Metrics
+	others   *contention
 	now      func() time.Time
 	// enqueue makes somebody look at the status of a pool.
 	enqueue func(context.Context, types.NamespacedName)
@@ -56,8 +57,9 @@ type Allocator struct {
 func SetupAllocator(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, m *Metrics, enqueue func(context.Context, types.NamespacedName)) error {
 	a := &Allocator{
 		client: mgr.GetClient(), reader: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder("arbor-subnets"),
-		view: v, feed: feed, metrics: m, now: time.Now, enqueue: enqueue,
+		view: v, feed: feed, metrics: m, others: newContention(), now: time.Now, enqueue: enqueue,
 	}
+	feed.OnLost(func(pool types.NamespacedName) { a.others.lost(pool, a.now()) })
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("allocator").
@@ -107,14 +109,22 @@ func (a *Allocator) Reconcile(ctx context.Context, request reconcile.Request) (r
 		return reconcile.Result{}, a.tellAll(ctx, claims, decide.ReasonPoolInvalid, fmt.Sprintf("pool %s hands out nothing: its CIDR is not valid, or it is being deleted", request.Name))
 	}
 
+	if pause := a.others.pause(request.NamespacedName, a.now()); pause > 0 {
+		return reconcile.Result{RequeueAfter: pause}, nil
+	}
 	// What is taken is counted without waiting for its events.
 	defer a.enqueue(ctx, request.NamespacedName)
 	err = a.each(claims, func(c *v1alpha1.SubnetClaim) error { return a.serve(ctx, pool, prefix, c) })
 	if errors.Is(err, errTaken) {
-		return reconcile.Result{RequeueAfter: 10 * time.Millisecond}, nil
+		a.others.lost(request.NamespacedName, a.now())
+
+		return reconcile.Result{RequeueAfter: shortest}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
 	}
 
-	return reconcile.Result{RequeueAfter: overdue + time.Second}, err
+	return reconcile.Result{RequeueAfter: overdue + time.Second}, nil
 }
 
 // waiting lists the claims without a block, the oldest first.
@@ -175,7 +185,11 @@ func (a *Allocator) serve(ctx context.Context, pool *v1alpha1.SubnetPool, prefix
 // watch has not brought yet. The claim is tried again.
 func (a *Allocator) learn(ctx context.Context, pool *v1alpha1.SubnetPool, name string) error {
 	s := &v1alpha1.Subnet{}
-	if err := a.reader.Get(ctx, client.ObjectKey{Namespace: pool.Namespace, Name: name}, s); err != nil {
+	err := a.reader.Get(ctx, client.ObjectKey{Namespace: pool.Namespace, Name: name}, s)
+	if apierrors.IsNotFound(err) {
+		return errTaken // and gone again
+	}
+	if err != nil {
 		return fmt.Errorf("cannot read Subnet %s/%s: %w", pool.Namespace, name, err)
 	}
 	if prefix, err := netip.ParsePrefix(s.Spec.CIDR); err == nil && s.Spec.PoolRef == pool.Name {

@@ -72,7 +72,7 @@ func (b *Binder) Reconcile(ctx context.Context, c *v1alpha1.SubnetClaim) (reconc
 			return reconcile.Result{}, b.bind(ctx, c, s)
 		case v1alpha1.SubnetFailed:
 			// It lost its block; the allocator takes another.
-			if err := client.IgnoreNotFound(b.client.Delete(ctx, s, client.Preconditions{UID: &s.UID})); err != nil {
+			if err := kube.IgnoreStale(b.client.Delete(ctx, s, client.Preconditions{UID: &s.UID})); err != nil {
 				return reconcile.Result{}, fmt.Errorf("cannot clear Subnet %s/%s away: %w", s.Namespace, s.Name, err)
 			}
 		case v1alpha1.SubnetPending:
