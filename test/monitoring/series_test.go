@@ -1,0 +1,112 @@
+package monitoring_test
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/arbor-control/arbor/internal/controller/poolstatus"
+	"github.com/arbor-control/arbor/internal/controller/subnetclaim"
+	"github.com/arbor-control/arbor/internal/webhook"
+)
+
+// series are the metrics that there are, each with its labels. Histograms are
+// there under their own name, as they are registered.
+type series map[string][]string
+
+// scraped are the labels that Prometheus itself gives to every series.
+var scraped = []string{"job", "instance"}
+
+// labels returns those of a metric by the name under which it is served.
+func (s series) labels(name string) ([]string, bool) {
+	for suffix, more := range map[string][]string{"_bucket": {"le"}, "_sum": nil, "_count": nil} {
+		if base, ok := strings.CutSuffix(name, suffix); ok && isHistogram(base) {
+			labels, ok := s[base]
+
+			return slices.Concat(labels, more, scraped), ok
+		}
+	}
+	labels, ok := s[name]
+
+	return slices.Concat(labels, scraped), ok && !isHistogram(name)
+}
+
+// isHistogram goes by the name: the registry does not tell, and everything that
+// is observed here is a duration.
+func isHistogram(name string) bool {
+	return strings.HasSuffix(name, "_duration_seconds") || strings.HasSuffix(name, "_time_seconds")
+}
+
+// served returns what a manager registers: its own metrics, and those that
+// controller-runtime has on its behalf.
+func served(t *testing.T) series {
+	t.Helper()
+	own := prometheus.NewRegistry()
+	poolstatus.NewMetrics(own)
+	subnetclaim.NewMetrics(own)
+	webhook.NewMetrics(own)
+	theirs, ok := metrics.Registry.(prometheus.Collector)
+	if !ok {
+		t.Fatal("cannot list the metrics of controller-runtime: its registry is no collector any more")
+	}
+	all := series{}
+	maps.Copy(all, described(t, own))
+	maps.Copy(all, described(t, theirs))
+
+	return all
+}
+
+// description is how a Desc prints itself, which is all that it tells.
+var description = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: .*, constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`)
+
+func described(t *testing.T, c prometheus.Collector) series {
+	t.Helper()
+	all := series{}
+	descs := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descs)
+		c.Describe(descs)
+	}()
+	for d := range descs {
+		m := description.FindStringSubmatch(d.String())
+		if m == nil {
+			t.Fatalf("cannot read the description %s", d)
+		}
+		all[m[1]] = strings.FieldsFunc(m[2], func(r rune) bool { return r == ',' })
+	}
+
+	return all
+}
+
+func TestServed(t *testing.T) {
+	there := served(t)
+	cases := map[string]struct {
+		reason string
+		want   []string
+	}{
+		"subnetpool_parent_requeue_total":                 {reason: "One label is read.", want: []string{"event_type"}},
+		"subnetpool_parent_reconcile_inflight":            {reason: "No label is read."},
+		"arbor_admission_decisions_total":                 {reason: "Several labels are.", want: []string{"kind", "operation", "decision", "reason"}},
+		"workqueue_depth":                                 {reason: "The queues' are there.", want: []string{"name", "controller", "priority"}},
+		"controller_runtime_reconcile_errors_total":       {reason: "And the controllers'.", want: []string{"controller"}},
+		"subnetpool_parent_status_last_timestamp_seconds": {reason: "It says of which pool.", want: []string{"ns", "name"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, ok := there[name]
+			if !ok {
+				t.Fatalf("%s is not served", name)
+			}
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\nlabels: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
