@@ -39,7 +39,7 @@ func inBubble(t *testing.T, test func(f *Feed, q queue, seen map[string]int)) {
 
 // drain waits until everything is gathered, and returns what is in the queue.
 func drain(q queue) []string {
-	time.Sleep(time.Second)
+	time.Sleep(time.Second) //nolint:forbidigo // the clock of the bubble jumps
 	synctest.Wait()
 	var names []string
 	for q.Len() > 0 {

@@ -109,14 +109,20 @@ func (a *Allocator) Reconcile(ctx context.Context, request reconcile.Request) (r
 		return reconcile.Result{}, a.tellAll(ctx, claims, decide.ReasonPoolInvalid, fmt.Sprintf("pool %s hands out nothing: its CIDR is not valid, or it is being deleted", request.Name))
 	}
 
-	if pause := a.others.pause(request.NamespacedName, a.now()); pause > 0 {
+	return a.serveAll(ctx, pool, prefix, claims)
+}
+
+// serveAll serves claims of a pool, unless others are at it.
+func (a *Allocator) serveAll(ctx context.Context, pool *v1alpha1.SubnetPool, prefix netip.Prefix, claims []v1alpha1.SubnetClaim) (reconcile.Result, error) {
+	key := client.ObjectKeyFromObject(pool)
+	if pause := a.others.pause(key, a.now()); pause > 0 {
 		return reconcile.Result{RequeueAfter: pause}, nil
 	}
 	// What is taken is counted without waiting for its events.
-	defer a.enqueue(ctx, request.NamespacedName)
-	err = a.each(claims, func(c *v1alpha1.SubnetClaim) error { return a.serve(ctx, pool, prefix, c) })
+	defer a.enqueue(ctx, key)
+	err := a.each(claims, func(c *v1alpha1.SubnetClaim) error { return a.serve(ctx, pool, prefix, c) })
 	if errors.Is(err, errTaken) {
-		a.others.lost(request.NamespacedName, a.now())
+		a.others.lost(key, a.now())
 
 		return reconcile.Result{RequeueAfter: shortest}, nil
 	}
