@@ -35,6 +35,8 @@ var scenarios = []scenario{
 	{"lint", lint},
 	{"up", up},
 	{"webhook", webhook},
+	{"claims", claims},
+	{"pool", pool},
 }
 
 func main() {

@@ -4,18 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
@@ -24,25 +19,18 @@ import (
 
 const (
 	creates = 1500 // per round
-	clients = 16
-	rounds  = 3 // of each kind
+	rounds  = 3    // of each kind
 )
 
 // webhook measures creations per second with and without admission, in turns
 // on one control plane. The controller that writes the condition runs in both,
 // so the difference is the webhook and nothing else.
 func webhook() ([]result, error) {
-	dir, err := os.MkdirTemp("", "arbor-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	u, err := cluster.Start(dir, "--bare", "--nodes=0")
-	if err != nil {
-		return nil, err
-	}
-	defer u.Stop()
-	c, err := newClient(u)
+	return onControlPlane(webhookRates)
+}
+
+func webhookRates(u *cluster.Up) ([]result, error) {
+	c, err := u.NewClient(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -115,29 +103,7 @@ func awaitAdmission(ctx context.Context, c client.Client, ns string, with bool) 
 }
 
 func createAll(ctx context.Context, c client.Client, ns string) (float64, error) {
-	var (
-		next  atomic.Int64
-		wg    sync.WaitGroup
-		mu    sync.Mutex
-		first error
-	)
-	began := time.Now()
-	for range clients {
-		wg.Go(func() {
-			for i := next.Add(1); i <= creates; i = next.Add(1) {
-				if err := c.Create(ctx, group(ns, fmt.Sprintf("g-%d", i), "workers")); err != nil {
-					mu.Lock()
-					first = errors.Join(first, err)
-					mu.Unlock()
-
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-
-	return creates / time.Since(began).Seconds(), first
+	return perSecond(creates, func(i int) error { return c.Create(ctx, group(ns, fmt.Sprintf("g-%d", i), "workers")) })
 }
 
 func group(ns, name, sub string) *v2alpha2.PodGroup {
@@ -145,17 +111,6 @@ func group(ns, name, sub string) *v2alpha2.PodGroup {
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
 		Spec:       v2alpha2.PodGroupSpec{SubGroups: []v2alpha2.SubGroup{{Name: "master"}, {Name: sub, Parent: new("master")}}},
 	}
-}
-
-func newClient(u *cluster.Up) (client.Client, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v2alpha2.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
-	}
-
-	return client.New(u.Config, client.Options{Scheme: scheme})
 }
 
 func median(all []float64) float64 {

@@ -30,7 +30,7 @@ func inBubble(t *testing.T, test func(f *Feed, q queue, seen map[string]int)) {
 			defer mu.Unlock()
 			seen[kind]++
 		})
-		if err := f.Source(25*time.Millisecond).Start(t.Context(), q); err != nil {
+		if err := f.Source(Everything, 25*time.Millisecond).Start(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
 		test(f, q, seen)

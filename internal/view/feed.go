@@ -44,11 +44,23 @@ type Feed struct {
 	ours map[types.NamespacedName]string
 }
 
-// A listener is a queue, and how long events for one pool are gathered for it.
+// A listener is a queue, what it listens to, and how long events for one pool
+// are gathered for it.
 type listener struct {
 	queue  queue
+	wants  Want
 	gather time.Duration
 }
+
+// Want is what somebody listens to.
+type Want int
+
+// What there is to listen to: everything that makes a difference to a pool, or
+// only what may leave more room in it.
+const (
+	Everything Want = iota
+	Room
+)
 
 // NewFeed returns a Feed of a view.
 func NewFeed(p *Pools, seen func(kind string)) *Feed {
@@ -104,11 +116,11 @@ func (f *Feed) Synced() bool {
 
 // Source wakes a controller whose requests are pools. What happens to one pool
 // within the time gather wakes it once.
-func (f *Feed) Source(gather time.Duration) source.Source {
+func (f *Feed) Source(wants Want, gather time.Duration) source.Source {
 	return source.Func(func(_ context.Context, q queue) error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.listeners = append(f.listeners, listener{q, gather})
+		f.listeners = append(f.listeners, listener{q, wants, gather})
 		// What was told before this controller was there.
 		for _, key := range f.pools.keys() {
 			q.Add(reconcile.Request{NamespacedName: key})
@@ -118,11 +130,12 @@ func (f *Feed) Source(gather time.Duration) source.Source {
 	})
 }
 
-func (f *Feed) wake(requests []reconcile.Request) {
+// wake wakes who wants to know, of an event that leaves more room or not.
+func (f *Feed) wake(r reconcile.Request, room bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, l := range f.listeners {
-		for _, r := range requests {
+		if room || l.wants == Everything {
 			l.queue.AddAfter(r, l.gather)
 		}
 	}
@@ -201,7 +214,8 @@ func (f *Feed) subnet(kind string, o any) {
 	for _, r := range MapSubnetToPool(o) {
 		prefix, err := netip.ParsePrefix(s.Spec.CIDR)
 		var news bool
-		if kind == Deleted || err != nil || s.Status.Phase == v1alpha1.SubnetFailed {
+		gone := kind == Deleted || err != nil || s.Status.Phase == v1alpha1.SubnetFailed
+		if gone {
 			news = f.pools.Drop(r.NamespacedName, s.Name)
 		} else {
 			news = f.pools.Put(r.NamespacedName, BlockOf(s, prefix))
@@ -211,7 +225,7 @@ func (f *Feed) subnet(kind string, o any) {
 		}
 		if news {
 			f.seen(kind)
-			f.wake([]reconcile.Request{r})
+			f.wake(r, gone)
 		}
 	}
 }
@@ -260,10 +274,10 @@ func (f *Feed) pool(kind string, o any) {
 			news = f.pools.Put(r.NamespacedName, block)
 		}
 		if news {
-			f.wake([]reconcile.Request{r})
+			f.wake(r, true) // it may have had more before
 		}
 	}
-	f.wake([]reconcile.Request{{NamespacedName: self}})
+	f.wake(reconcile.Request{NamespacedName: self}, true)
 }
 
 // enqueueParentPool is the request for a pool. The namespace is never empty:

@@ -15,16 +15,26 @@ import (
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 )
 
-// Client returns a client that knows Kubernetes' kinds and all of Arbor's. Each
-// warning of the API server is handed to said, if there is one.
+// Client is NewClient for a test.
 func (u *Up) Client(t testing.TB, said func(string)) client.Client {
 	t.Helper()
+	c, err := u.NewClient(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return c
+}
+
+// NewClient returns a client that knows Kubernetes' kinds and all of Arbor's.
+// Each warning of the API server is handed to said, if there is one.
+func (u *Up) NewClient(said func(string)) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v2alpha2.AddToScheme, v1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 	}
 	config := rest.CopyConfig(u.Config)
@@ -32,12 +42,8 @@ func (u *Up) Client(t testing.TB, said func(string)) client.Client {
 	if said != nil {
 		config.WarningHandler = warnings(said)
 	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
 
-	return c
+	return client.New(config, client.Options{Scheme: scheme})
 }
 
 type warnings func(string)

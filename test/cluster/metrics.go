@@ -13,7 +13,7 @@ import (
 // name{label="value"} chooses.
 func (m *Manager) Sum(t testing.TB, selector string) float64 {
 	t.Helper()
-	sum, err := m.sum(selector)
+	sum, err := m.Value(selector)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,8 @@ func (m *Manager) Sum(t testing.TB, selector string) float64 {
 	return sum
 }
 
-func (m *Manager) sum(selector string) (float64, error) {
+// Value is Sum for whoever is not a test.
+func (m *Manager) Value(selector string) (float64, error) {
 	response, err := http.Get("http://" + m.Metrics + "/metrics") //nolint:noctx // the transport's own limits are enough here
 	if err != nil {
 		return 0, err

@@ -24,9 +24,9 @@ const (
 	timeout = 90 * time.Second
 
 	// gather is how long what happens to one pool is gathered: a Subnet and a
-	// child pool that go together, or a burst of claims, are one look. Nobody
-	// who reads a status notices it.
-	gather = 25 * time.Millisecond
+	// child pool that go together are one look, and a burst of claims costs a
+	// few writes of the status, not one for each.
+	gather = 100 * time.Millisecond
 )
 
 // A Reconciler keeps the status of pools true.
@@ -45,7 +45,7 @@ func SetupWithManager(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, t *Trigg
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("PoolStatus").
-		WatchesRawSource(feed.Source(gather)).
+		WatchesRawSource(feed.Source(view.Everything, gather)).
 		WatchesRawSource(t.source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: kube.NewLimiter()}).
 		Complete(r)

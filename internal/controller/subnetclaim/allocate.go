@@ -15,9 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
@@ -63,8 +66,13 @@ func SetupAllocator(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, m *Metrics
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("allocator").
-		Watches(&v1alpha1.SubnetClaim{}, handler.EnqueueRequestsFromMapFunc(poolOf)).
-		WatchesRawSource(feed.Source(0)).
+		// A claim never changes what it asks for, and what it lost comes by the
+		// feed: only new ones are news.
+		Watches(&v1alpha1.SubnetClaim{}, handler.EnqueueRequestsFromMapFunc(poolOf), builder.WithPredicates(predicate.Funcs{
+			UpdateFunc: func(event.UpdateEvent) bool { return false },
+			DeleteFunc: func(event.DeleteEvent) bool { return false },
+		})).
+		WatchesRawSource(feed.Source(view.Room, 0)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: pools}).
 		Complete(a)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,19 +23,27 @@ import (
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
-const binders = 16
+const (
+	binders = 16
+
+	// An event is one more write for each claim. A few are a courtesy; in a
+	// burst they would take a fifth of what the API server can do.
+	eventsPerSecond = 5
+	eventsAtOnce    = 50
+)
 
 // A Binder binds claims to their Subnets.
 type Binder struct {
 	client   client.Client
 	recorder events.EventRecorder
 	metrics  *Metrics
+	courtesy *rate.Limiter
 	now      func() time.Time
 }
 
 // SetupBinder starts it with the manager.
 func SetupBinder(mgr ctrl.Manager, m *Metrics) error {
-	b := &Binder{client: mgr.GetClient(), recorder: mgr.GetEventRecorder("arbor-subnets"), metrics: m, now: time.Now}
+	b := &Binder{client: mgr.GetClient(), recorder: mgr.GetEventRecorder("arbor-subnets"), metrics: m, courtesy: rate.NewLimiter(eventsPerSecond, eventsAtOnce), now: time.Now}
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("binder").
@@ -101,7 +110,9 @@ func (b *Binder) bind(ctx context.Context, c *v1alpha1.SubnetClaim, s *v1alpha1.
 	})
 	if wrote {
 		b.metrics.took(b.now().Sub(c.CreationTimestamp.Time))
-		b.recorder.Eventf(c, s, corev1.EventTypeNormal, "SubnetAllocated", "Bind", "%s of pool %s", s.Spec.CIDR, s.Spec.PoolRef)
+		if b.courtesy.Allow() {
+			b.recorder.Eventf(c, s, corev1.EventTypeNormal, "SubnetAllocated", "Bind", "%s of pool %s", s.Spec.CIDR, s.Spec.PoolRef)
+		}
 	}
 
 	return err

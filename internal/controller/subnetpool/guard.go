@@ -32,7 +32,7 @@ func SetupWithManager(mgr ctrl.Manager, feed *view.Feed) error {
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("pool-guard").
-		WatchesRawSource(feed.Source(0)).
+		WatchesRawSource(feed.Source(view.Room, 0)).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), g))
 }
 

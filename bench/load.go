@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+// clients that ask at once.
+const clients = 16
+
+// onControlPlane runs a measurement on a control plane of its own.
+func onControlPlane(measure func(*cluster.Up) ([]result, error), args ...string) ([]result, error) {
+	dir, err := os.MkdirTemp("", "arbor-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	u, err := cluster.Start(dir, append([]string{"--bare", "--nodes=0"}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	defer u.Stop()
+
+	return measure(u)
+}
+
+// perSecond does something n times, by all clients together, and returns how
+// often per second.
+func perSecond(n int, do func(i int) error) (float64, error) {
+	var (
+		next   atomic.Int64
+		wg     sync.WaitGroup
+		mu     sync.Mutex
+		failed error
+	)
+	began := time.Now()
+	for range clients {
+		wg.Go(func() {
+			for i := int(next.Add(1)); i <= n; i = int(next.Add(1)) {
+				if err := do(i); err != nil {
+					mu.Lock()
+					failed = errors.Join(failed, err)
+					mu.Unlock()
+
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+
+	return float64(n) / time.Since(began).Seconds(), failed
+}
+
+// until waits for something, a long while.
+func until(ctx context.Context, met func(context.Context) (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
+	defer cancel()
+	for {
+		ok, err := met(ctx)
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/api/crds"
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/kube"
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+const (
+	claimed   = 5000 // per round
+	full      = 1 << 16
+	measured  = 50000 // Subnets in the pool when it is measured
+	small     = 100
+	events    = 300
+	poolsOnly = "--controllers=subnets"
+)
+
+// A bed is a control plane that serves the address API.
+type bed struct {
+	client.Client
+
+	up *cluster.Up
+}
+
+func newBed(ctx context.Context, u *cluster.Up) (*bed, error) {
+	c, err := u.NewClient(nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range []string{v1alpha1.SubnetPoolKind, v1alpha1.SubnetKind, v1alpha1.SubnetClaimKind, v1alpha1.SubnetPoolClaimKind} {
+		crd, ok := crds.ByKind(v1alpha1.GroupVersion.Group, kind)
+		if !ok {
+			return nil, fmt.Errorf("there is no definition of %s", kind)
+		}
+		if err := kube.EnsureCRD(ctx, c, crd, true); err != nil {
+			return nil, err
+		}
+	}
+
+	return &bed{Client: c, up: u}, nil
+}
+
+// pool makes a namespace with a pool in it.
+func (b *bed) pool(ctx context.Context, ns string) (*v1alpha1.SubnetPool, error) {
+	if err := b.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
+		return nil, err
+	}
+	p := &v1alpha1.SubnetPool{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "p"}, Spec: v1alpha1.SubnetPoolSpec{CIDR: "10.0.0.0/8"}}
+
+	return p, b.Create(ctx, p)
+}
+
+// subnet is the i-th /24 of such a pool.
+func subnet(ns string, i int) *v1alpha1.Subnet {
+	return &v1alpha1.Subnet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: fmt.Sprintf("s-%d", i)},
+		Spec:       v1alpha1.SubnetSpec{PoolRef: "p", CIDR: fmt.Sprintf("10.%d.%d.0/24", i>>8, i&255), ClusterID: fmt.Sprintf("c-%d", i)},
+	}
+}
+
+// claims measures how fast claims are served, and what the API server could do
+// at best: the same writes by a plain loop, with no controller at all.
+func claims() ([]result, error) {
+	return onControlPlane(func(u *cluster.Up) ([]result, error) {
+		ctx := context.Background()
+		b, err := newBed(ctx, u)
+		if err != nil {
+			return nil, err
+		}
+		served, err := b.servedClaims(ctx)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := b.rawClaims(ctx, "raw", claimed)
+		if err != nil {
+			return nil, err
+		}
+
+		return []result{{"claims/raw", raw}, {"claims/served", served}, {"claims/ratio", served / raw}}, nil
+	})
+}
+
+func claim(ns string, i int) *v1alpha1.SubnetClaim {
+	return &v1alpha1.SubnetClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: fmt.Sprintf("c-%d", i)},
+		Spec:       v1alpha1.SubnetClaimSpec{PoolRef: "p", ClusterID: fmt.Sprintf("c-%d", i), BlockSize: new(int32(24))},
+	}
+}
+
+// rawClaims does what serving a claim takes: the claim, its Subnet, and the
+// status of both.
+func (b *bed) rawClaims(ctx context.Context, ns string, n int) (float64, error) {
+	if _, err := b.pool(ctx, ns); err != nil {
+		return 0, err
+	}
+
+	return perSecond(n, func(i int) error {
+		c, s := claim(ns, i), subnet(ns, i)
+		if err := b.Create(ctx, c); err != nil {
+			return err
+		}
+		s.Spec.ClaimRef = &v1alpha1.ClaimReference{Name: c.Name, UID: c.UID}
+		if err := b.Create(ctx, s); err != nil {
+			return err
+		}
+		s.Status.Phase = v1alpha1.SubnetAllocated
+		if err := b.Status().Update(ctx, s); err != nil {
+			return err
+		}
+		c.Status.Phase, c.Status.AllocatedCIDR = v1alpha1.ClaimBound, s.Spec.CIDR
+
+		return b.Status().Update(ctx, c)
+	})
+}
+
+// servedClaims starts a manager, and measures when it and the API server are
+// warm. Afterwards neither it nor its webhooks are in the way.
+func (b *bed) servedClaims(ctx context.Context) (float64, error) {
+	m, err := b.up.Manager(poolsOnly)
+	if err != nil {
+		return 0, err
+	}
+	defer m.Stop()
+	if err := m.Await(); err != nil {
+		return 0, err
+	}
+	if _, err := b.serve(ctx, m, "warm", claimed/10, claimed/10); err != nil {
+		return 0, err
+	}
+	rate, err := b.serve(ctx, m, "served", claimed, claimed+claimed/10)
+	if err != nil {
+		return 0, err
+	}
+
+	return rate, b.Delete(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "arbor"}})
+}
+
+// serve counts from the first claim to the moment when all are bound.
+func (b *bed) serve(ctx context.Context, m *cluster.Manager, ns string, n, inAll int) (float64, error) {
+	if _, err := b.pool(ctx, ns); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if _, err := perSecond(n, func(i int) error { return b.Create(ctx, claim(ns, i)) }); err != nil {
+		return 0, err
+	}
+	err := until(ctx, func(context.Context) (bool, error) {
+		bound, err := m.Value("subnetclaim_bind_duration_seconds_count")
+
+		return bound >= float64(inAll), err
+	})
+
+	return float64(n) / time.Since(began).Seconds(), err
+}
+
+// pool measures what a large pool costs: the manager's time for an event there
+// and in a small one, its memory, and the size of the pool's object.
+func pool() ([]result, error) {
+	return onControlPlane(func(u *cluster.Up) ([]result, error) {
+		ctx := context.Background()
+		b, err := newBed(ctx, u)
+		if err != nil {
+			return nil, err
+		}
+		for ns, n := range map[string]int{"small": small, "large": measured} {
+			if _, err := b.pool(ctx, ns); err != nil {
+				return nil, err
+			}
+			if err := b.fill(ctx, ns, 0, n); err != nil {
+				return nil, err
+			}
+		}
+		m, err := u.Manager(poolsOnly, "--webhooks=false")
+		if err != nil {
+			return nil, err
+		}
+		defer m.Stop()
+
+		return b.measurePools(ctx, m)
+	}, "--unsafe-no-fsync")
+}
+
+// fill makes Subnets that nobody has judged.
+func (b *bed) fill(ctx context.Context, ns string, from, to int) error {
+	_, err := perSecond(to-from, func(i int) error { return b.Create(ctx, subnet(ns, from+i-1)) })
+
+	return err
+}
+
+// judged waits until all Subnets of a pool have a verdict and are counted.
+func (b *bed) judged(ctx context.Context, m *cluster.Manager, ns string, n, inAll int) error {
+	return until(ctx, func(ctx context.Context) (bool, error) {
+		p := &v1alpha1.SubnetPool{}
+		if err := b.Get(ctx, client.ObjectKey{Namespace: ns, Name: "p"}, p); err != nil {
+			return false, err
+		}
+		done, err := m.Value(`controller_runtime_reconcile_total{controller="subnet",result="success"}`)
+
+		return p.Status.AllocatedCount == int64(n) && done >= float64(2*inAll), err
+	})
+}
+
+func (b *bed) measurePools(ctx context.Context, m *cluster.Manager) ([]result, error) {
+	for ns, n := range map[string]int{"small": small, "large": measured} {
+		// Each Subnet is looked at when it comes, and when its verdict does.
+		if err := b.judged(ctx, m, ns, n, small+measured); err != nil {
+			return nil, err
+		}
+	}
+	var all []result
+	cost := map[string]float64{}
+	for _, round := range []string{"warm", "small", "large"} {
+		ns := strings.Replace(round, "warm", "large", 1)
+		spent, err := b.costOfEvents(ctx, m, ns)
+		if err != nil {
+			return nil, err
+		}
+		cost[round] = spent
+	}
+	memory, err := procField(m.PID(), "VmRSS:")
+	if err != nil {
+		return nil, err
+	}
+	all = append(all,
+		result{"pool/cpu-per-event-100", cost["small"]},
+		result{"pool/cpu-per-event-50000", cost["large"]},
+		result{"pool/ratio-50000-to-100", cost["large"] / cost["small"]},
+		result{"pool/memory-50000", memory / 1024},
+	)
+
+	if err := b.fill(ctx, "large", measured, full); err != nil {
+		return nil, err
+	}
+	if err := b.judged(ctx, m, "large", full, small+full); err != nil {
+		return nil, err
+	}
+	p := &v1alpha1.SubnetPool{}
+	if err := b.Get(ctx, client.ObjectKey{Namespace: "large", Name: "p"}, p); err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(p)
+
+	return append(all, result{"pool/object-65536", float64(len(data)) / 1024}), err
+}
+
+// costOfEvents is the manager's processor time, in milliseconds, for one Subnet
+// that comes, is judged, is counted, goes, and is counted again.
+func (b *bed) costOfEvents(ctx context.Context, m *cluster.Manager, ns string) (float64, error) {
+	before, err := cpu(m.PID())
+	if err != nil {
+		return 0, err
+	}
+	p := &v1alpha1.SubnetPool{}
+	counted := func(want func() bool) error {
+		return until(ctx, func(ctx context.Context) (bool, error) {
+			err := b.Get(ctx, client.ObjectKey{Namespace: ns, Name: "p"}, p)
+
+			return want(), err
+		})
+	}
+	if err := b.Get(ctx, client.ObjectKey{Namespace: ns, Name: "p"}, p); err != nil {
+		return 0, err
+	}
+	had := p.Status.AllocatedCount
+	for range events {
+		s := subnet(ns, full-1)
+		if err := b.Create(ctx, s); err != nil {
+			return 0, err
+		}
+		if err := counted(func() bool { return p.Status.AllocatedCount == had+1 }); err != nil {
+			return 0, err
+		}
+		if err := b.Delete(ctx, s); err != nil {
+			return 0, err
+		}
+		if err := counted(func() bool { return p.Status.AllocatedCount == had }); err != nil {
+			return 0, err
+		}
+	}
+	after, err := cpu(m.PID())
+
+	return (after - before) / events, err
+}
+
+// cpu is the processor time of a process so far, in milliseconds.
+func cpu(pid int) (float64, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	const user, system, tick = 11, 12, 10 // fields behind the name, and a tick in milliseconds
+	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+2:]))
+	var sum float64
+	for _, i := range []int{user, system} {
+		n, err := strconv.ParseFloat(fields[i], 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += n * tick
+	}
+
+	return sum, nil
+}
+
+// procField is a figure in kB from the status of a process.
+func procField(pid int, key string) (float64, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+
+	return strconv.ParseFloat(strings.TrimSuffix(field(string(data), key), " kB"), 64)
+}
