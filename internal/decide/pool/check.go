@@ -272,15 +272,13 @@ func (c *checker) beside() {
 func (c *checker) inside() {
 	var out []string
 	for i := range c.around.Inside {
-		s := &c.around.Inside[i]
-		if prefix, err := netip.ParsePrefix(s.Spec.CIDR); err == nil && s.Status.Phase != v1alpha1.SubnetFailed && !within(c.prefix, prefix) {
-			out = append(out, fmt.Sprintf("%s of Subnet %s", prefix, s.Name))
+		if s := &c.around.Inside[i]; s.Status.Phase != v1alpha1.SubnetFailed && c.leavesOut(s.Spec.CIDR) {
+			out = append(out, fmt.Sprintf("%s of Subnet %s", s.Spec.CIDR, s.Name))
 		}
 	}
 	for i := range c.around.Pools {
-		p := &c.around.Pools[i]
-		if prefix, err := netip.ParsePrefix(p.Spec.CIDR); err == nil && p.Name != c.pool.Name && Parent(p) == c.pool.Name && !within(c.prefix, prefix) {
-			out = append(out, fmt.Sprintf("%s of child pool %s", prefix, p.Name))
+		if p := &c.around.Pools[i]; p.Name != c.pool.Name && Parent(p) == c.pool.Name && c.leavesOut(p.Spec.CIDR) {
+			out = append(out, fmt.Sprintf("%s of child pool %s", p.Spec.CIDR, p.Name))
 		}
 	}
 	if len(out) == 0 {
@@ -292,6 +290,14 @@ func (c *checker) inside() {
 		message = fmt.Sprintf("%s leaves out %d blocks that are in use, such as %s", c.prefix, len(out), out[0])
 	}
 	c.refuse(ReasonInUse, fieldCIDR, c.pool.Spec.CIDR, message, "choose a CIDR that contains everything that was taken from the pool, or release that first")
+}
+
+// leavesOut says whether a block is not in the pool. What is no prefix is
+// nowhere.
+func (c *checker) leavesOut(block string) bool {
+	prefix, err := netip.ParsePrefix(block)
+
+	return err == nil && !within(c.prefix, prefix)
 }
 
 func within(outer, inner netip.Prefix) bool {

@@ -36,9 +36,10 @@ func sizes(normal, least, most *int32) change {
 	}
 }
 
-func ownedBy(kind, name string) change {
+// ownedBy an object of the pool's own name.
+func ownedBy(kind string) change {
 	return func(p *v1alpha1.SubnetPool) {
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "plexaubnet.io/v1alpha1", Kind: kind, Name: name, Controller: new(true)}}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "plexaubnet.io/v1alpha1", Kind: kind, Name: p.Name, Controller: new(true)}}
 	}
 }
 
@@ -256,18 +257,18 @@ func TestCheck(t *testing.T) {
 		},
 		"Backed": {
 			reason: "The Subnet that a SubnetPoolClaim took for the pool is the pool's own.",
-			pool:   a("x", "10.1.0.0/16", from("p"), ownedBy("SubnetPoolClaim", "x")),
+			pool:   a("x", "10.1.0.0/16", from("p"), ownedBy("SubnetPoolClaim")),
 			around: pool.Around{Pools: pools{a("p", whole)}, Beside: subnets{claimed(block("s", "10.1.0.0/16"), "x")}},
 		},
 		"BackedPart": {
 			reason: "Only if it is the very block.",
-			pool:   a("x", "10.1.0.0/16", from("p"), ownedBy("SubnetPoolClaim", "x")),
+			pool:   a("x", "10.1.0.0/16", from("p"), ownedBy("SubnetPoolClaim")),
 			around: pool.Around{Pools: pools{a("p", whole)}, Beside: subnets{claimed(block("s", "10.1.0.0/17"), "x")}},
 			want:   []string{"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.0.0/17, which Subnet s has of the parent p " + freeThere},
 		},
 		"BackedOther": {
 			reason: "And only if it was taken for this claim.",
-			pool:   a("x", "10.1.0.0/16", from("p"), ownedBy("SubnetPoolClaim", "x")),
+			pool:   a("x", "10.1.0.0/16", from("p"), ownedBy("SubnetPoolClaim")),
 			around: pool.Around{Pools: pools{a("p", whole)}, Beside: subnets{claimed(block("s", "10.1.0.0/16"), "y"), block("t", "10.1.0.0/16")}},
 			want: []string{
 				"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.0.0/16, which Subnet s has of the parent p " + freeThere,
@@ -276,7 +277,7 @@ func TestCheck(t *testing.T) {
 		},
 		"BackedByHand": {
 			reason: "A pool that somebody made himself has no such Subnet.",
-			pool:   a("x", "10.1.0.0/16", from("p"), ownedBy("Tenant", "x")),
+			pool:   a("x", "10.1.0.0/16", from("p"), ownedBy("Tenant")),
 			around: pool.Around{Pools: pools{a("p", whole)}, Beside: subnets{claimed(block("s", "10.1.0.0/16"), "x")}},
 			want:   []string{"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.0.0/16, which Subnet s has of the parent p " + freeThere},
 		},
