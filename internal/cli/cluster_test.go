@@ -19,7 +19,18 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, tok
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 
-		if !strings.HasSuffix(r.URL.Path, "/podgroups") {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/apis/plexaubnet.io/v1alpha1/"):
+			// As to somebody who has no rights there: whether there is such an
+			// API is another question.
+			refuse(w, http.StatusForbidden, "Forbidden")
+
+			return
+		case r.URL.Path == "/apis/scheduling.run.ai/v2alpha2":
+			_, _ = fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"scheduling.run.ai/v2alpha2","resources":[]}`)
+
+			return
+		case !strings.HasSuffix(r.URL.Path, "/podgroups"):
 			refuse(w, http.StatusNotFound, "NotFound")
 
 			return
