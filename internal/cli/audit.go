@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 )
 
 const auditExamples = `  # Find what is already wrong in the cluster
@@ -43,7 +44,8 @@ func newAudit(streams genericiooptions.IOStreams, connect connector) *cobra.Comm
 		Short: "Find what is already wrong in a cluster",
 		Long: `Check the objects of a live cluster, in all namespaces unless -n names one, and
 list those that admission would refuse today: objects that were stored before
-the rule existed, or while admission was off. Nothing is changed.
+the rule existed, or while admission was off. Of address pools it lists all that
+"arbor pools check" does. Nothing is changed.
 
 Parts of Arbor whose API is not installed are skipped.
 
@@ -87,17 +89,18 @@ func (o *auditOptions) run(ctx context.Context) error {
 }
 
 // A part of the audit looks at one of Arbor's trees. It returns how many
-// objects it saw and what is wrong with them.
+// objects it saw, by kind, and what is wrong with them.
 type part struct {
 	name string
-	look func(ctx context.Context, list lister, namespace string) (seen int, findings []Finding, err error)
+	look func(ctx context.Context, list lister, namespace string) (seen []AuditPart, findings []Finding, err error)
 }
 
 var parts = []part{
-	{name: "PodGroup", look: auditPodGroups},
+	{name: v2alpha2.PodGroupKind, look: auditPodGroups},
+	{name: v1alpha1.SubnetPoolKind, look: auditPools},
 }
 
-func auditPodGroups(ctx context.Context, list lister, namespace string) (int, []Finding, error) {
+func auditPodGroups(ctx context.Context, list lister, namespace string) ([]AuditPart, []Finding, error) {
 	objects, err := list(ctx, query{resource: podGroupResource, namespace: namespace})
 
 	var out []Finding
@@ -105,7 +108,16 @@ func auditPodGroups(ctx context.Context, list lister, namespace string) (int, []
 		out = append(out, checkPodGroup(obj)...)
 	}
 
-	return len(objects), out, err
+	return []AuditPart{{Kind: v2alpha2.PodGroupKind, Checked: len(objects)}}, out, err
+}
+
+func auditPools(ctx context.Context, list lister, namespace string) ([]AuditPart, []Finding, error) {
+	s, findings, err := surveyCluster(ctx, list, namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	return s.seen(), findings, nil
 }
 
 // An AuditReport is the result of arbor audit.
@@ -148,8 +160,11 @@ func audit(ctx context.Context, list lister, namespace string) (AuditReport, err
 		}
 
 		r.Findings = append(r.Findings, findings...)
-		r.Parts = append(r.Parts, AuditPart{Kind: p.name, Checked: seen})
-		r.Summary.Checked += seen
+		r.Parts = append(r.Parts, seen...)
+
+		for _, kind := range seen {
+			r.Summary.Checked += kind.Checked
+		}
 	}
 
 	r.Summary.Errors, r.Summary.Warnings = tally(r.Findings, func(f Finding) Severity { return f.Severity })
@@ -171,7 +186,7 @@ func (o *auditOptions) print(r AuditReport) error {
 	}
 
 	if len(r.Findings) > 0 {
-		if err := auditTable(o.Out, r.Findings); err != nil {
+		if err := findingTable(o.Out, r.Findings); err != nil {
 			return err
 		}
 	}
@@ -179,20 +194,6 @@ func (o *auditOptions) print(r AuditReport) error {
 	_, err := fmt.Fprintln(o.ErrOut, auditConclusion(r, styleOf(o.ErrOut, os.Getenv)))
 
 	return err
-}
-
-// auditTable has one row per finding. Colour is left out, because it would
-// count as width.
-func auditTable(out io.Writer, all []Finding) error {
-	w := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
-	_, _ = fmt.Fprintln(w, "NAMESPACE\tNAME\tREASON\tFIELD\tPROBLEM")
-
-	for _, f := range all {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n",
-			clean(f.Object.Namespace), clean(f.Object.Name), f.Reason, clean(f.Field), clean(f.text()))
-	}
-
-	return w.Flush()
 }
 
 func auditConclusion(r AuditReport, s style) string {
@@ -215,10 +216,5 @@ func auditConclusion(r AuditReport, s style) string {
 		return "no problems in " + seen
 	}
 
-	verdict := SeverityWarning
-	if r.Summary.Errors > 0 {
-		verdict = SeverityError
-	}
-
-	return s.severity(verdict, count(r.Summary.Errors, "error")+", "+count(r.Summary.Warnings, "warning")) + " in " + seen
+	return sum(r.Summary.Errors, r.Summary.Warnings, s) + " in " + seen
 }

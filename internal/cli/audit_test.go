@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"testing"
@@ -14,6 +15,9 @@ func auditOf(list lister) func(genericiooptions.IOStreams) *cobra.Command {
 	return func(s genericiooptions.IOStreams) *cobra.Command { return newAudit(s, cluster(list)) }
 }
 
+// noPools is what an audit says of pools where there are none.
+const noPools = ", 0 SubnetPools, 0 Subnets, 0 SubnetClaims, 0 SubnetPoolClaims"
+
 func TestAudit(t *testing.T) {
 	good, bad := object("a", "good", "x"), object("b", "bad", "X", "y<z")
 	odd := object("b", "odd", "a_")
@@ -24,34 +28,56 @@ func TestAudit(t *testing.T) {
 		args   []string
 		want   result
 	}{
-		"Good":  {reason: "nothing wrong is said in one line", list: holding(good), want: result{ErrOut: "no problems in 1 PodGroup\n"}},
-		"Empty": {reason: "also about nothing", list: holding(), want: result{ErrOut: "no problems in 0 PodGroups\n"}},
+		"Good":  {reason: "nothing wrong is said in one line", list: holding(good), want: result{ErrOut: "no problems in 1 PodGroup" + noPools + "\n"}},
+		"Empty": {reason: "also about nothing", list: holding(), want: result{ErrOut: "no problems in 0 PodGroups" + noPools + "\n"}},
 		"Bad": {
 			reason: "every problem is a row with its fix",
 			list:   holding(good, bad),
 			want: result{
-				Out: `NAMESPACE   NAME   REASON                     FIELD                      PROBLEM
-b           bad    SubGroupNameNotLowercase   spec.subGroups[0].name     subgroup name "X" must be lowercase (rename it to "x")
-b           bad    ParentNotFound             spec.subGroups[1].parent   parent z of y was not found (add a subgroup named "z" or remove the parent)
+				Out: `KIND       NAMESPACE   NAME   REASON                     FIELD                      PROBLEM
+PodGroup   b           bad    SubGroupNameNotLowercase   spec.subGroups[0].name     subgroup name "X" must be lowercase (rename it to "x")
+PodGroup   b           bad    ParentNotFound             spec.subGroups[1].parent   parent z of y was not found (add a subgroup named "z" or remove the parent)
 `,
-				ErrOut: "2 errors, 0 warnings in 2 PodGroups\n", Code: ExitFound,
+				ErrOut: "2 errors, 0 warnings in 2 PodGroups" + noPools + "\n", Code: ExitFound,
 			},
 		},
-		"Namespace": {reason: "-n restricts it", list: holding(good, bad), args: []string{"-n", "a"}, want: result{ErrOut: "no problems in 1 PodGroup\n"}},
+		"Namespace": {reason: "-n restricts it", list: holding(good, bad), args: []string{"-n", "a"}, want: result{ErrOut: "no problems in 1 PodGroup" + noPools + "\n"}},
 		"Warning": {
 			reason: "warnings pass",
 			list:   holding(odd), args: []string{"-o", "text"},
 			want: result{
-				Out: `NAMESPACE   NAME   REASON    FIELD                    PROBLEM
-b           odd    Warning   spec.subGroups[0].name   "a_" cannot be a label value, which must begin and end with a letter or digit, with only those and '-', '_', '.' between, so no pod can join it
+				Out: `KIND       NAMESPACE   NAME   REASON    FIELD                    PROBLEM
+PodGroup   b           odd    Warning   spec.subGroups[0].name   "a_" cannot be a label value, which must begin and end with a letter or digit, with only those and '-', '_', '.' between, so no pod can join it
 `,
-				ErrOut: "0 errors, 1 warning in 1 PodGroup\n",
+				ErrOut: "0 errors, 1 warning in 1 PodGroup" + noPools + "\n",
 			},
 		},
 		"NotInstalled": {
 			reason: "a part whose API is absent is skipped, which is no error",
 			list:   failing(errNotInstalled),
-			want:   result{ErrOut: "PodGroup skipped: not installed in this cluster\nnothing to audit\n"},
+			want:   result{ErrOut: "PodGroup skipped: not installed in this cluster\nSubnetPool skipped: not installed in this cluster\nnothing to audit\n"},
+		},
+		"Pools": {
+			reason: "pools are audited as pools check does",
+			list:   holding(good, poolObject("net", "a", "10.0.0.0/16"), poolObject("net", "b", "10.0.0.0/24")),
+			want: result{
+				Out: `KIND         NAMESPACE   NAME   REASON    FIELD       PROBLEM
+SubnetPool   net         a      Overlap   spec.cidr   10.0.0.0/16 overlaps 10.0.0.0/24 of pool b, which is a root pool of this namespace too (choose other addresses, or set spec.parent if one is taken from the other)
+SubnetPool   net         b      Overlap   spec.cidr   10.0.0.0/24 overlaps 10.0.0.0/16 of pool a, which is a root pool of this namespace too (choose other addresses, or set spec.parent if one is taken from the other)
+`,
+				ErrOut: "2 errors, 0 warnings in 1 PodGroup, 2 SubnetPools, 0 Subnets, 0 SubnetClaims, 0 SubnetPoolClaims\n", Code: ExitFound,
+			},
+		},
+		"NoPoolAPI": {
+			reason: "each part is skipped for itself",
+			list: func(ctx context.Context, q query) ([]map[string]any, error) {
+				if q.resource != podGroupResource {
+					return nil, errNotInstalled
+				}
+
+				return holding(good)(ctx, q)
+			},
+			want: result{ErrOut: "SubnetPool skipped: not installed in this cluster\nno problems in 1 PodGroup\n"},
 		},
 		"NoCluster": {reason: "no answer is no verdict", list: failing(errors.New("no answer")), want: result{Code: ExitBlind, Err: "no answer"}},
 		"Format":    {reason: "formats are known by name", args: []string{"-o", "wide"}, want: result{Code: ExitBlind, Err: `unknown output format "wide": use one of table, text, json, yaml`}},
@@ -86,7 +112,7 @@ func TestAuditMachine(t *testing.T) {
 			Reason:   "SubGroupNameNotLowercase", Field: "spec.subGroups[0].name", Value: "X",
 			Message: `subgroup name "X" must be lowercase`, Fix: `rename it to "x"`,
 		}},
-		Parts:   []AuditPart{{Kind: "PodGroup", Checked: 1}},
+		Parts:   []AuditPart{{Kind: "PodGroup", Checked: 1}, {Kind: "SubnetPool"}, {Kind: "Subnet"}, {Kind: "SubnetClaim"}, {Kind: "SubnetPoolClaim"}},
 		Summary: AuditSummary{Checked: 1, Errors: 1},
 	}
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/pager"
 )
@@ -53,9 +54,28 @@ func connect(flags *genericclioptions.ConfigFlags, errOut io.Writer) (lister, er
 		return nil, fmt.Errorf("cannot connect to the cluster: %w", err)
 	}
 
+	apis, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to the cluster: %w", err)
+	}
+
 	return func(ctx context.Context, q query) ([]map[string]any, error) {
-		return list(ctx, client, q, errOut)
+		objects, err := list(ctx, client, q, errOut)
+		if apierrors.IsForbidden(err) && !serves(apis, q.resource.GroupVersion()) {
+			// Rights are asked for before it is looked whether there is
+			// anything to have a right to.
+			return nil, errNotInstalled
+		}
+
+		return objects, err
 	}, nil
+}
+
+// serves is false only if a cluster says that it does not have an API.
+func serves(apis discovery.ServerResourcesInterface, gv schema.GroupVersion) bool {
+	_, err := apis.ServerResourcesForGroupVersion(gv.String())
+
+	return !apierrors.IsNotFound(err)
 }
 
 func list(ctx context.Context, client dynamic.Interface, q query, errOut io.Writer) ([]map[string]any, error) {

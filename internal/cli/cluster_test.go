@@ -11,12 +11,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// serve answers requests for PodGroups; answer gets the continue token.
+// serve answers requests for PodGroups, and has no other API; answer gets the
+// continue token.
 func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, token string)) string {
 	t.Helper()
 
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
+
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/apis/plexaubnet.io/v1alpha1/"):
+			// As to somebody who has no rights there: whether there is such an
+			// API is another question.
+			refuse(w, http.StatusForbidden, "Forbidden")
+
+			return
+		case r.URL.Path == "/apis/scheduling.run.ai/v2alpha2":
+			_, _ = fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"scheduling.run.ai/v2alpha2","resources":[]}`)
+
+			return
+		case !strings.HasSuffix(r.URL.Path, "/podgroups"):
+			refuse(w, http.StatusNotFound, "NotFound")
+
+			return
+		}
+
 		answer(w, r, r.URL.Query().Get("continue"))
 	}))
 	t.Cleanup(s.Close)
@@ -39,6 +58,8 @@ func refuse(w http.ResponseWriter, code int, reason string) {
 	_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"because","code":%d}`, reason, code)
 }
 
+const noPoolAPI = "SubnetPool skipped: not installed in this cluster\n"
+
 func TestCluster(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -58,7 +79,7 @@ func TestCluster(t *testing.T) {
 					page(w, "", object("a", "two", "y"))
 				}
 			},
-			want: result{ErrOut: "no problems in 2 PodGroups\n"},
+			want: result{ErrOut: noPoolAPI + "no problems in 2 PodGroups\n"},
 		},
 		"Expired": {
 			reason: "pages that expire are asked for again, all at once, and nothing counts twice",
@@ -72,7 +93,7 @@ func TestCluster(t *testing.T) {
 					page(w, "", object("a", "one", "x"), object("a", "two", "y"))
 				}
 			},
-			want: result{ErrOut: "no problems in 2 PodGroups\n"},
+			want: result{ErrOut: noPoolAPI + "no problems in 2 PodGroups\n"},
 		},
 		"Namespace": {
 			reason: "a namespace is asked for by its path",
@@ -86,12 +107,12 @@ func TestCluster(t *testing.T) {
 				page(w, "")
 			},
 			args: []string{"-n", "ns"},
-			want: result{ErrOut: "no problems in 0 PodGroups\n"},
+			want: result{ErrOut: noPoolAPI + "no problems in 0 PodGroups\n"},
 		},
 		"NotInstalled": {
 			reason: "an unknown path is an API that is not there",
 			answer: func(w http.ResponseWriter, _ *http.Request, _ string) { refuse(w, http.StatusNotFound, "NotFound") },
-			want:   result{ErrOut: "PodGroup skipped: not installed in this cluster\nnothing to audit\n"},
+			want:   result{ErrOut: "PodGroup skipped: not installed in this cluster\n" + noPoolAPI + "nothing to audit\n"},
 		},
 		"Forbidden": {
 			reason: "the server's refusal is passed on",

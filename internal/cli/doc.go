@@ -1,4 +1,5 @@
-// Package cli holds the commands that people and CI run: lint, audit, groups.
+// Package cli holds the commands that people and CI run: lint, audit, groups,
+// pools check.
 //
 // Each command is three steps, in one file named after it: gather (files
 // through package manifest, or a cluster through a lister), decide (package
@@ -7,6 +8,7 @@
 //
 //	finding.go   what is wrong with one object, and how it is written
 //	podgroup.go  from untyped objects to PodGroups and their findings
+//	estate.go    the same for pools, Subnets and claims, which are looked at together
 //	cluster.go   the only file that talks to an API server
 //	forest.go    the tree of a PodGroup, also of one that is no tree
 //	draw.go      the forest as lines of text

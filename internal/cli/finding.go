@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"io"
+	"text/tabwriter"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -122,4 +124,28 @@ func tally[T any](all []T, severity func(T) Severity) (errs, warnings int) {
 	}
 
 	return errs, warnings
+}
+
+// sum says how many findings there are.
+func sum(errs, warnings int, s style) string {
+	worst := SeverityWarning
+	if errs > 0 {
+		worst = SeverityError
+	}
+
+	return s.severity(worst, count(errs, "error")+", "+count(warnings, "warning"))
+}
+
+// findingTable has one row per finding. Colour is left out, because it would
+// count as width.
+func findingTable(out io.Writer, all []Finding) error {
+	w := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
+	_, _ = fmt.Fprintln(w, "KIND\tNAMESPACE\tNAME\tREASON\tFIELD\tPROBLEM")
+
+	for _, f := range all {
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n",
+			clean(f.Object.Kind), clean(f.Object.Namespace), clean(f.Object.Name), f.Reason, clean(f.Field), clean(f.text()))
+	}
+
+	return w.Flush()
 }

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/arbor-control/arbor/api/crds"
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	decide "github.com/arbor-control/arbor/internal/decide/estate"
 	"github.com/arbor-control/arbor/internal/manifest"
 	crdschema "github.com/arbor-control/arbor/internal/manifest/schema"
 )
@@ -19,7 +21,9 @@ import (
 // deciders are the rules beyond the schema. A kind that has a definition but
 // no rules is checked against its schema only.
 var deciders = map[schema.GroupKind]func(obj map[string]any) []Finding{
-	podGroupKind: checkPodGroup,
+	podGroupKind:                        checkPodGroup,
+	estateKind(v1alpha1.SubnetPoolKind): checkSubnetPool,
+	estateKind(v1alpha1.SubnetKind):     checkSubnet,
 }
 
 // A linter checks documents. It may be used concurrently.
@@ -60,8 +64,11 @@ type fileReport struct {
 // checked is an object and where it is written.
 type checked struct {
 	ref  ObjectRef
+	kind schema.GroupKind // that it means, however it spells it
 	file string
 	line int
+	// doc is kept of kinds that are compared with others.
+	doc *manifest.Document
 }
 
 func (l *linter) file(ctx context.Context, f manifest.File) fileReport {
@@ -73,13 +80,19 @@ func (l *linter) file(ctx context.Context, f manifest.File) fileReport {
 	}
 
 	for _, d := range f.Documents {
-		findings, known := l.document(ctx, d)
+		kind, findings, known := l.document(ctx, d)
 		if !known {
 			continue
 		}
 
 		ref := refOf(d.Object)
-		r.checked = append(r.checked, checked{ref: ref, file: f.Name, line: d.Line("metadata.name")})
+
+		c := checked{ref: ref, kind: kind, file: f.Name, line: d.Line("metadata.name")}
+		if kind.Group == v1alpha1.GroupVersion.Group {
+			c.doc = d
+		}
+
+		r.checked = append(r.checked, c)
 
 		for _, dup := range d.Duplicates {
 			r.findings = append(r.findings, Located{File: f.Name, Line: dup.Line, Finding: duplicateKey(ref, dup)})
@@ -111,13 +124,13 @@ func duplicateKey(ref ObjectRef, d manifest.Duplicate) Finding {
 	}
 }
 
-// document checks one document, and is false for kinds that are not ours.
-func (l *linter) document(ctx context.Context, d *manifest.Document) ([]Finding, bool) {
+// document checks one document alone, and is false for kinds that are not ours.
+func (l *linter) document(ctx context.Context, d *manifest.Document) (schema.GroupKind, []Finding, bool) {
 	ref := refOf(d.Object)
 
 	gk, version, ok := l.identify(ref)
 	if !ok {
-		return nil, false
+		return gk, nil, false
 	}
 
 	validator := l.kinds[gk]
@@ -133,11 +146,11 @@ func (l *linter) document(ctx context.Context, d *manifest.Document) ([]Finding,
 	}
 
 	var decided []Finding
-	if decide := deciders[gk]; decide != nil {
-		decided = decide(d.Object)
+	if rules := deciders[gk]; rules != nil {
+		decided = rules(d.Object)
 	}
 
-	return append(out, unite(fromSchema(ref, d, violations), decided)...), true
+	return gk, append(out, unite(fromSchema(ref, d, violations), decided)...), true
 }
 
 // identify finds the kind that a document means. One that is spelt in another
@@ -299,8 +312,11 @@ func (s LintSummary) String() string {
 }
 
 // combine makes one report of those of all files, in their order, and finds
-// the objects that are defined twice.
+// what no document shows alone: objects that are defined twice, and those that
+// cannot be there together.
 func combine(files []fileReport) LintReport {
+	compare(files)
+
 	r := LintReport{Findings: []Located{}}
 	first := map[ObjectRef]checked{}
 
@@ -323,6 +339,38 @@ func combine(files []fileReport) LintReport {
 	r.Summary.Errors, r.Summary.Warnings = tally(r.Findings, func(l Located) Severity { return l.Severity })
 
 	return r
+}
+
+// compare adds to each file what is wrong with its objects because of others, in
+// whichever file those are. Objects that have no name yet are left out; of those
+// that are defined twice the last counts, as when they are applied.
+func compare(files []fileReport) {
+	type place struct {
+		checked
+
+		report *fileReport
+	}
+
+	var s survey
+
+	places := map[decide.Object]place{}
+
+	for i := range files {
+		for _, c := range files[i].checked {
+			if c.doc != nil && c.ref.Name != "" {
+				s.add(c.kind, c.doc.Object)
+				places[decide.Object{Kind: c.kind.Kind, Namespace: c.ref.Namespace, Name: c.ref.Name}] = place{c, &files[i]}
+			}
+		}
+	}
+
+	for _, f := range decide.Foresee(s.Estate) {
+		if at, ok := places[f.Object]; ok {
+			found := fromEstate(f)
+			found.Object = at.ref
+			at.report.findings = append(at.report.findings, Located{File: at.file, Line: at.doc.Line(f.Field), Finding: found})
+		}
+	}
 }
 
 func sameObject(first map[ObjectRef]checked, c checked) (Located, bool) {

@@ -15,6 +15,11 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
+func TestMain(m *testing.M) {
+	settle = 0 // nothing is at work in memory
+	m.Run()
+}
+
 // A result is what a command left behind.
 type result struct {
 	Out, ErrOut string
@@ -89,7 +94,7 @@ func holding(objects ...map[string]any) lister {
 
 		for _, o := range objects {
 			ref := refOf(o)
-			if (q.namespace == "" || q.namespace == ref.Namespace) && (q.name == "" || q.name == ref.Name) {
+			if strings.ToLower(ref.Kind)+"s" == q.resource.Resource && (q.namespace == "" || q.namespace == ref.Namespace) && (q.name == "" || q.name == ref.Name) {
 				out = append(out, o)
 			}
 		}
@@ -121,5 +126,14 @@ func object(namespace, name string, subGroups ...string) map[string]any {
 		"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup",
 		"metadata": map[string]any{"namespace": namespace, "name": name},
 		"spec":     map[string]any{"queue": "q", "minMember": int64(2), "subGroups": list},
+	}
+}
+
+// poolObject is a SubnetPool as it is written.
+func poolObject(namespace, name, block string) map[string]any {
+	return map[string]any{
+		"apiVersion": "plexaubnet.io/v1alpha1", "kind": "SubnetPool",
+		"metadata": map[string]any{"namespace": namespace, "name": name},
+		"spec":     map[string]any{"cidr": block},
 	}
 }

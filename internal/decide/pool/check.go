@@ -21,7 +21,11 @@ const (
 	ReasonOverlap       = "Overlap"
 	ReasonCycle         = "ParentCycle"
 	ReasonInUse         = "InUse"
+	ReasonMapped        = "IPv4AsIPv6"
 )
+
+// ReasonParentNotFound warns: a parent may come later.
+const ReasonParentNotFound = "ParentNotFound"
 
 // Fields that problems are about.
 const (
@@ -100,9 +104,20 @@ func read(p *v1alpha1.SubnetPool) (netip.Prefix, *verdict.Problem) {
 			Message: fmt.Sprintf("%s has bits set behind its length", prefix), Fix: fmt.Sprintf("write %s", prefix.Masked()),
 		}
 	}
+	if prefix.Addr().Is4In6() && prefix.Bits() >= mappedBits {
+		// The engine refuses it: one range would have two names.
+		return prefix, &verdict.Problem{
+			Reason: ReasonMapped, Field: fieldCIDR, Value: p.Spec.CIDR,
+			Message: fmt.Sprintf("%s is IPv4 written as IPv6", prefix),
+			Fix:     fmt.Sprintf("write %s", netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-mappedBits)),
+		}
+	}
 
 	return prefix, nil
 }
+
+// mappedBits is how many bits stand before an IPv4 address written as IPv6.
+const mappedBits = 96
 
 // A checker goes through the rules for one pool.
 type checker struct {
@@ -116,8 +131,8 @@ func (c *checker) refuse(reason, field, value, message, fix string) {
 	c.verdict.Problems = append(c.verdict.Problems, verdict.Problem{Reason: reason, Field: field, Value: value, Message: message, Fix: fix})
 }
 
-func (c *checker) warn(field, message string) {
-	c.verdict.Warnings = append(c.verdict.Warnings, verdict.Warning{Field: field, Message: message})
+func (c *checker) warn(reason, field, message string) {
+	c.verdict.Warnings = append(c.verdict.Warnings, verdict.Warning{Reason: reason, Field: field, Message: message})
 }
 
 // sizes refuses lengths that the family does not have. One that the pool cannot
@@ -138,10 +153,10 @@ func (c *checker) sizes() {
 		}
 	}
 	if d := c.pool.Spec.DefaultBlockSize; d != nil && int(*d) < c.prefix.Bits() {
-		c.warn("spec.defaultBlockSize", fmt.Sprintf("a /%d does not fit into %s; claims that name no size get all of it", *d, c.prefix))
+		c.warn("", "spec.defaultBlockSize", fmt.Sprintf("a /%d does not fit into %s; claims that name no size get all of it", *d, c.prefix))
 	}
 	if longest := c.pool.Spec.MaxBlockSize; longest != nil && int(*longest) < c.prefix.Bits() {
-		c.warn("spec.maxBlockSize", fmt.Sprintf("no block of at most /%d fits into %s, so every claim will be refused", *longest, c.prefix))
+		c.warn("", "spec.maxBlockSize", fmt.Sprintf("no block of at most /%d fits into %s, so every claim will be refused", *longest, c.prefix))
 	}
 }
 
@@ -177,7 +192,7 @@ func (c *checker) parent() {
 	}
 	p := c.named(name)
 	if p == nil {
-		c.warn(fieldParent, fmt.Sprintf("there is no pool %s in this namespace yet", name))
+		c.warn(ReasonParentNotFound, fieldParent, fmt.Sprintf("there is no pool %s in this namespace yet", name))
 
 		return
 	}
@@ -225,18 +240,26 @@ func (c *checker) siblings() {
 	}
 }
 
+// Backs says whether a Subnet of the parent holds the very block that a child
+// pool is made of: the one that the pool's SubnetPoolClaim took for it. Any
+// other Subnet that a child pool overlaps is in its way.
+func Backs(s *v1alpha1.Subnet, child *v1alpha1.SubnetPool) bool {
+	owner := metav1.GetControllerOf(child)
+	if owner == nil || owner.Kind != v1alpha1.SubnetPoolClaimKind || s.Spec.ClaimRef == nil || s.Spec.ClaimRef.Name != owner.Name {
+		return false
+	}
+	has, err := netip.ParsePrefix(s.Spec.CIDR)
+	wants, bad := read(child)
+
+	return err == nil && bad == nil && has.Masked() == wants
+}
+
 // beside asks that a child pool takes nothing that a Subnet of the parent has.
-// The Subnet that holds the block of a SubnetPoolClaim's pool is that pool's.
 func (c *checker) beside() {
-	owner := metav1.GetControllerOf(c.pool)
-	claimed := owner != nil && owner.Kind == v1alpha1.SubnetPoolClaimKind
 	for i := range c.around.Beside {
 		s := &c.around.Beside[i]
 		prefix, err := netip.ParsePrefix(s.Spec.CIDR)
-		if err != nil || s.Status.Phase == v1alpha1.SubnetFailed || !prefix.Overlaps(c.prefix) {
-			continue
-		}
-		if claimed && prefix.Masked() == c.prefix {
+		if err != nil || s.Status.Phase == v1alpha1.SubnetFailed || !prefix.Overlaps(c.prefix) || Backs(s, c.pool) {
 			continue
 		}
 		c.refuse(ReasonOverlap, fieldCIDR, c.pool.Spec.CIDR,
@@ -249,15 +272,13 @@ func (c *checker) beside() {
 func (c *checker) inside() {
 	var out []string
 	for i := range c.around.Inside {
-		s := &c.around.Inside[i]
-		if prefix, err := netip.ParsePrefix(s.Spec.CIDR); err == nil && !within(c.prefix, prefix) {
-			out = append(out, fmt.Sprintf("%s of Subnet %s", prefix, s.Name))
+		if s := &c.around.Inside[i]; s.Status.Phase != v1alpha1.SubnetFailed && c.leavesOut(s.Spec.CIDR) {
+			out = append(out, fmt.Sprintf("%s of Subnet %s", s.Spec.CIDR, s.Name))
 		}
 	}
 	for i := range c.around.Pools {
-		p := &c.around.Pools[i]
-		if prefix, err := netip.ParsePrefix(p.Spec.CIDR); err == nil && p.Name != c.pool.Name && Parent(p) == c.pool.Name && !within(c.prefix, prefix) {
-			out = append(out, fmt.Sprintf("%s of child pool %s", prefix, p.Name))
+		if p := &c.around.Pools[i]; p.Name != c.pool.Name && Parent(p) == c.pool.Name && c.leavesOut(p.Spec.CIDR) {
+			out = append(out, fmt.Sprintf("%s of child pool %s", p.Spec.CIDR, p.Name))
 		}
 	}
 	if len(out) == 0 {
@@ -269,6 +290,14 @@ func (c *checker) inside() {
 		message = fmt.Sprintf("%s leaves out %d blocks that are in use, such as %s", c.prefix, len(out), out[0])
 	}
 	c.refuse(ReasonInUse, fieldCIDR, c.pool.Spec.CIDR, message, "choose a CIDR that contains everything that was taken from the pool, or release that first")
+}
+
+// leavesOut says whether a block is not in the pool. What is no prefix is
+// nowhere.
+func (c *checker) leavesOut(block string) bool {
+	prefix, err := netip.ParsePrefix(block)
+
+	return err == nil && !within(c.prefix, prefix)
 }
 
 func within(outer, inner netip.Prefix) bool {

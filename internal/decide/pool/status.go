@@ -48,7 +48,8 @@ func Status(p *v1alpha1.SubnetPool, f Figures, now metav1.Time) v1alpha1.SubnetP
 		s.Conditions = append(s.Conditions, *c.DeepCopy())
 	}
 	if f.All == nil {
-		set(&s, p, v1alpha1.ConditionReady, metav1.ConditionFalse, ReasonInvalidCIDR, invalid(p.Spec.CIDR), now)
+		set(&s, p, v1alpha1.ConditionReady, metav1.ConditionFalse, ReasonInvalidCIDR, invalid(p), now)
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionExhausted) // of what it was before
 
 		return s
 	}
@@ -106,14 +107,15 @@ func set(s *v1alpha1.SubnetPoolStatus, p *v1alpha1.SubnetPool, kind string, stat
 	})
 }
 
-// invalid says what is wrong with a CIDR, and what would be right.
-func invalid(text string) string {
-	prefix, err := netip.ParsePrefix(text)
-	if err != nil {
-		return fmt.Sprintf("%q is not a CIDR: write one like 10.0.0.0/16", text)
+// invalid says what is wrong with a pool's CIDR, and what would be right, as
+// admission does.
+func invalid(p *v1alpha1.SubnetPool) string {
+	_, problem := read(p)
+	if problem == nil {
+		return fmt.Sprintf("%q cannot be used", p.Spec.CIDR)
 	}
 
-	return fmt.Sprintf("%s has bits set behind its length: write %s", prefix, prefix.Masked())
+	return problem.Message + ": " + problem.Fix
 }
 
 func percent(share float64) int32 {

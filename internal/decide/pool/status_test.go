@@ -76,7 +76,10 @@ func TestConditions(t *testing.T) {
 		"Six":      {"The usual size of IPv6 is another.", "fd00::/62", taken(t, "fd00::/62"), nil, "Ready=True Exhausted=False there are blocks of /64 left"},
 		"Small":    {"A pool below the usual size hands out itself.", "10.0.0.0/28", taken(t, "10.0.0.0/28"), nil, "Ready=True Exhausted=False there are blocks of /28 left"},
 		"Unmasked": {"What would be right is said.", "10.0.0.5/24", nil, nil, "Ready=False 10.0.0.5/24 has bits set behind its length: write 10.0.0.0/24"},
-		"Rubbish":  {"Or what it would be like.", "pool", nil, nil, `Ready=False "pool" is not a CIDR: write one like 10.0.0.0/16`},
+		"Rubbish":  {"Or what it would be like.", "pool", nil, nil, `Ready=False "pool" is not a CIDR: write an address and a length, such as 10.0.0.0/16 or fd00::/48`},
+		"Mapped":   {"What the engine does not take is said as such.", "::ffff:10.0.0.0/104", nil, nil, "Ready=False ::ffff:10.0.0.0/104 is IPv4 written as IPv6: write 10.0.0.0/8"},
+		"Unknown":  {"A good CIDR is not called a bad one.", "10.0.0.0/24", nil, nil, `Ready=False "10.0.0.0/24" cannot be used`},
+		"NoLonger": {"What cannot be used has no blocks left to speak of.", "pool", nil, []metav1.Condition{{Type: "Exhausted", Status: metav1.ConditionFalse}}, `Ready=False "pool" is not a CIDR: write an address and a length, such as 10.0.0.0/16 or fd00::/48`},
 		"Kept":     {"A condition that holds keeps its time.", "10.0.0.0/24", taken(t, "10.0.0.0/24"), []metav1.Condition{ready}, "Ready=True since then Exhausted=False there are blocks of /24 left"},
 	}
 	for name, tc := range cases {

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/decide/pool"
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
@@ -37,10 +38,6 @@ func Check(s *v1alpha1.Subnet, a Around) verdict.Verdict {
 		c.refuse(ReasonInvalidCIDR, fmt.Sprintf("%q is not a CIDR", s.Spec.CIDR), "write an address and a length, such as 10.0.0.0/24 or fd00::/64")
 	case prefix != prefix.Masked():
 		c.refuse(ReasonNotMasked, fmt.Sprintf("%s has bits set behind its length", prefix), fmt.Sprintf("write %s", prefix.Masked()))
-	case a.Pool == nil:
-		c.verdict.Warnings = append(c.verdict.Warnings, verdict.Warning{
-			Field: "spec.poolRef", Message: fmt.Sprintf("there is no pool %s in this namespace yet; the Subnet waits for it", s.Spec.PoolRef),
-		})
 	default:
 		c.place(prefix, a)
 	}
@@ -62,8 +59,13 @@ func (c *checker) refuse(reason, message, fix string) {
 
 // place asks that a Subnet lies in its pool and takes nothing that is taken.
 func (c *checker) place(prefix netip.Prefix, a Around) {
-	if pool, err := netip.ParsePrefix(a.Pool.Spec.CIDR); err == nil && !within(pool, prefix) {
-		c.refuse(ReasonOutsidePool, fmt.Sprintf("%s is not inside of pool %s, %s", prefix, a.Pool.Name, pool), fmt.Sprintf("choose a part of %s, or another pool", pool))
+	if a.Pool == nil {
+		c.verdict.Warnings = append(c.verdict.Warnings, verdict.Warning{
+			Reason: ReasonPoolNotFound, Field: "spec.poolRef",
+			Message: fmt.Sprintf("there is no pool %s in this namespace yet; the Subnet waits for it", c.subnet.Spec.PoolRef),
+		})
+	} else if of, err := netip.ParsePrefix(a.Pool.Spec.CIDR); err == nil && !within(of, prefix) {
+		c.refuse(ReasonOutsidePool, fmt.Sprintf("%s is not inside of pool %s, %s", prefix, a.Pool.Name, of), fmt.Sprintf("choose a part of %s, or another pool", of))
 	}
 	for i := range a.Others {
 		o := &a.Others[i]
@@ -80,7 +82,7 @@ func (c *checker) delegated(prefix netip.Prefix, a Around) {
 	for i := range a.Children {
 		child := &a.Children[i]
 		p, err := netip.ParsePrefix(child.Spec.CIDR)
-		if err != nil || !p.Overlaps(prefix) || p == prefix && c.subnet.Spec.ClaimRef != nil {
+		if err != nil || !p.Overlaps(prefix) || pool.Backs(c.subnet, child) {
 			continue
 		}
 		c.refuse(ReasonDelegated, fmt.Sprintf("%s overlaps %s of the child pool %s", prefix, p, child.Name), fmt.Sprintf("take it from pool %s, or choose a block that is free", child.Name))

@@ -26,6 +26,8 @@ type Problem struct {
 
 // A Warning is about something that is allowed but cannot work.
 type Warning struct {
+	// Reason is one word for machines, where somebody asks for it.
+	Reason  string `json:"reason,omitempty"`
 	Field   string `json:"field"`
 	Message string `json:"message"`
 }

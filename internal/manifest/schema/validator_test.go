@@ -37,6 +37,7 @@ spec:
               high: {type: integer, default: 5}
               names: {type: array, maxItems: 3, items: {type: string, maxLength: 3}, x-kubernetes-list-type: set}
               flag: {type: boolean}
+              block: {type: string, format: cidr}
               any: {type: object, x-kubernetes-preserve-unknown-fields: true}
               inner: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}
           status: {type: object, properties: {n: {type: integer}}}
@@ -208,6 +209,16 @@ func TestRules(t *testing.T) {
 				"FieldValueTooMany spec.names: too many: must have at most 3 items",
 				"FieldValueTooLong spec.names[2]: too long: may not be more than 3 bytes",
 			},
+		},
+		"Format": {
+			reason: "a format is asked of strings, and is not called a type",
+			text:   "metadata: {name: a}\nspec: {low: 1, block: ten}",
+			want:   []string{"FieldValueInvalid spec.block: must be a valid cidr"},
+		},
+		"FormatType": {
+			reason: "what is no string has the wrong type, not the wrong format",
+			text:   "metadata: {name: a}\nspec: {low: 1, block: 10.5}",
+			want:   []string{"FieldValueTypeInvalid spec.block: must be of type string, not number (put the value in quotes)"},
 		},
 		"Duplicate": {
 			reason: "sets have no duplicates",

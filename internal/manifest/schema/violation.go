@@ -43,7 +43,7 @@ func fromError(e *field.Error) Violation {
 		v.Message = fmt.Sprintf("%q is not supported", v.Value)
 		v.Fix = "use one of " + strings.TrimPrefix(e.Detail, "supported values: ")
 	case field.ErrorTypeTypeInvalid:
-		v.Message, v.Fix = typeWords(v.Message)
+		v.Reason, v.Message, v.Fix = typeWords(v.Message)
 	case field.ErrorTypeInvalid:
 		v.Value = scalarText(e.BadValue)
 	case field.ErrorTypeForbidden, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeDuplicate,
@@ -61,27 +61,54 @@ func detail(e *field.Error) string {
 	return strings.TrimPrefix(text, " in body ")
 }
 
-// typeWords rewrites `must be of type integer: "string"`.
-func typeWords(text string) (message, fix string) {
+// JSON types that people take for each other.
+const (
+	typeBoolean = "boolean"
+	typeInteger = "integer"
+	typeNumber  = "number"
+	typeString  = "string"
+)
+
+// jsonTypes are those that a schema can ask for. Whatever else it calls a type
+// is the format of a string.
+var jsonTypes = []string{"array", typeBoolean, typeInteger, "null", typeNumber, "object", typeString}
+
+// goTypes are what a value with a format is said to be when it is no string.
+var goTypes = map[string]string{"bool": typeBoolean, "float64": typeNumber, "int64": typeInteger}
+
+// typeWords rewrites `must be of type integer: "string"`, and the same about
+// formats, `must be of type cidr: "ten"`, which is said of a value of the right
+// type.
+func typeWords(text string) (reason, message, fix string) {
+	reason = string(field.ErrorTypeTypeInvalid)
 	rest, ok := strings.CutPrefix(text, "must be of type ")
 	want, got, found := strings.Cut(rest, ": ")
 
 	if !ok || !found {
-		return text, ""
+		return reason, text, ""
 	}
 
 	got = strings.Trim(got, `"`)
 
+	if !slices.Contains(jsonTypes, want) {
+		other, isOther := goTypes[got]
+		if !isOther {
+			return string(field.ErrorTypeInvalid), "must be a valid " + want, ""
+		}
+
+		want, got = typeString, other
+	}
+
 	switch {
-	case want == "string" && slices.Contains([]string{"integer", "number", "boolean"}, got):
+	case want == typeString && slices.Contains([]string{typeInteger, typeNumber, typeBoolean}, got):
 		fix = "put the value in quotes"
-	case want == "integer" && got == "string":
+	case want == typeInteger && got == typeString:
 		fix = "write a whole number without quotes"
-	case want == "boolean" && got == "string":
+	case want == typeBoolean && got == typeString:
 		fix = "write true or false without quotes"
 	}
 
-	return fmt.Sprintf("must be of type %s, not %s", want, got), fix
+	return reason, fmt.Sprintf("must be of type %s, not %s", want, got), fix
 }
 
 // unknown is the violation of a field that the schema s lacks. The nearest

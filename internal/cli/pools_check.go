@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/manifest"
+)
+
+const poolsCheckExamples = `  # Find what is wrong with the pools of all namespaces, or of one
+  arbor pools check
+  arbor pools check -n network
+
+  # The same for what a cluster held when it was saved
+  kubectl get subnetpools,subnets,subnetclaims,subnetpoolclaims -A -o yaml > saved.yaml
+  arbor pools check -f saved.yaml
+
+  # As JSON, for a report
+  arbor pools check -o json`
+
+type poolsCheckOptions struct {
+	genericiooptions.IOStreams
+
+	flags         *genericclioptions.ConfigFlags
+	connect       connector
+	allNamespaces bool
+	paths         []string
+	format        string
+	strict        bool
+}
+
+// newPoolsCheck returns the command that finds what is wrong with pools, Subnets
+// and claims together.
+func newPoolsCheck(streams genericiooptions.IOStreams, connect connector) *cobra.Command {
+	o := &poolsCheckOptions{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), connect: connect}
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Find overlaps, orphans and statuses that are not true",
+		Long: `Look at all pools, Subnets and claims together, in all namespaces unless -n names
+one, and list what is wrong:
+
+  overlaps  two who have the same addresses
+  orphans   something that was taken for, or from, what is gone
+  lies      a status that says something else than a recount
+
+The cluster may be at work: what seems wrong is looked at a second time, and only
+what is still wrong is listed. Nothing is changed.
+
+With -f, files take the place of the cluster, and what is not in them is gone.
+To check manifests before they are applied, use lint.
+
+Exit codes: 0 nothing wrong, 1 findings, 2 the cluster or a file could not be read.`,
+		Example: poolsCheckExamples,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+
+	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "look in all namespaces, which is also what happens without -n")
+	cmd.Flags().StringArrayVarP(&o.paths, "filename", "f", nil, "look at a file or folder, - for standard input; may be repeated")
+	cmd.Flags().StringVarP(&o.format, "output", "o", formatTable, "output format: table, json or yaml")
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings too")
+	o.flags.AddFlags(cmd.Flags())
+	checkUsage(cmd, cobra.NoArgs)
+
+	return cmd
+}
+
+func (o *poolsCheckOptions) run(ctx context.Context) error {
+	if err := checkFormat(o.format, formatTable, formatText, formatJSON, formatYAML); err != nil {
+		return err
+	}
+
+	if o.allNamespaces {
+		*o.flags.Namespace = ""
+	}
+
+	look := o.cluster
+	if len(o.paths) > 0 {
+		look = o.files
+	}
+
+	s, findings, bad, err := look(ctx)
+	if err != nil {
+		return blind("%w", err)
+	}
+
+	report := newCheckReport(s, findings)
+	if err := o.print(report); err != nil {
+		return err
+	}
+
+	switch {
+	case bad:
+		return &ExitError{Code: ExitBlind}
+	case report.Summary.Errors > 0, o.strict && report.Summary.Warnings > 0:
+		return found()
+	default:
+		return nil
+	}
+}
+
+func (o *poolsCheckOptions) cluster(ctx context.Context) (s *survey, findings []Finding, bad bool, err error) {
+	list, err := o.connect(o.flags, o.ErrOut)
+	if err != nil {
+		return nil, nil, false, err
+	}
+
+	s, findings, err = surveyCluster(ctx, list, *o.flags.Namespace)
+	if errors.Is(err, errNotInstalled) {
+		err = fmt.Errorf("the SubnetPool API (%s) is %w", v1alpha1.GroupVersion, err)
+	}
+
+	return s, findings, false, err
+}
+
+// files reads an estate from files. bad is true if a part of them could not be
+// read, which is then said.
+func (o *poolsCheckOptions) files(ctx context.Context) (s *survey, findings []Finding, bad bool, err error) {
+	files, err := manifest.Each(ctx, manifest.Sources(o.paths, o.In), func(f manifest.File) manifest.File { return f })
+	if err != nil {
+		return nil, nil, false, fmt.Errorf("interrupted: %w", err)
+	}
+
+	s = &survey{}
+
+	for _, f := range files {
+		for _, e := range f.Errors {
+			bad = true
+			_, _ = fmt.Fprintln(o.ErrOut, fileError(f.Name, e).line(styleOf(o.ErrOut, os.Getenv)))
+		}
+
+		for _, d := range f.Documents {
+			o.take(s, d.Object)
+		}
+	}
+
+	findings = s.inspect()
+
+	return s, findings, bad, nil
+}
+
+// take adds an object of a file to an estate, if it is asked for. One without a
+// namespace may be meant for any.
+func (o *poolsCheckOptions) take(s *survey, obj map[string]any) {
+	ref := refOf(obj)
+	group, _, _ := strings.Cut(ref.APIVersion, "/")
+
+	if ns := *o.flags.Namespace; ns != "" && ref.Namespace == "" {
+		(&unstructured.Unstructured{Object: obj}).SetNamespace(ns)
+	} else if ns != "" && ref.Namespace != ns {
+		return
+	}
+
+	s.add(schema.GroupKind{Group: group, Kind: ref.Kind}, obj)
+}
+
+// A CheckReport is the result of arbor pools check.
+type CheckReport struct {
+	Findings []Finding    `json:"findings"`
+	Summary  CheckSummary `json:"summary"`
+}
+
+// CheckSummary counts the objects and the findings.
+type CheckSummary struct {
+	Pools      int `json:"pools"`
+	Subnets    int `json:"subnets"`
+	Claims     int `json:"claims"`
+	PoolClaims int `json:"poolClaims"`
+	Errors     int `json:"errors"`
+	Warnings   int `json:"warnings"`
+}
+
+func newCheckReport(s *survey, findings []Finding) CheckReport {
+	r := CheckReport{
+		Findings: append([]Finding{}, findings...),
+		Summary:  CheckSummary{Pools: len(s.Pools), Subnets: len(s.Subnets), Claims: len(s.Claims), PoolClaims: len(s.PoolClaims)},
+	}
+	r.Summary.Errors, r.Summary.Warnings = tally(findings, func(f Finding) Severity { return f.Severity })
+
+	return r
+}
+
+func (s CheckSummary) String() string {
+	return fmt.Sprintf("checked %s, %s, %s", count(s.Pools, "pool"), count(s.Subnets, "subnet"), count(s.Claims+s.PoolClaims, "claim"))
+}
+
+func (o *poolsCheckOptions) print(r CheckReport) error {
+	if done, err := printMachine(o.Out, o.format, r); done {
+		return err
+	}
+
+	if len(r.Findings) > 0 {
+		if err := findingTable(o.Out, r.Findings); err != nil {
+			return err
+		}
+	}
+
+	conclusion := "nothing wrong"
+	if len(r.Findings) > 0 {
+		conclusion = sum(r.Summary.Errors, r.Summary.Warnings, styleOf(o.ErrOut, os.Getenv))
+	}
+
+	_, err := fmt.Fprintf(o.ErrOut, "%s: %s\n", r.Summary, conclusion)
+
+	return err
+}

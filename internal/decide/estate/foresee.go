@@ -1,0 +1,97 @@
+package estate
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/decide/claim"
+	"github.com/arbor-control/arbor/internal/decide/pool"
+	"github.com/arbor-control/arbor/internal/decide/subnet"
+	"github.com/arbor-control/arbor/internal/decide/verdict"
+)
+
+// Foresee returns what would be refused, or could never be served, if all of an
+// estate were applied, and only what is wrong with objects because of each
+// other: what is wrong with one alone, the rules for its kind say. What is merely
+// absent is not reported, since it may be in the cluster. Statuses are not
+// looked at, except that what Failed takes nothing.
+func Foresee(e Estate) []Finding {
+	x := newIndex(e)
+	var f findings
+	siblings := x.siblings()
+	for p := range inOrder(x.pools) {
+		v := pool.Check(p, x.around(p, siblings[named(p.Namespace, p.Name)]))
+		f.verdict(Object{v1alpha1.SubnetPoolKind, p.Namespace, p.Name}, without(v, pool.Check(p, pool.Around{})))
+	}
+	around := x.aroundSubnets()
+	for s := range inOrder(x.subnets) {
+		v := subnet.Check(s, around[s])
+		f.verdict(Object{v1alpha1.SubnetKind, s.Namespace, s.Name}, without(v, subnet.Check(s, subnet.Around{})))
+	}
+	for c := range inOrder(x.claims) {
+		x.wish(&f, Object{v1alpha1.SubnetClaimKind, c.Namespace, c.Name}, c, "spec.blockSize")
+	}
+	for c := range inOrder(x.poolClaims) {
+		// Its block is taken by a claim like this.
+		inner := &v1alpha1.SubnetClaim{Spec: v1alpha1.SubnetClaimSpec{PoolRef: c.Spec.ParentPoolRef, BlockSize: &c.Spec.DesiredBlockSize}}
+		inner.Namespace = c.Namespace
+		x.wish(&f, Object{v1alpha1.SubnetPoolClaimKind, c.Namespace, c.Name}, inner, "spec.desiredBlockSize")
+	}
+
+	return f.sorted()
+}
+
+// without is a verdict less what another says too. That another is alone in the
+// world, so among it is that everything is absent.
+func without(v, alone verdict.Verdict) verdict.Verdict {
+	v.Problems = slices.DeleteFunc(v.Problems, func(p verdict.Problem) bool { return slices.Contains(alone.Problems, p) })
+	v.Warnings = slices.DeleteFunc(v.Warnings, func(w verdict.Warning) bool { return slices.Contains(alone.Warnings, w) })
+
+	return v
+}
+
+// aroundSubnets is what the rules for each Subnet need to know.
+func (x *index) aroundSubnets() map[*v1alpha1.Subnet]subnet.Around {
+	found := map[*v1alpha1.Subnet]subnet.Around{}
+	for key, in := range x.contents {
+		for _, s := range in.subnets.of {
+			found[s] = subnet.Around{Pool: x.pools[key]}
+		}
+		own := in.own()
+		touches, crosses := touching(own.prefixes), crossing(own.prefixes, in.children.prefixes)
+		for i, s := range own.of {
+			a := found[s]
+			for _, o := range touches[i] {
+				a.Others = append(a.Others, *own.of[o])
+			}
+			if c := crosses[i]; c >= 0 {
+				a.Children = append(a.Children, *in.children.of[c])
+			}
+			found[s] = a
+		}
+	}
+
+	return found
+}
+
+// wish says whether a claim can never have what it asks for from a pool that is
+// there.
+func (x *index) wish(f *findings, o Object, c *v1alpha1.SubnetClaim, sizeField string) {
+	p := x.pools[named(c.Namespace, c.Spec.PoolRef)]
+	if p == nil || c.Spec.BlockSize == nil && c.Spec.RequestedCIDR == "" {
+		return
+	}
+	prefix, err := netip.ParsePrefix(p.Spec.CIDR)
+	if err != nil {
+		return
+	}
+	if _, refusal := claim.Read(c, p, prefix); refusal != nil {
+		field, value := "spec.requestedCIDR", c.Spec.RequestedCIDR
+		if c.Spec.BlockSize != nil {
+			field, value = sizeField, strconv.Itoa(int(*c.Spec.BlockSize))
+		}
+		f.add(SeverityError, o, verdict.Problem{Reason: refusal.Reason, Field: field, Value: value, Message: refusal.Message})
+	}
+}

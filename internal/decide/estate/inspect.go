@@ -1,0 +1,179 @@
+package estate
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/decide/pool"
+	"github.com/arbor-control/arbor/internal/decide/subnet"
+	"github.com/arbor-control/arbor/internal/decide/verdict"
+)
+
+// What mends more than one finding.
+const (
+	fixManager = "see whether a manager runs with --controllers=subnets"
+	fixSubnet  = "see who uses it; delete the Subnet, and its claim, if nobody does"
+	fixClaim   = "delete the claim and make another"
+	fixInUse   = "see which addresses are in use, then " + fixClaim
+)
+
+// Inspect returns everything that is wrong in an estate, by namespace, kind and
+// name.
+func Inspect(e Estate) []Finding {
+	x := &inspector{index: newIndex(e)}
+	siblings := x.siblings()
+	for p := range inOrder(x.pools) {
+		x.pool(p, siblings[named(p.Namespace, p.Name)])
+	}
+	for s := range inOrder(x.subnets) {
+		x.subnet(s)
+	}
+	for key, in := range x.contents {
+		if key.Name != "" {
+			x.shared(in)
+		}
+	}
+	for c := range inOrder(x.claims) {
+		x.claim(c)
+	}
+	for c := range inOrder(x.poolClaims) {
+		x.poolClaim(c)
+	}
+
+	return x.sorted()
+}
+
+// An inspector goes through an estate.
+type inspector struct {
+	*index
+	findings
+}
+
+// pool asks that a pool keeps to the rules, that it has the parent and the claim
+// that it was made for, and that its status is true.
+func (x *inspector) pool(p *v1alpha1.SubnetPool, siblings []v1alpha1.SubnetPool) {
+	o := Object{v1alpha1.SubnetPoolKind, p.Namespace, p.Name}
+	v := pool.Check(p, x.around(p, siblings))
+	v.Warnings = slices.DeleteFunc(v.Warnings, func(w verdict.Warning) bool { return w.Reason == pool.ReasonParentNotFound })
+	x.verdict(o, v)
+
+	if parent := pool.Parent(p); parent != "" && x.pools[named(p.Namespace, parent)] == nil {
+		x.add(SeverityError, o, verdict.Problem{
+			Reason: pool.ReasonParentNotFound, Field: "spec.parent", Value: parent,
+			Message: fmt.Sprintf("its parent %s does not exist, so nobody keeps %s from being handed out again", parent, p.Spec.CIDR),
+			Fix:     fmt.Sprintf("make pool %s again, with a CIDR that contains %s", parent, p.Spec.CIDR),
+		})
+	}
+	x.owner(o, p)
+	x.status(o, p)
+}
+
+// owner asks that what a SubnetPoolClaim made has it still.
+func (x *inspector) owner(o Object, made metav1.Object) {
+	ref := metav1.GetControllerOf(made)
+	if ref == nil || ref.Kind != v1alpha1.SubnetPoolClaimKind || made.GetDeletionTimestamp() != nil {
+		return
+	}
+	if c := x.poolClaims[named(o.Namespace, ref.Name)]; c == nil || !isSame(ref.UID, c.UID) {
+		x.add(SeverityError, o, verdict.Problem{
+			Reason: ReasonPoolClaimNotFound, Field: fieldOwners, Value: ref.Name,
+			Message: fmt.Sprintf("SubnetPoolClaim %s, for which it was made, is gone", ref.Name),
+			Fix:     fmt.Sprintf("delete this %s, if nobody uses its addresses", o.Kind),
+		})
+	}
+}
+
+// subnet asks that a Subnet was judged, lies in its pool and has its claim.
+func (x *inspector) subnet(s *v1alpha1.Subnet) {
+	if s.Status.Phase == v1alpha1.SubnetFailed || s.DeletionTimestamp != nil {
+		return
+	}
+	o := Object{v1alpha1.SubnetKind, s.Namespace, s.Name}
+	x.orphan(o, s)
+	p := x.pools[named(s.Namespace, s.Spec.PoolRef)]
+	switch {
+	case !isAllocated(s):
+		x.unjudged(o, s, p)
+	case p == nil:
+		x.add(SeverityError, o, verdict.Problem{
+			Reason: ReasonPoolNotFound, Field: fieldPoolRef, Value: s.Spec.PoolRef,
+			Message: fmt.Sprintf("its pool %s does not exist", s.Spec.PoolRef),
+			Fix:     fmt.Sprintf("make pool %s again, with a CIDR that contains %s", s.Spec.PoolRef, s.Spec.CIDR),
+		})
+	default:
+		for _, wrong := range subnet.Check(s, subnet.Around{Pool: p}).Problems {
+			wrong.Fix = fixSubnet // its spec cannot be changed any more
+			x.add(SeverityError, o, wrong)
+		}
+	}
+}
+
+// unjudged warns of a Subnet that waits. One that was never stored has nobody to
+// judge it.
+func (x *inspector) unjudged(o Object, s *v1alpha1.Subnet, p *v1alpha1.SubnetPool) {
+	if s.Generation == 0 {
+		return
+	}
+	message, fix := "it was not judged yet, so nobody may use it", fixManager
+	if p == nil {
+		message, fix = fmt.Sprintf("it waits for its pool %s, which does not exist", s.Spec.PoolRef), "make that pool, or delete the Subnet"
+	}
+	x.add(SeverityWarning, o, verdict.Problem{Reason: ReasonNotJudged, Field: fieldPhase, Value: string(s.Status.Phase), Message: message, Fix: fix})
+}
+
+// orphan asks that the claim is there that a Subnet was taken for.
+func (x *inspector) orphan(o Object, s *v1alpha1.Subnet) {
+	if s.Spec.ClaimRef == nil || x.claimOf(s) != nil {
+		return
+	}
+	name := s.Spec.ClaimRef.Name
+	reason, message := ReasonClaimNotFound, fmt.Sprintf("SubnetClaim %s, for which it was taken, is gone", name)
+	if x.claims[named(s.Namespace, name)] != nil {
+		reason, message = ReasonClaimReplaced, fmt.Sprintf("SubnetClaim %s, for which it was taken, is gone; the one of that name is another", name)
+	}
+	x.add(SeverityError, o, verdict.Problem{
+		Reason: reason, Field: fieldClaimRef, Value: name, Message: message,
+		Fix: fmt.Sprintf("delete the Subnet, if nobody uses %s", s.Spec.CIDR),
+	})
+}
+
+// shared finds Allocated Subnets of one pool that have addresses in common, and
+// those that have some which are delegated to a child pool.
+func (x *inspector) shared(in *contents) {
+	own := in.own()
+	taken := own.only(isAllocated)
+	nested(taken.prefixes, func(i, outer int) {
+		s, other := taken.of[i], taken.of[outer]
+		x.add(SeverityError, Object{v1alpha1.SubnetKind, s.Namespace, s.Name}, verdict.Problem{
+			Reason: ReasonOverlap, Field: fieldCIDR, Value: s.Spec.CIDR,
+			Message: fmt.Sprintf("%s overlaps %s of Subnet %s, and both are Allocated", taken.prefixes[i], taken.prefixes[outer], other.Name),
+			Fix:     "see who uses these addresses, and delete the claim of the other",
+		})
+	})
+	for i, c := range crossing(taken.prefixes, in.children.prefixes) {
+		if c < 0 {
+			continue
+		}
+		s, child := taken.of[i], in.children.of[c]
+		x.add(SeverityError, Object{v1alpha1.SubnetKind, s.Namespace, s.Name}, verdict.Problem{
+			Reason: ReasonDelegated, Field: fieldCIDR, Value: s.Spec.CIDR,
+			Message: fmt.Sprintf("%s overlaps %s of the child pool %s, which hands it out too", taken.prefixes[i], child.Spec.CIDR, child.Name),
+			Fix:     fmt.Sprintf("see who uses these addresses; delete the Subnet, or pool %s", child.Name),
+		})
+	}
+}
+
+// same says whether two CIDRs are one prefix.
+func same(a, b string) bool {
+	one, err := netip.ParsePrefix(a)
+	if err != nil {
+		return a == b
+	}
+	two, err := netip.ParsePrefix(b)
+
+	return err == nil && one.Masked() == two.Masked()
+}
