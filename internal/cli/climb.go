@@ -2,15 +2,22 @@ package cli
 
 import "fmt"
 
-// glyphs are the characters that a tree is drawn with.
+// glyphs are the characters that drawings are made of.
 type glyphs struct {
 	branch, last, bar, gap string
 	bad, warn, more        string
+	full, empty, times     string
 }
 
 var (
-	unicodeGlyphs = glyphs{branch: "├─ ", last: "└─ ", bar: "│  ", gap: "   ", bad: "✗", warn: "!", more: "…"}
-	asciiGlyphs   = glyphs{branch: "|- ", last: "`- ", bar: "|  ", gap: "   ", bad: "x", warn: "!", more: "..."}
+	unicodeGlyphs = glyphs{
+		branch: "├─ ", last: "└─ ", bar: "│  ", gap: "   ", bad: "✗", warn: "!", more: "…",
+		full: "█", empty: "░", times: "×",
+	}
+	asciiGlyphs = glyphs{
+		branch: "|- ", last: "`- ", bar: "|  ", gap: "   ", bad: "x", warn: "!", more: "...",
+		full: "#", empty: ".", times: "x",
+	}
 )
 
 func (s style) glyphs() glyphs {
