@@ -40,7 +40,10 @@ func NewPools(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func buildPools(streams genericiooptions.IOStreams, connect connector) *cobra.Command {
-	return newPools(streams, connect)
+	cmd := newPools(streams, connect)
+	cmd.AddCommand(newPoolsShow(streams, connect))
+
+	return cmd
 }
 
 func newPools(streams genericiooptions.IOStreams, connect connector) *cobra.Command {
@@ -152,6 +155,31 @@ func (s *scope) unknownPool(inv *inventory, name string) error {
 	}
 
 	return &ExitError{Code: ExitFound, Err: fmt.Errorf("pool %q was not found in %s: %s%s", name, inv.place, there, s.advice())}
+}
+
+// onePool is the pool of a name that space can be counted of.
+func (s *scope) onePool(inv *inventory, name string) (*stock, error) {
+	var (
+		found      *stock
+		namespaces []string
+	)
+
+	for _, p := range inv.pools {
+		if p.Name == name {
+			found, namespaces = p, append(namespaces, namespaceText(p.Namespace))
+		}
+	}
+
+	switch {
+	case found == nil:
+		return nil, s.unknownPool(inv, name)
+	case len(namespaces) > 1:
+		return nil, blind("pool %q is in several namespaces: choose one of %s with -n", name, strings.Join(namespaces, ", "))
+	case found.All == nil:
+		return nil, &ExitError{Code: ExitFound, Err: fmt.Errorf("cannot use pool %q: %s", name, found.unusable())}
+	}
+
+	return found, nil
 }
 
 func namespaceText(namespace string) string {

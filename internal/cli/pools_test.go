@@ -665,6 +665,7 @@ func TestPoolsCrowd(t *testing.T) {
 
 	for args, want := range map[string]string{
 		"--width 120": tree,
+		"show p":      "… 99960 more rows: use --all, --taken or --free\n",
 	} {
 		if r := run(t, commands, "", strings.Fields(args)...); !strings.Contains(r.Out, want) || r.Code != 0 {
 			t.Errorf("%s: exit %d, %s, want %q in\n%.2000s", args, r.Code, r.Err, want, r.Out)
