@@ -41,7 +41,7 @@ func NewPools(streams genericiooptions.IOStreams) *cobra.Command {
 
 func buildPools(streams genericiooptions.IOStreams, connect connector) *cobra.Command {
 	cmd := newPools(streams, connect)
-	cmd.AddCommand(newPoolsShow(streams, connect))
+	cmd.AddCommand(newPoolsShow(streams, connect), newPoolsPlan(streams, connect))
 
 	return cmd
 }

@@ -664,8 +664,9 @@ func TestPoolsCrowd(t *testing.T) {
 `
 
 	for args, want := range map[string]string{
-		"--width 120": tree,
-		"show p":      "… 99960 more rows: use --all, --taken or --free\n",
+		"--width 120":                            tree,
+		"show p":                                 "… 99960 more rows: use --all, --taken or --free\n",
+		"plan --pool p --size 28 --count 100000": "10.0.0.16/28",
 	} {
 		if r := run(t, commands, "", strings.Fields(args)...); !strings.Contains(r.Out, want) || r.Code != 0 {
 			t.Errorf("%s: exit %d, %s, want %q in\n%.2000s", args, r.Code, r.Err, want, r.Out)

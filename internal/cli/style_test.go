@@ -175,6 +175,7 @@ func TestBrokenOutput(t *testing.T) {
 		"PoolsNone":  {build: poolsOf(serving()), args: []string{"-A"}},
 		"PoolsJSON":  {build: poolsOf(serving()), args: []string{"-A", "-o", "json"}},
 		"Show":       {build: showOn(serving(estate("n", network)...)), args: []string{"-A", "core"}},
+		"Plan":       {build: planOn(serving(estate("n", network)...)), args: []string{"-A", "--pool", "core"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := tc.build(genericiooptions.IOStreams{In: strings.NewReader(head + "spec: {subGroups: [{name: A}]}"), Out: brokenWriter{}, ErrOut: brokenWriter{}})
