@@ -14,17 +14,6 @@ import (
 // out without dragging the others along.
 const maxColumn = 60
 
-// glyphs are the characters that a tree is drawn with.
-type glyphs struct {
-	branch, last, bar, gap string
-	bad, warn, more        string
-}
-
-var (
-	unicodeGlyphs = glyphs{branch: "├─ ", last: "└─ ", bar: "│  ", gap: "   ", bad: "✗", warn: "!", more: "…"}
-	asciiGlyphs   = glyphs{branch: "|- ", last: "`- ", bar: "|  ", gap: "   ", bad: "x", warn: "!", more: "..."}
-)
-
 // A row is one line of a tree before it is aligned.
 type row struct {
 	// lead is everything before the mark and below what stands before the
@@ -47,20 +36,16 @@ func (c *columns) fit(name, detail int) {
 
 // A drawer draws one forest.
 type drawer struct {
-	glyphs
+	climber
 
 	style  style
-	depth  int
 	forest *forest
 }
 
 // draw writes a PodGroup as a tree. depth is the number of levels of
 // subgroups to draw, 0 for all.
 func draw(out io.Writer, pg *v2alpha2.PodGroup, f *forest, depth int, s style) error {
-	d := &drawer{glyphs: asciiGlyphs, style: s, depth: depth, forest: f}
-	if s.unicode {
-		d.glyphs = unicodeGlyphs
-	}
+	d := &drawer{climber: climber{glyphs: s.glyphs(), shape: f.shape, depth: depth}, style: s, forest: f}
 
 	var c columns
 	d.rows(func(r row) {
@@ -120,27 +105,17 @@ func minimums(minMember, minSubGroup *int32, children int) []string {
 
 // rows hands out the lines in their order: the tree, then the loose parts.
 func (d *drawer) rows(emit func(row)) {
-	d.siblings(d.forest.tops, "", 1, emit)
-
-	for _, i := range d.forest.loose {
-		d.node(i, "", "", 1, emit)
-	}
+	d.climb(func(p perch) { emit(d.row(p)) })
 }
 
-func (d *drawer) siblings(nodes []int, indent string, level int, emit func(row)) {
-	for at, i := range nodes {
-		if at == len(nodes)-1 {
-			d.node(i, indent+d.last, indent+d.gap, level, emit)
-		} else {
-			d.node(i, indent+d.branch, indent+d.bar, level, emit)
-		}
+func (d *drawer) row(p perch) row {
+	if p.more > 0 {
+		return row{lead: p.lead, name: d.moreBelow(p)}
 	}
-}
 
-func (d *drawer) node(i int, lead, indent string, level int, emit func(row)) {
-	n := &d.forest.nodes[i]
+	n := &d.forest.nodes[p.at]
 	r := row{
-		lead: lead, below: indent + d.gap, name: n.Name, notes: n.notes,
+		lead: p.lead, below: p.below, name: n.Name, notes: n.notes,
 		detail: strings.Join(minimums(n.MinMember, n.MinSubGroup, len(n.children)), ", "),
 	}
 
@@ -148,44 +123,17 @@ func (d *drawer) node(i int, lead, indent string, level int, emit func(row)) {
 		r.name = "(no name)"
 	}
 
-	if len(n.children) > 0 {
-		r.below = indent + d.bar
-	}
-
-	emit(r)
-
-	if d.depth > 0 && level >= d.depth && n.below > 0 {
-		emit(row{lead: indent + d.last, name: fmt.Sprintf("%s %d more below", d.more, n.below)})
-
-		return
-	}
-
-	d.siblings(n.children, indent, level+1, emit)
-}
-
-// worst is the mark of a row: that of its gravest note.
-func (d *drawer) worst(r row) (string, Severity) {
-	mark := ""
-
-	for _, n := range r.notes {
-		if n.severity == SeverityError {
-			return d.bad + " ", SeverityError
-		}
-
-		mark = d.warn + " "
-	}
-
-	return mark, SeverityWarning
+	return r
 }
 
 func (d *drawer) width(r row) int {
-	mark, _ := d.worst(r)
+	mark, _ := d.worst(r.notes)
 
 	return utf8.RuneCountInString(r.lead + mark + clean(r.name))
 }
 
 func (d *drawer) write(w io.Writer, r row, c columns) {
-	mark, severity := d.worst(r)
+	mark, severity := d.worst(r.notes)
 	line := r.lead + d.style.severity(severity, mark) + clean(r.name)
 	rest := fmt.Sprintf("%-*s", c.detail, r.detail)
 

@@ -258,7 +258,7 @@ func TestForestHoldsEverything(t *testing.T) {
 		f := newForest(pg, podgroup.Check(pg))
 
 		rows := 0
-		d := &drawer{glyphs: asciiGlyphs, forest: f}
+		d := &drawer{climber: climber{glyphs: asciiGlyphs, shape: f.shape}, forest: f}
 		d.rows(func(row) { rows++ })
 
 		if rows != len(pg.Spec.SubGroups) {

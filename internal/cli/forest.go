@@ -15,23 +15,19 @@ import (
 // ancestors. Such lists make no tree for a scheduler, but people need to see
 // them most. Parents are looked up as the scheduler does, in lower case.
 type forest struct {
+	shape
+
 	// nodes are the subgroups, by their index in the list.
 	nodes []twig
-	// tops hang under the group itself; loose are the heads of other parts.
-	tops, loose []int
 	// notes are about the group itself.
 	notes []note
 }
 
-// A twig is one subgroup.
+// A twig is one subgroup, and its place in the forest.
 type twig struct {
 	v2alpha2.SubGroup
+	*limb
 
-	children []int
-	// below counts all descendants.
-	below int
-	// depth is 1 directly under the group, and 0 in a loose part.
-	depth int
 	notes []note
 }
 
@@ -41,20 +37,14 @@ type note struct {
 	text     string
 }
 
-// What up says of subgroups whose parent is no other subgroup.
-const (
-	underGroup = -1
-	lost       = -2
-)
-
 func newForest(pg *v2alpha2.PodGroup, v verdict.Verdict) *forest {
-	f := &forest{nodes: make([]twig, len(pg.Spec.SubGroups))}
+	up := parents(pg.Spec.SubGroups)
+	f := &forest{shape: grow(up), nodes: make([]twig, len(pg.Spec.SubGroups))}
+
 	for i, g := range pg.Spec.SubGroups {
-		f.nodes[i].SubGroup = g
+		f.nodes[i].SubGroup, f.nodes[i].limb = g, &f.limbs[i]
 	}
 
-	up := parents(pg.Spec.SubGroups)
-	f.grow(up)
 	f.annotate(v)
 	f.explainLoose(up, v)
 
@@ -73,7 +63,7 @@ func parents(groups []v2alpha2.SubGroup) []int {
 
 	up := make([]int, len(groups))
 	for i, g := range groups {
-		up[i] = underGroup
+		up[i] = onTop
 		if g.Parent == nil || *g.Parent == "" {
 			continue
 		}
@@ -85,84 +75,6 @@ func parents(groups []v2alpha2.SubGroup) []int {
 	}
 
 	return up
-}
-
-// grow hangs every subgroup in exactly one place: under the group, else under
-// a loose head that is lost, else under one that starts a cycle.
-func (f *forest) grow(up []int) {
-	for i, p := range up {
-		if p >= 0 {
-			f.nodes[p].children = append(f.nodes[p].children, i)
-		}
-	}
-
-	hung := make([]bool, len(up))
-
-	for i, p := range up {
-		if p == underGroup {
-			f.tops = append(f.tops, i)
-			f.hang(i, 1, up, hung)
-		}
-	}
-
-	for i, p := range up {
-		if p == lost {
-			f.loose = append(f.loose, i)
-			f.hang(i, 0, up, hung)
-		}
-	}
-
-	for i := range up {
-		if !hung[i] {
-			head := onCycle(i, up)
-			f.loose = append(f.loose, head)
-			f.hang(head, 0, up, hung)
-		}
-	}
-
-	slices.Sort(f.loose)
-}
-
-// hang marks everything below head as hung, cuts the edge by which a cycle
-// would come back, and counts descendants.
-func (f *forest) hang(head, depth int, up []int, hung []bool) {
-	f.nodes[head].depth = depth
-	hung[head] = true
-	order := []int{head}
-
-	for at := 0; at < len(order); at++ {
-		n := &f.nodes[order[at]]
-		n.children = slices.DeleteFunc(n.children, func(c int) bool { return hung[c] })
-
-		for _, c := range n.children {
-			hung[c] = true
-
-			if n.depth > 0 {
-				f.nodes[c].depth = n.depth + 1
-			}
-		}
-
-		order = append(order, n.children...)
-	}
-
-	for _, i := range slices.Backward(order[1:]) {
-		f.nodes[up[i]].below += f.nodes[i].below + 1
-	}
-}
-
-// onCycle returns the first member in list order of the cycle above i.
-func onCycle(i int, up []int) int {
-	slow, fast := up[i], up[up[i]]
-	for slow != fast {
-		slow, fast = up[slow], up[up[fast]]
-	}
-
-	first := slow
-	for at := up[slow]; at != slow; at = up[at] {
-		first = min(first, at)
-	}
-
-	return first
 }
 
 // annotate hands every problem and warning to the subgroup it is about.

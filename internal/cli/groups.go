@@ -7,12 +7,10 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/internal/decide/podgroup"
-	"github.com/arbor-control/arbor/internal/manifest"
 )
 
 const groupsExamples = `  # Draw the pod groups of the current namespace
@@ -33,15 +31,11 @@ const groupsExamples = `  # Draw the pod groups of the current namespace
 const defaultDepth = 50
 
 type groupsOptions struct {
-	genericiooptions.IOStreams
+	scope
 
-	flags         *genericclioptions.ConfigFlags
-	connect       connector
-	allNamespaces bool
-	paths         []string
-	format        string
-	depth         int
-	name          string
+	format string
+	depth  int
+	name   string
 }
 
 // NewGroups returns the command that draws the trees of PodGroups.
@@ -50,7 +44,7 @@ func NewGroups(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func newGroups(streams genericiooptions.IOStreams, connect connector) *cobra.Command {
-	o := &groupsOptions{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), connect: connect}
+	o := &groupsOptions{scope: newScope(streams, connect)}
 	cmd := &cobra.Command{
 		Use:   "groups [NAME]",
 		Short: "Draw the trees of pod groups",
@@ -68,11 +62,9 @@ reason and the way to mend it.`,
 		},
 	}
 
-	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "draw the groups of all namespaces")
-	cmd.Flags().StringArrayVarP(&o.paths, "filename", "f", nil, "draw from a file or folder, - for standard input; may be repeated")
 	cmd.Flags().StringVarP(&o.format, "output", "o", formatTable, "output format: table (the drawing), json or yaml")
 	cmd.Flags().IntVar(&o.depth, "depth", defaultDepth, "levels of subgroups to draw, 0 for all")
-	o.flags.AddFlags(cmd.Flags())
+	o.addFlags(cmd.Flags())
 	checkUsage(cmd, cobra.MaximumNArgs(1))
 
 	return cmd
@@ -83,109 +75,69 @@ func (o *groupsOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	if len(o.paths) > 0 {
-		return o.runFiles(ctx)
-	}
-
 	namespace, err := o.namespace()
-	if err != nil {
-		return blind("cannot read the kubeconfig: %w", err)
-	}
-
-	groups, err := o.fromCluster(ctx, namespace)
 	if err != nil {
 		return blind("%w", err)
 	}
 
-	place := "any namespace"
-	if namespace != "" {
-		place = namespace + " namespace"
+	gather := o.fromCluster
+	if o.offline() {
+		gather = o.fromFiles
 	}
 
-	return o.print(groups, place)
-}
-
-func (o *groupsOptions) runFiles(ctx context.Context) error {
-	files, err := manifest.Each(ctx, manifest.Sources(o.paths, o.In), func(f manifest.File) manifest.File { return f })
+	groups, bad, err := gather(ctx, namespace)
 	if err != nil {
-		return blind("interrupted: %w", err)
+		return blind("%w", err)
 	}
 
-	groups, bad := o.fromFiles(files)
-	if err := o.print(groups, o.place("the given files")); err != nil || !bad {
+	if err := o.print(groups, o.place(namespace)); err != nil || !bad {
 		return err
 	}
 
 	return &ExitError{Code: ExitBlind}
 }
 
-// place names where groups from files were looked for.
-func (o *groupsOptions) place(files string) string {
-	if *o.flags.Namespace != "" {
-		return *o.flags.Namespace + " namespace of " + files
-	}
-
-	return files
-}
-
-// namespace is the one to look in, empty for all.
-func (o *groupsOptions) namespace() (string, error) {
-	if o.allNamespaces {
-		return "", nil
-	}
-
-	namespace, _, err := o.flags.ToRawKubeConfigLoader().Namespace()
-
-	return namespace, err
-}
-
-func (o *groupsOptions) fromCluster(ctx context.Context, namespace string) ([]*v2alpha2.PodGroup, error) {
+func (o *groupsOptions) fromCluster(ctx context.Context, namespace string) (groups []*v2alpha2.PodGroup, bad bool, err error) {
 	list, err := o.connect(o.flags, o.ErrOut)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 
 	objects, err := list(ctx, query{resource: podGroupResource, namespace: namespace, name: o.name})
 	if errors.Is(err, errNotInstalled) {
-		return nil, fmt.Errorf("the PodGroup API (%s) is %w", v2alpha2.GroupVersion, err)
+		return nil, false, fmt.Errorf("the PodGroup API (%s) is %w", v2alpha2.GroupVersion, err)
 	}
 
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 
-	out := make([]*v2alpha2.PodGroup, len(objects))
+	groups = make([]*v2alpha2.PodGroup, len(objects))
 	for i, obj := range objects {
-		out[i], _ = decodePodGroup(obj)
+		groups[i], _ = decodePodGroup(obj)
 	}
 
-	return out, nil
+	return groups, false, nil
 }
 
 // fromFiles returns the groups in the given files that the arguments ask for.
-// bad is true if a part of the input could not be read, which is then said.
-func (o *groupsOptions) fromFiles(files []manifest.File) (groups []*v2alpha2.PodGroup, bad bool) {
-	s := styleOf(o.ErrOut, os.Getenv)
+func (o *groupsOptions) fromFiles(ctx context.Context, namespace string) (groups []*v2alpha2.PodGroup, bad bool, err error) {
+	files, bad, err := o.files(ctx)
 
 	for _, f := range files {
-		for _, e := range f.Errors {
-			bad = true
-			_, _ = fmt.Fprintln(o.ErrOut, fileError(f.Name, e).line(s))
-		}
-
 		for _, d := range f.Documents {
-			if pg := o.wanted(d.Object); pg != nil {
+			if pg := o.wanted(d.Object, namespace); pg != nil {
 				groups = append(groups, pg)
 			}
 		}
 	}
 
-	return groups, bad
+	return groups, bad, err
 }
 
 // wanted returns the PodGroup that an object is, if it is asked for. An
 // object without a namespace may be meant for any.
-func (o *groupsOptions) wanted(obj map[string]any) *v2alpha2.PodGroup {
+func (o *groupsOptions) wanted(obj map[string]any, namespace string) *v2alpha2.PodGroup {
 	if !isPodGroup(refOf(obj)) {
 		return nil
 	}
@@ -195,25 +147,16 @@ func (o *groupsOptions) wanted(obj map[string]any) *v2alpha2.PodGroup {
 		return nil
 	}
 
-	if ns := *o.flags.Namespace; ns != "" && pg.Namespace != "" && pg.Namespace != ns {
+	if namespace != "" && pg.Namespace != "" && pg.Namespace != namespace {
 		return nil
 	}
 
 	return pg
 }
 
-// advice says what to do about a name that was not found.
-func (o *groupsOptions) advice() string {
-	if o.allNamespaces || len(o.paths) > 0 {
-		return ": leave out the name to see what is there"
-	}
-
-	return ": look in another namespace with -n, or in all of them with -A"
-}
-
 func (o *groupsOptions) print(groups []*v2alpha2.PodGroup, place string) error {
 	if o.name != "" && len(groups) == 0 {
-		return &ExitError{Code: ExitFound, Err: fmt.Errorf("pod group %q was not found in %s%s", o.name, place, o.advice())}
+		return &ExitError{Code: ExitFound, Err: fmt.Errorf("pod group %q was not found in %s: %s", o.name, place, o.advice())}
 	}
 
 	if o.format == formatJSON || o.format == formatYAML {

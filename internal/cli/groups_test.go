@@ -166,7 +166,7 @@ func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	for _, build := range []func(genericiooptions.IOStreams) *cobra.Command{NewLint, NewGroups} {
+	for _, build := range []func(genericiooptions.IOStreams) *cobra.Command{NewLint, NewGroups, NewPools} {
 		cmd := build(genericiooptions.IOStreams{In: stdin, Out: io.Discard, ErrOut: io.Discard})
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		cmd.SetArgs([]string{"-f", "-"})
@@ -186,6 +186,7 @@ func TestNoKubeconfig(t *testing.T) {
 	for name, build := range map[string]func(genericiooptions.IOStreams) *cobra.Command{
 		"audit":  func(s genericiooptions.IOStreams) *cobra.Command { return newAudit(s, refuse) },
 		"groups": func(s genericiooptions.IOStreams) *cobra.Command { return newGroups(s, refuse) },
+		"pools":  func(s genericiooptions.IOStreams) *cobra.Command { return newPools(s, refuse) },
 	} {
 		if diff := cmp.Diff(want, run(t, build, "")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

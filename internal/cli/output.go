@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
 )
@@ -60,4 +61,28 @@ func count(n int, noun string) string {
 	}
 
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// writeTable writes rows in columns. The last one is not filled up, and no line
+// ends in spaces.
+func writeTable(w io.Writer, rows [][]string) {
+	const between = 3
+
+	widths := make([]int, len(rows[0]))
+
+	for _, row := range rows {
+		for i := range row {
+			row[i] = clean(row[i])
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
+	}
+
+	for _, row := range rows {
+		var line strings.Builder
+		for i, text := range row {
+			line.WriteString(text + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)+between))
+		}
+
+		_, _ = fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
+	}
 }

@@ -30,6 +30,25 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// defaultWidth is what every terminal has.
+const defaultWidth = 80
+
+// widthOf is how many columns a writer has: those of the terminal, or what
+// COLUMNS says, as it does below watch.
+func widthOf(w io.Writer, getenv func(string) string) int {
+	if f, ok := w.(*os.File); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+			return n
+		}
+	}
+
+	if n, err := strconv.Atoi(getenv("COLUMNS")); err == nil && n > 0 {
+		return n
+	}
+
+	return defaultWidth
+}
+
 // speaksUTF8 follows the order in which the C library reads the locale of
 // characters.
 func speaksUTF8(getenv func(string) string) bool {
@@ -44,9 +63,12 @@ func speaksUTF8(getenv func(string) string) bool {
 
 // ANSI colours.
 const (
-	red    = "31"
-	yellow = "33"
-	bold   = "1"
+	bold    = "1"
+	dim     = "2"
+	red     = "31"
+	yellow  = "33"
+	magenta = "35"
+	cyan    = "36"
 )
 
 func (s style) paint(colour, text string) string {

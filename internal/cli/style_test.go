@@ -60,6 +60,31 @@ func TestNoColourOffTerminal(t *testing.T) {
 	}
 }
 
+func TestColourOnTerminal(t *testing.T) {
+	f, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("there is no terminal to be had: ", err)
+	}
+	defer f.Close()
+
+	for _, tc := range []struct {
+		env  []string
+		want bool
+	}{
+		{nil, true},
+		{[]string{"NO_COLOR=1"}, false},
+		{[]string{"TERM=dumb"}, false},
+	} {
+		if got := styleOf(f, env(tc.env...)).colour; got != tc.want {
+			t.Errorf("%v: colour %t, want %t", tc.env, got, tc.want)
+		}
+	}
+
+	if got := widthOf(f, env()); got != defaultWidth {
+		t.Errorf("a terminal that does not know its size has %d columns, want %d", got, defaultWidth)
+	}
+}
+
 func TestColours(t *testing.T) {
 	l := Located{File: "a.yaml", Line: 3, Finding: Finding{Severity: SeverityWarning, Message: "m"}}
 	if got, want := l.line(style{colour: true}), "\x1b[1ma.yaml:3:\x1b[0m \x1b[33mwarning:\x1b[0m m"; got != want {
@@ -117,14 +142,16 @@ func TestExitError(t *testing.T) {
 
 // TestHelp keeps every command explained by examples that name it.
 func TestHelp(t *testing.T) {
-	for _, build := range []func(genericiooptions.IOStreams) *cobra.Command{NewLint, NewAudit, NewGroups} {
-		cmd := build(genericiooptions.NewTestIOStreamsDiscard())
-		if cmd.Short == "" || cmd.Long == "" || !strings.Contains(cmd.Example, "arbor "+cmd.Name()) {
-			t.Errorf("%s lacks help or examples", cmd.Name())
+	streams := genericiooptions.NewTestIOStreamsDiscard()
+	pools := NewPools(streams)
+
+	for _, cmd := range append(pools.Commands(), NewLint(streams), NewAudit(streams), NewGroups(streams), pools) {
+		if cmd.Short == "" || cmd.Long == "" || !strings.Contains(cmd.Example, "arbor "+cmd.CommandPath()) {
+			t.Errorf("%s lacks help or examples", cmd.CommandPath())
 		}
 
 		if cmd.Flags().Lookup("output") == nil {
-			t.Errorf("%s lacks -o", cmd.Name())
+			t.Errorf("%s lacks -o", cmd.CommandPath())
 		}
 	}
 }
@@ -144,6 +171,11 @@ func TestBrokenOutput(t *testing.T) {
 		"Audit":      {build: auditOf(holding(object("a", "b", "X")))},
 		"AuditSkips": {build: auditOf(failing(errNotInstalled))},
 		"Groups":     {build: NewGroups, args: []string{"-f", "-"}},
+		"Pools":      {build: poolsOf(serving(estate("n", network)...)), args: []string{"-A"}},
+		"PoolsNone":  {build: poolsOf(serving()), args: []string{"-A"}},
+		"PoolsJSON":  {build: poolsOf(serving()), args: []string{"-A", "-o", "json"}},
+		"Show":       {build: showOn(serving(estate("n", network)...)), args: []string{"-A", "core"}},
+		"Plan":       {build: planOn(serving(estate("n", network)...)), args: []string{"-A", "--pool", "core"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := tc.build(genericiooptions.IOStreams{In: strings.NewReader(head + "spec: {subGroups: [{name: A}]}"), Out: brokenWriter{}, ErrOut: brokenWriter{}})

@@ -1,0 +1,294 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/decide/pool"
+	"github.com/arbor-control/arbor/internal/view"
+)
+
+// An inventory is what there is in pools, counted by the view that the
+// controllers count with.
+type inventory struct {
+	// place is where was looked, in words.
+	place string
+	view  *view.Pools
+	// pools by namespace and name.
+	pools []*stock
+	byKey map[types.NamespacedName]*stock
+}
+
+// A stock is one pool and what there is in it.
+type stock struct {
+	*v1alpha1.SubnetPool
+
+	view.Figures // of a pool that is no prefix there are none, and All is nil
+
+	// subnets that were taken from the pool, by name; those that failed are
+	// apart, because they count as absent.
+	subnets, failed []*v1alpha1.Subnet
+	// childPools were taken from the pool, by name.
+	childPools []*v1alpha1.SubnetPool
+	// queue are the claims that wait for a block, the oldest first.
+	queue []*v1alpha1.SubnetClaim
+	// holders say who has a block.
+	holders map[netip.Prefix]holder
+	// twins is how many of them are both a child pool and a Subnet, which
+	// counts once.
+	twins int
+	// misfits are what is not counted.
+	misfits []misfit
+	// behind is true if the status tells something else than the objects.
+	behind bool
+}
+
+// A holder is a Subnet or a child pool. A child pool that a SubnetPoolClaim
+// asked for is both: the Subnet keeps its block for it.
+type holder struct {
+	subnet *v1alpha1.Subnet
+	child  *v1alpha1.SubnetPool
+}
+
+func (h holder) String() string {
+	if h.child != nil {
+		return "child pool " + h.child.Name
+	}
+
+	return "Subnet " + h.subnet.Name
+}
+
+// A misfit overlaps another block, lies outside of its pool, or is no block.
+type misfit struct {
+	holder
+
+	why string
+}
+
+func keyOf(o metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// sorted returns the values of a map by namespace and name.
+func sorted[T any](all map[types.NamespacedName]T) []T {
+	keys := slices.SortedFunc(maps.Keys(all), func(a, b types.NamespacedName) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	out := make([]T, len(keys))
+
+	for i, k := range keys {
+		out[i] = all[k]
+	}
+
+	return out
+}
+
+// newInventory counts what the objects say. Manifests that people write have no
+// status, so offline that alone does not make them behind.
+func newInventory(a *addresses, offline bool) *inventory {
+	inv := &inventory{view: view.NewPools(), byKey: make(map[types.NamespacedName]*stock, len(a.pools))}
+
+	for _, p := range sorted(a.pools) {
+		s := &stock{SubnetPool: p}
+		inv.pools, inv.byKey[keyOf(p)] = append(inv.pools, s), s
+	}
+
+	inv.takePools()
+	inv.takeSubnets(sorted(a.subnets))
+
+	for _, s := range inv.pools {
+		var ok bool
+		if s.Figures, ok = inv.view.Figures(keyOf(s), pool.MaxListed); ok {
+			s.judge()
+			s.behind = s.disagrees(offline)
+		}
+	}
+
+	inv.takeClaims(a)
+
+	return inv
+}
+
+// parent is the pool that a pool was taken from, nil for a root and for one
+// that is not there.
+func (inv *inventory) parent(p *v1alpha1.SubnetPool) *stock {
+	return inv.byKey[types.NamespacedName{Namespace: p.Namespace, Name: pool.Parent(p)}]
+}
+
+func (inv *inventory) takePools() {
+	for _, s := range inv.pools {
+		prefix, err := netip.ParsePrefix(s.Spec.CIDR)
+		if err != nil {
+			continue
+		}
+
+		inv.view.SetPool(keyOf(s), prefix)
+
+		if parent := inv.parent(s.SubnetPool); parent != nil {
+			block, _ := view.DelegationOf(s.SubnetPool)
+			parent.childPools = append(parent.childPools, s.SubnetPool)
+			inv.view.Put(keyOf(parent), block)
+		}
+	}
+}
+
+// takeSubnets puts those first that were found good: of two that overlap, the
+// other is the misfit.
+func (inv *inventory) takeSubnets(all []*v1alpha1.Subnet) {
+	slices.SortStableFunc(all, func(a, b *v1alpha1.Subnet) int { return cmp.Compare(rank(a), rank(b)) })
+
+	for _, n := range all {
+		s := inv.byKey[types.NamespacedName{Namespace: n.Namespace, Name: n.Spec.PoolRef}]
+		if s == nil {
+			continue
+		}
+
+		if n.Status.Phase == v1alpha1.SubnetFailed {
+			s.failed = append(s.failed, n)
+
+			continue
+		}
+
+		s.subnets = append(s.subnets, n)
+
+		if prefix, err := netip.ParsePrefix(n.Spec.CIDR); err == nil {
+			inv.view.Put(keyOf(s), view.BlockOf(n, prefix))
+		}
+	}
+}
+
+func rank(n *v1alpha1.Subnet) int {
+	if n.Status.Phase == v1alpha1.SubnetAllocated {
+		return 0
+	}
+
+	return 1
+}
+
+// judge finds out who has which block, and who only says so.
+func (s *stock) judge() {
+	s.holders = make(map[netip.Prefix]holder, s.All.Len())
+	unfit := make(map[string]bool, len(s.Waiting))
+
+	for _, b := range s.Waiting {
+		unfit[b.Name] = true
+	}
+
+	var rest []holder
+
+	for _, c := range s.childPools {
+		if b, _ := view.DelegationOf(c); unfit[b.Name] {
+			rest = append(rest, holder{child: c})
+		} else {
+			s.holders[b.Prefix] = holder{child: c}
+		}
+	}
+
+	for _, n := range s.subnets {
+		h := holder{subnet: n}
+		block := h.block()
+
+		if !block.IsValid() || unfit[n.Name] {
+			rest = append(rest, h)
+
+			continue
+		}
+
+		if h.child = s.holders[block].child; h.child != nil {
+			s.twins++
+		}
+
+		s.holders[block] = h
+	}
+
+	for _, h := range rest {
+		s.misfits = append(s.misfits, misfit{h, s.why(h.block())})
+	}
+}
+
+func (h holder) cidr() string {
+	if h.child != nil {
+		return h.child.Spec.CIDR
+	}
+
+	return h.subnet.Spec.CIDR
+}
+
+// block is not valid if the CIDR is not.
+func (h holder) block() netip.Prefix {
+	prefix, err := netip.ParsePrefix(h.cidr())
+	if err != nil {
+		return netip.Prefix{}
+	}
+
+	return prefix.Masked()
+}
+
+// why says what keeps a block from being counted.
+func (s *stock) why(block netip.Prefix) string {
+	own := s.All.Prefix()
+
+	switch {
+	case !block.IsValid():
+		return "it is not a CIDR"
+	case own.Addr().BitLen() != block.Addr().BitLen():
+		return fmt.Sprintf("the pool is of the other family, %s", own)
+	case !own.Overlaps(block):
+		return fmt.Sprintf("it is outside of the pool, %s", own)
+	case block.Bits() < own.Bits():
+		return fmt.Sprintf("it is larger than the pool, %s", own)
+	}
+
+	with, _ := s.All.Overlaps(block)
+
+	return fmt.Sprintf("it overlaps %s of %s", with, s.holders[with])
+}
+
+// takeClaims hands every claim that has no block to its pool, in the order in
+// which the allocator serves them. A SubnetPoolClaim asks by a SubnetClaim of
+// its own name; as long as there is none it waits itself.
+func (inv *inventory) takeClaims(a *addresses) {
+	all := maps.Clone(a.claims)
+
+	for key, c := range a.poolClaims {
+		if _, asked := a.claims[key]; !asked {
+			all[key] = &v1alpha1.SubnetClaim{
+				ObjectMeta: c.ObjectMeta,
+				Spec:       v1alpha1.SubnetClaimSpec{PoolRef: c.Spec.ParentPoolRef, ClusterID: string(c.UID), BlockSize: &c.Spec.DesiredBlockSize},
+				Status:     v1alpha1.SubnetClaimStatus{Phase: c.Status.Phase},
+			}
+		}
+	}
+
+	for _, c := range sorted(all) {
+		if c.UID == "" {
+			// The view tells claims apart by it, and a manifest has none.
+			c.UID = types.UID(c.Name)
+		}
+
+		s := inv.byKey[types.NamespacedName{Namespace: c.Namespace, Name: c.Spec.PoolRef}]
+		if s != nil && waits(c) && !inv.view.Serves(keyOf(s), c.UID) {
+			s.queue = append(s.queue, c)
+		}
+	}
+
+	for _, s := range inv.pools {
+		slices.SortStableFunc(s.queue, func(a, b *v1alpha1.SubnetClaim) int {
+			return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+		})
+	}
+}
+
+// waits is false for claims that have what they asked for, that are on their
+// way out, and that can never be served.
+func waits(c *v1alpha1.SubnetClaim) bool {
+	return c.DeletionTimestamp == nil && c.Status.Phase != v1alpha1.ClaimBound && c.Status.Phase != v1alpha1.ClaimError
+}

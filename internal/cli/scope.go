@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/arbor-control/arbor/internal/manifest"
+)
+
+// A scope is where a command looks: in which namespaces of a cluster, or in
+// which files.
+type scope struct {
+	genericiooptions.IOStreams
+
+	flags         *genericclioptions.ConfigFlags
+	connect       connector
+	allNamespaces bool
+	paths         []string
+}
+
+func newScope(streams genericiooptions.IOStreams, connect connector) scope {
+	return scope{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), connect: connect}
+}
+
+func (s *scope) addFlags(fs *pflag.FlagSet) {
+	fs.BoolVarP(&s.allNamespaces, "all-namespaces", "A", false, "look in all namespaces")
+	fs.StringArrayVarP(&s.paths, "filename", "f", nil, "read a file or folder instead of a cluster, - for standard input; may be repeated")
+	s.flags.AddFlags(fs)
+}
+
+// offline says whether files are read instead of a cluster.
+func (s *scope) offline() bool { return len(s.paths) > 0 }
+
+// namespace is the one to look in, empty for all.
+func (s *scope) namespace() (string, error) {
+	switch {
+	case s.allNamespaces:
+		return "", nil
+	case s.offline():
+		return *s.flags.Namespace, nil
+	}
+
+	namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", fmt.Errorf("cannot read the kubeconfig: %w", err)
+	}
+
+	return namespace, nil
+}
+
+// place names where was looked.
+func (s *scope) place(namespace string) string {
+	switch {
+	case s.offline() && namespace == "":
+		return "the given files"
+	case s.offline():
+		return namespace + " namespace of the given files"
+	case namespace == "":
+		return "any namespace"
+	default:
+		return namespace + " namespace"
+	}
+}
+
+// advice says what to do about a name that was not found.
+func (s *scope) advice() string {
+	if s.allNamespaces || s.offline() {
+		return "leave out the name to see what is there"
+	}
+
+	return "look in another namespace with -n, or in all of them with -A"
+}
+
+// files reads the given files. bad is true if a part of them could not be
+// read, which is then said.
+func (s *scope) files(ctx context.Context) (files []manifest.File, bad bool, err error) {
+	sources := manifest.Sources(s.paths, s.In)
+
+	var done atomic.Int64
+
+	stop := progress(s.ErrOut, func() string {
+		return fmt.Sprintf("reading files, %d of %d", done.Load(), len(sources))
+	})
+	defer stop()
+
+	files, err = manifest.Each(ctx, sources, func(f manifest.File) manifest.File {
+		done.Add(1)
+
+		return f
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("interrupted: %w", err)
+	}
+
+	for _, f := range files {
+		for _, e := range f.Errors {
+			bad = true
+			s.complain(fileError(f.Name, e))
+		}
+	}
+
+	return files, bad, nil
+}
+
+// complain says what is wrong with a part of the input.
+func (s *scope) complain(l Located) {
+	_, _ = fmt.Fprintln(s.ErrOut, l.line(styleOf(s.ErrOut, os.Getenv)))
+}
