@@ -10,11 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/manifest"
 )
 
 const poolsCheckExamples = `  # Find what is wrong with the pools of all namespaces, or of one
@@ -29,20 +27,16 @@ const poolsCheckExamples = `  # Find what is wrong with the pools of all namespa
   arbor pools check -o json`
 
 type poolsCheckOptions struct {
-	genericiooptions.IOStreams
+	scope
 
-	flags         *genericclioptions.ConfigFlags
-	connect       connector
-	allNamespaces bool
-	paths         []string
-	format        string
-	strict        bool
+	format string
+	strict bool
 }
 
 // newPoolsCheck returns the command that finds what is wrong with pools, Subnets
 // and claims together.
 func newPoolsCheck(streams genericiooptions.IOStreams, connect connector) *cobra.Command {
-	o := &poolsCheckOptions{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), connect: connect}
+	o := &poolsCheckOptions{scope: newScope(streams, connect)}
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Find overlaps, orphans and statuses that are not true",
@@ -64,11 +58,9 @@ Exit codes: 0 nothing wrong, 1 findings, 2 the cluster or a file could not be re
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 
-	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "look in all namespaces, which is also what happens without -n")
-	cmd.Flags().StringArrayVarP(&o.paths, "filename", "f", nil, "look at a file or folder, - for standard input; may be repeated")
 	cmd.Flags().StringVarP(&o.format, "output", "o", formatTable, "output format: table, json or yaml")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings too")
-	o.flags.AddFlags(cmd.Flags())
+	o.addFlags(cmd.Flags())
 	checkUsage(cmd, cobra.NoArgs)
 
 	return cmd
@@ -84,8 +76,8 @@ func (o *poolsCheckOptions) run(ctx context.Context) error {
 	}
 
 	look := o.cluster
-	if len(o.paths) > 0 {
-		look = o.files
+	if o.offline() {
+		look = o.saved
 	}
 
 	s, findings, bad, err := look(ctx)
@@ -122,30 +114,23 @@ func (o *poolsCheckOptions) cluster(ctx context.Context) (s *survey, findings []
 	return s, findings, false, err
 }
 
-// files reads an estate from files. bad is true if a part of them could not be
+// saved reads an estate from files. bad is true if a part of them could not be
 // read, which is then said.
-func (o *poolsCheckOptions) files(ctx context.Context) (s *survey, findings []Finding, bad bool, err error) {
-	files, err := manifest.Each(ctx, manifest.Sources(o.paths, o.In), func(f manifest.File) manifest.File { return f })
+func (o *poolsCheckOptions) saved(ctx context.Context) (s *survey, findings []Finding, bad bool, err error) {
+	files, bad, err := o.files(ctx)
 	if err != nil {
-		return nil, nil, false, fmt.Errorf("interrupted: %w", err)
+		return nil, nil, bad, err
 	}
 
 	s = &survey{}
 
 	for _, f := range files {
-		for _, e := range f.Errors {
-			bad = true
-			_, _ = fmt.Fprintln(o.ErrOut, fileError(f.Name, e).line(styleOf(o.ErrOut, os.Getenv)))
-		}
-
 		for _, d := range f.Documents {
 			o.take(s, d.Object)
 		}
 	}
 
-	findings = s.inspect()
-
-	return s, findings, bad, nil
+	return s, s.inspect(), bad, nil
 }
 
 // take adds an object of a file to an estate, if it is asked for. One without a
