@@ -58,8 +58,9 @@ func perSecond(n int, do func(i int) error) (float64, error) {
 	return float64(n) / time.Since(began).Seconds(), failed
 }
 
-// until waits for something, a long while.
-func until(ctx context.Context, met func(context.Context) (bool, error)) error {
+// until waits for something, a long while, and looks now and then: looking
+// costs those who are measured.
+func until(ctx context.Context, interval time.Duration, met func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
 	for {
@@ -70,7 +71,7 @@ func until(ctx context.Context, met func(context.Context) (bool, error)) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(interval):
 		}
 	}
 }

@@ -27,6 +27,8 @@ const (
 	small     = 100
 	events    = 300
 	poolsOnly = "--controllers=subnets"
+
+	soon, later = 10 * time.Millisecond, 200 * time.Millisecond
 )
 
 // A bed is a control plane that serves the address API.
@@ -154,7 +156,7 @@ func (b *bed) serve(ctx context.Context, m *cluster.Manager, ns string, n, inAll
 	if _, err := perSecond(n, func(i int) error { return b.Create(ctx, claim(ns, i)) }); err != nil {
 		return 0, err
 	}
-	err := until(ctx, func(ctx context.Context) (bool, error) {
+	err := until(ctx, later, func(ctx context.Context) (bool, error) {
 		// The count is cheap and nearly right: a write may succeed and its
 		// answer get lost.
 		bound, err := m.Value("subnetclaim_bind_duration_seconds_count")
@@ -211,7 +213,7 @@ func (b *bed) fill(ctx context.Context, ns string, from, to int) error {
 
 // judged waits until all Subnets of a pool have a verdict and are counted.
 func (b *bed) judged(ctx context.Context, m *cluster.Manager, ns string, n, inAll int) error {
-	return until(ctx, func(ctx context.Context) (bool, error) {
+	return until(ctx, later, func(ctx context.Context) (bool, error) {
 		p := &v1alpha1.SubnetPool{}
 		if err := b.Get(ctx, client.ObjectKey{Namespace: ns, Name: "p"}, p); err != nil {
 			return false, err
@@ -274,7 +276,7 @@ func (b *bed) costOfEvents(ctx context.Context, m *cluster.Manager, ns string) (
 	}
 	p := &v1alpha1.SubnetPool{}
 	counted := func(want func() bool) error {
-		return until(ctx, func(ctx context.Context) (bool, error) {
+		return until(ctx, soon, func(ctx context.Context) (bool, error) {
 			err := b.Get(ctx, client.ObjectKey{Namespace: ns, Name: "p"}, p)
 
 			return want(), err

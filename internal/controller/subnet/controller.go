@@ -16,9 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
@@ -47,7 +49,8 @@ func SetupWithManager(mgr ctrl.Manager) error {
 		Named("subnet").
 		For(&v1alpha1.Subnet{}).
 		// A Subnet may be there before its pool, and outlive its claim's choice.
-		Watches(&v1alpha1.SubnetPool{}, handler.EnqueueRequestsFromMapFunc(r.waiting)).
+		// What else happens to a pool, its status above all, is no news for them.
+		Watches(&v1alpha1.SubnetPool{}, handler.EnqueueRequestsFromMapFunc(r.waiting), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.SubnetClaim{}, handler.EnqueueRequestsFromMapFunc(r.ofClaim)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
