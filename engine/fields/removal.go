@@ -68,10 +68,10 @@ func (r Removal) String() string {
 // once applied. The order is that of the tree.
 //
 // The prediction is what the server does, with three limits. Maps of objects
-// look like structs, so an object in a map may go where Kept is said. With
-// several keys, an item may go where Partial or Kept is said, if somebody holds
-// it without a key that has no default. And entries in other versions are read
-// as if they were in the object's.
+// look like structs, so that an object in a map may go as a whole where only a
+// part of it is said to. With several keys, an item may go where it is said to
+// stay, if somebody holds it without a key that has no default. And entries in
+// other versions are read as if they were in the object's.
 func (t *Tree) Removals(manager string, previous, next *fieldpath.Set) []Removal {
 	me := t.entries.find(Identity{Manager: manager, Operation: Apply})
 	last, kept := &fieldpath.Set{}, &fieldpath.Set{}
@@ -104,11 +104,9 @@ type remover struct {
 func (r *remover) visit(n *Node, previous, next cursor) {
 	switch {
 	case !n.Live:
-	case !previous.any() && !r.mine(n):
-		if r.gone[n.id] {
-			r.found = append(r.found, Removal{Path: n.Path(), Fate: Swept})
-		}
-	case next.any() || !r.isOne(n, previous):
+	case r.gone[n.id] && !r.named(n, previous):
+		r.found = append(r.found, Removal{Path: n.Path(), Fate: Swept})
+	case next.any() || !r.named(n, previous) || !r.isOne(n, previous):
 		for _, c := range n.Children {
 			r.visit(c, previous.child(c.Element), next.child(c.Element))
 		}
@@ -118,6 +116,9 @@ func (r *remover) visit(n *Node, previous, next cursor) {
 		r.found = append(r.found, r.stays(n))
 	}
 }
+
+// named says whether the applier named the node or something live below it.
+func (r *remover) named(n *Node, previous cursor) bool { return previous.any() || r.mine(n) }
 
 // mine says whether the applier holds the node or something live below it.
 func (r *remover) mine(n *Node) bool { return slices.Contains(n.Owners, r.me) }

@@ -118,6 +118,11 @@ func TestRemovals(t *testing.T) {
 			entries: fields.Entries{eno(`{"f:spec":{"f:x":{},"f:list":{"k:{\"name\":\"ghost\"}":{".":{},"f:name":{}}}}}`)}, next: `{"f:spec":{"f:x":{}}}`,
 			want: []string{"spec.list: Swept"},
 		},
+		"GhostSweepsDeeper": {
+			reason: "also where the applier holds nothing else", live: `{metadata: {name: n, finalizers: [theirs]}, spec: {x: 1}}`,
+			entries: fields.Entries{eno(`{"f:spec":{"f:x":{}},"f:metadata":{"f:finalizers":{"v:\"ghost\"":{}}}}`)}, next: `{"f:spec":{"f:x":{}}}`,
+			want: []string{"metadata.finalizers: Swept"},
+		},
 		"OwnGhost": {
 			reason: "a path that does not exist is nothing to remove", live: `{spec: {list: [{name: a}], x: 1}}`,
 			entries: fields.Entries{eno(`{"f:spec":{"f:list":{"k:{\"name\":\"a\"}":{"f:gone":{}}}}}`), other(`{"f:spec":{"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{}}}}}`)},
