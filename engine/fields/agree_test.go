@@ -104,10 +104,12 @@ func TestPlansAgreeWithTwin(t *testing.T) {
 		if w.chance(3) {
 			r.Previous = fieldSet(w.wanted(live))
 		}
+		given := mustJSON(t, []any{live, es})
 		p, err := fields.NewPlan(live, es, r)
 		if err != nil {
 			t.Fatal(err)
 		}
+		diff(t, "nothing that was given is written to", given, mustJSON(t, []any{live, es}))
 
 		want := newTwin(live, es).plan(s, r.To, r.Mode == fields.Whole, linesOf(r.Previous), linesOf(r.Next))
 		got := map[fields.Identity]lines{}
@@ -160,10 +162,12 @@ func checkPlan(t *testing.T, live map[string]any, es fields.Entries, r fields.Re
 	if err != nil || again.Changed() {
 		t.Errorf("the second run has %d moves, error %v", len(again.Moves), err)
 	}
+	given := mustJSON(t, []any{live, es, p.Record(), p.Entries})
 	undo, err := fields.Undo(live, p.Entries, p.Record())
 	if err != nil {
 		t.Fatal(err)
 	}
+	diff(t, "nothing that was given is written to", given, mustJSON(t, []any{live, es, p.Record(), p.Entries}))
 	if !fields.Equal(undo.Entries, es) || len(undo.Notes) > 0 {
 		t.Errorf("undone, it is not what it was; %v", texts(undo.Notes))
 		diff(t, "-before, +undone", show(es.Merge()), show(undo.Entries))

@@ -189,6 +189,14 @@ func TestEntryJSON(t *testing.T) {
 	}
 }
 
+func TestParseFieldsErrors(t *testing.T) {
+	for _, bad := range []string{"", "{", "null", "[]", `{"f:a":3}`, `{"a":{}}`, `{"i:x":{}}`} {
+		if got, err := fields.ParseFields([]byte(bad)); err == nil {
+			t.Errorf("%q was read as %s", bad, got)
+		}
+	}
+}
+
 func TestIdentity(t *testing.T) {
 	at := func(manager string, o fields.Operation, subresource, version string) fields.Identity {
 		return fields.Entry{Manager: manager, Operation: o, Subresource: subresource, APIVersion: version, Time: "t"}.Identity()

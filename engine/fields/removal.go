@@ -15,9 +15,10 @@ const (
 	// Removed : it goes, with all that is in it.
 	Removed Fate = "Removed"
 	// Partial : some of the item goes and the rest stays, because others hold
-	// what the item is known by. If something that goes is required, the server
-	// refuses the whole apply (422, "Required value"), and otherwise the rest
-	// stays for ever. Sets do not tell what is required.
+	// what the item is known by, or because the applier does not hold the item
+	// itself. If something that goes is required, the server refuses the whole
+	// apply (422, "Required value"); if even the key goes, it fails (500); and
+	// otherwise the rest stays for ever. Sets do not tell what is required.
 	Partial Fate = "Partial"
 	// Kept : it stays as it is, and the server says nothing.
 	Kept Fate = "Kept"

@@ -115,6 +115,7 @@ func TestScopeErrors(t *testing.T) {
 		"NoValue":    {reason: "which may be empty only in quotes", text: "a[b=]", want: `cannot read scope "a[b=]" at position 5: there is "]" where a value is expected, quoted if it is empty or has one of [],="`},
 		"NoEnd":      {reason: "brackets are closed", text: "a[b=c", want: `cannot read scope "a[b=c" at position 6: the text ends where a "]" is expected`},
 		"NoEndQuote": {reason: "and quotes are", text: `a["b`, want: `cannot read scope "a[\"b" at position 3: there is "\"" where a quoted string is expected that ends with a quote and has Go's escapes`},
+		"ValueQuote": {reason: "those of a value too", text: `a[b="c]`, want: `cannot read scope "a[b=\"c]" at position 5: there is "\"" where a quoted string is expected that ends with a quote and has Go's escapes`},
 		"Expression": {reason: "an expression must be one", text: `a[b=~(]`, want: "cannot read scope \"a[b=~(]\" at position 6: there is \"(\" where a regular expression is expected: error parsing regexp: missing closing ): `(`"},
 		"Behind":     {reason: "a field stands behind a dot", text: `a[*]b`, want: `cannot read scope "a[*]b" at position 5: there is "b" where a "." and a field, a "[" or the end is expected`},
 		"TwoStars":   {reason: "a star stands alone", text: `a*`, want: `cannot read scope "a*" at position 2: there is "*" where a "." and a field, a "[" or the end is expected`},

@@ -82,10 +82,10 @@ func (u *undoer) putBack(m Move) {
 
 		return
 	}
+	u.lost = u.lost.Union(m.Fields)
 	gone, given := &fieldpath.Set{}, &fieldpath.Set{}
 	taken := map[int]*fieldpath.Set{}
 	m.Fields.Iterate(func(path fieldpath.Path) {
-		u.lost.Insert(path)
 		n := u.tree.at(path)
 		if n == nil {
 			gone.Insert(path)
@@ -167,12 +167,18 @@ func (u *undoer) lose() {
 	if before.APIVersion == own.APIVersion {
 		return
 	}
-	// It was retagged. Only if it is what was left of it then, it can be what it
-	// was.
-	if left := own.Fields.Difference(before.fields()); left.Empty() {
+	// It was retagged, and what the object does not have was left out. If it has
+	// neither gained nor lost anything since, it can be what it was.
+	there := &fieldpath.Set{}
+	before.fields().Iterate(func(path fieldpath.Path) {
+		if u.tree.at(path) != nil {
+			there.Insert(path)
+		}
+	})
+	if same(own.Fields, there) {
 		own.Fields, own.APIVersion = before.Fields, before.APIVersion
 	} else {
-		u.Notes = append(u.Notes, Note{Reason: Retagged, Entry: u.record.To, Version: before.APIVersion, Fields: left})
+		u.Notes = append(u.Notes, Note{Reason: Retagged, Entry: u.record.To, Version: before.APIVersion, Fields: own.Fields})
 	}
 }
 

@@ -140,7 +140,16 @@ func TestUndo(t *testing.T) {
 				return live, append(es, applied(t, "eno", `{"f:spec":{"f:replicas":{}}}`))
 			},
 			want:  map[string][]string{"eno (Apply)": {"spec.replicas", "spec.list[name=a]", "spec.list[name=a].name"}, "legacy (Update v0)": {"spec.list[name=a].image"}},
-			notes: []string{"eno (Apply) was in version v0 and is read in the object's: spec.replicas"},
+			notes: []string{"eno (Apply) was in version v0 and is read in the object's: spec.replicas, spec.list[name=a], spec.list[name=a].name"},
+		},
+		"RetaggedAndLess": {
+			reason: "as does one that has lost something since", request: fields.Request{Retag: true},
+			before: fields.Entries{in("v0", applied(t, "eno", `{"f:spec":{"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{}}},"f:replicas":{}}}`)), in("v0", updated(t, "legacy", `{"f:spec":{"f:list":{"k:{\"name\":\"a\"}":{"f:image":{}}}}}`))},
+			since: func(live map[string]any, es fields.Entries) (map[string]any, fields.Entries) {
+				return live, append(without(es, "eno"), applied(t, "eno", `{"f:spec":{"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{},"f:image":{}}}}}`))
+			},
+			want:  map[string][]string{"eno (Apply)": {"spec.list[name=a]", "spec.list[name=a].name"}, "legacy (Update v0)": {"spec.list[name=a].image"}},
+			notes: []string{"eno (Apply) was in version v0 and is read in the object's: spec.list[name=a], spec.list[name=a].name"},
 		},
 		"First": {
 			reason: "the first entry of an object is not taken away again: the server would forget that there ever was one", before: fields.Entries{},
