@@ -1,0 +1,204 @@
+package fields
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// A Scope is a part of an object: what a pattern matches, and everything below
+// it. The zero Scope is the whole object.
+//
+//	spec.template.spec.initContainers           a field, with all that is in it
+//	….initContainers[name=base-os-bash]         the item of a list with that key
+//	….initContainers[name=~^aks-]               items by regular expression
+//	….ports[port=80,protocol=TCP]               several keys; those left out match anything
+//	….initContainers[*].image   spec.*          everything one step down
+//	metadata.annotations["a.b/c"]               a name that is not a plain word,
+//	metadata.annotations."a.b/c"                in one of two ways
+//	spec.args[="-v"]   spec.args[=~^-]          values of a set
+//
+// A value without quotes matches strings and numbers that are written that
+// way, a quoted one strings only. Expressions that contain one of []," are
+// quoted too, in Go's way.
+type Scope struct{ steps []step }
+
+type stepKind int
+
+const (
+	byName stepKind = iota
+	byKeys
+	byValue
+	anyField
+	anyItem
+)
+
+// A step matches one element of a path.
+type step struct {
+	kind stepKind
+	name string
+	// conditions hold all of them. For byValue there is one, without a key.
+	conditions []condition
+}
+
+type condition struct {
+	key    string
+	text   string
+	quoted bool
+	// expression is nil if the text is meant as it stands.
+	expression *regexp.Regexp
+}
+
+// Matches says whether the path is in the scope.
+func (s Scope) Matches(p fieldpath.Path) bool {
+	if len(p) < len(s.steps) {
+		return false
+	}
+	for i, st := range s.steps {
+		if !st.matches(p[i]) {
+			return false
+		}
+	}
+
+	return true
+}
+
+func (st step) matches(pe fieldpath.PathElement) bool {
+	switch st.kind {
+	case anyField, anyItem:
+		return true
+	case byName:
+		return pe.FieldName != nil && *pe.FieldName == st.name
+	case byKeys:
+		return pe.Key != nil && !slices.ContainsFunc(st.conditions, func(c condition) bool { return !c.matchesKey(*pe.Key) })
+	case byValue:
+		return pe.Value != nil && st.conditions[0].matches(*pe.Value)
+	}
+
+	return false
+}
+
+func (c condition) matchesKey(keys value.FieldList) bool {
+	return slices.ContainsFunc(keys, func(f value.Field) bool { return f.Name == c.key && c.matches(f.Value) })
+}
+
+func (c condition) matches(v value.Value) bool {
+	text, isString := valueText(v)
+	switch {
+	case c.expression != nil:
+		return c.expression.MatchString(text)
+	case c.quoted:
+		return isString && text == c.text
+	default:
+		return text == c.text
+	}
+}
+
+// String is the one way to write the scope: ParseScope reads it back as the
+// same scope.
+func (s Scope) String() string {
+	var b strings.Builder
+	for _, st := range s.steps {
+		switch st.kind {
+		case byName:
+			writeName(&b, st.name)
+		case anyField:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteByte('*')
+		case anyItem:
+			b.WriteString("[*]")
+		case byKeys, byValue:
+			b.WriteByte('[')
+			for i, c := range st.conditions {
+				if i > 0 {
+					b.WriteByte(',')
+				}
+				c.write(&b, st.kind == byKeys)
+			}
+			b.WriteByte(']')
+		}
+	}
+
+	return b.String()
+}
+
+func (c condition) write(b *strings.Builder, withKey bool) {
+	if withKey {
+		writeBareOr(b, c.key, isBareKey)
+	}
+	b.WriteByte('=')
+	switch {
+	case c.expression != nil:
+		b.WriteByte('~')
+		writeBareOr(b, c.text, isBareExpression)
+	case c.quoted:
+		b.WriteString(strconv.Quote(c.text))
+	default:
+		b.WriteString(c.text)
+	}
+}
+
+// Equal says whether both scopes are written in the same way.
+func (s Scope) Equal(other Scope) bool { return s.String() == other.String() }
+
+// MarshalText makes scopes strings in JSON and YAML.
+func (s Scope) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText is [ParseScope]. An empty text is the whole object.
+func (s *Scope) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*s = Scope{}
+
+		return nil
+	}
+	parsed, err := ParseScope(string(text))
+	if err != nil {
+		return err
+	}
+	*s = parsed
+
+	return nil
+}
+
+// denied is what is never moved from one manager to another: status is for
+// those who observe, and without a finalizer or an owner reference objects are
+// deleted too early or not at all.
+var denied = [][]string{{"status"}, {"metadata", "finalizers"}, {"metadata", "ownerReferences"}}
+
+// Denied says that a scope is in a part of the object whose ownership is never
+// moved.
+type Denied struct {
+	Scope Scope
+	// Part is the path that is out of bounds.
+	Part string
+}
+
+func (d *Denied) Error() string {
+	return fmt.Sprintf("cannot move the ownership of %s: %s is never moved; use another scope", d.Scope, d.Part)
+}
+
+// Check returns a *[Denied] if nothing in the scope may be moved. A scope that
+// is larger than what is denied is fine; what is denied is left out of it.
+func (s Scope) Check() error {
+	for _, names := range denied {
+		if len(s.steps) < len(names) {
+			continue
+		}
+		inside := true
+		for i, name := range names {
+			inside = inside && s.steps[i].kind == byName && s.steps[i].name == name
+		}
+		if inside {
+			return &Denied{Scope: s, Part: strings.Join(names, ".")}
+		}
+	}
+
+	return nil
+}
