@@ -27,7 +27,7 @@ type upOptions struct {
 }
 
 func newUp(streams genericiooptions.IOStreams) *cobra.Command {
-	o := upOptions{controllers: manager.DefaultParts()}
+	o := upOptions{controllers: manager.Parts()}
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a Kubernetes control plane with Arbor on it",
@@ -166,6 +166,8 @@ Try, in another terminal:
   kubectl apply -f examples/podgroup-hierarchy.yaml     # accepted
   kubectl apply -f examples/podgroup-mixed-case.yaml    # refused, with the reason
   bin/arbor groups                                      # the tree
+  kubectl apply -f examples/subnet-pool.yaml            # a pool of addresses, and claims
+  bin/arbor pools                                       # who has what
 `, r.Kubeconfig)
 	}
 	fmt.Fprint(out, "\nNo kubectl? bin/arbor kubectl is one. Ctrl-C stops everything and keeps the data.\n")

@@ -41,8 +41,6 @@ import (
 // A part is what --controllers can switch on.
 type part struct {
 	name string
-	// preview parts are off unless they are named: not all of them is there.
-	preview bool
 	// kinds whose definitions it needs.
 	kinds []schema.GroupKind
 	// scheme of those kinds.
@@ -92,8 +90,7 @@ var parts = []part{
 		}},
 	},
 	{
-		name:    "subnets",
-		preview: true,
+		name: "subnets",
 		kinds: []schema.GroupKind{
 			{Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.SubnetPoolKind},
 			{Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.SubnetKind},
@@ -163,19 +160,7 @@ func mayRecalculate(r *http.Request, u user.Info) (authorizer.Attributes, error)
 	}, err
 }
 
-// DefaultParts returns the names of the parts that are on by default.
-func DefaultParts() []string {
-	var names []string
-	for _, p := range parts {
-		if !p.preview {
-			names = append(names, p.name)
-		}
-	}
-
-	return names
-}
-
-// Parts returns the names that --controllers knows.
+// Parts returns the names that --controllers knows. All are on by default.
 func Parts() []string {
 	names := make([]string, 0, len(parts))
 	for _, p := range parts {
