@@ -199,6 +199,9 @@ func pool() ([]result, error) {
 			return nil, err
 		}
 		defer m.Stop()
+		if err := m.Await(); err != nil {
+			return nil, err
+		}
 
 		return b.measurePools(ctx, m)
 	}, "--unsafe-no-fsync")

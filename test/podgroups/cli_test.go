@@ -16,17 +16,8 @@ import (
 // arbor runs the command line against the test's cluster.
 func arbor(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	binary, err := cluster.Binary("arbor", "ARBOR")
-	must(t, err)
-	var out, errs strings.Builder
-	cmd := exec.CommandContext(t.Context(), binary, args...)
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+server.Kubeconfig, "LC_ALL=C.UTF-8")
-	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
-		t.Fatal(err)
-	}
 
-	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+	return server.Arbor(t, args...)
 }
 
 // The command line says of a live cluster what the webhook would have said.

@@ -331,6 +331,7 @@ func TestTwoManagers(t *testing.T) {
 		return nil
 	})
 	awaitStatus(t, c, pool, claims, nil)
+	says(t, arbor(t, 0, "pools", "check", "-n", ns), "checked 1 pool, 2000 subnets, 2000 claims: nothing wrong")
 }
 
 // inParallel does something for every number below n, some at once.

@@ -56,7 +56,7 @@ func TestSchema(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := c.Create(t.Context(), object(t, tc.kind, strings.ToLower(name), tc.spec), client.FieldValidation("Strict"))
+			err := c.Create(t.Context(), object(t, tc.kind, strings.ToLower(name), tc.spec), client.FieldValidation("Strict"), client.DryRunAll)
 			switch {
 			case tc.want == "" && err != nil:
 				t.Errorf("%s\nit was refused: %v", tc.reason, err)
@@ -100,6 +100,7 @@ func TestImmutable(t *testing.T) {
 			if err := c.Update(t.Context(), u); tc.want != "" && err != nil {
 				t.Errorf("%s\nlabels cannot be written: %v", tc.reason, err)
 			}
+			must(t, c.Delete(t.Context(), u))
 		})
 	}
 }
