@@ -43,7 +43,7 @@ func TestLintPools(t *testing.T) {
 			want: []string{
 				"a.yaml:5: error: SubnetPool a: spec.cidr: 10.0.0.1/16 has bits set behind its length (write 10.0.0.0/16)",
 				"a.yaml:10: error: SubnetPool b: spec.maxBlockSize: IPv4 has no prefix of length 64 (choose a length of at most 32)",
-				"a.yaml:10: warning: SubnetPool b: spec.defaultBlockSize: a /8 does not fit into 10.1.0.0/16; claims that name no size get all of it",
+				"a.yaml:10: warning: SubnetPool b: spec.defaultBlockSize: a /8 does not fit into 10.1.0.0/16; the condition Exhausted speaks of all of it instead",
 				"a.yaml:15: error: Subnet s: spec.cidr: 10.0.0.1/24 has bits set behind its length (write 10.0.0.0/24)",
 			},
 		},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
@@ -20,6 +21,8 @@ const (
 	SubnetClaimIndexKey = ".spec.claimRef.uid"
 	// PoolParentIndexKey finds the pools that were taken from a pool.
 	PoolParentIndexKey = ".spec.parent"
+	// ControllerIndexKey finds claims and pools by the UID of what owns them.
+	ControllerIndexKey = ".metadata.ownerReferences.controller"
 	// ClaimWaitingIndexKey finds the claims that wait for a pool.
 	ClaimWaitingIndexKey = ".spec.poolRef"
 )
@@ -52,6 +55,8 @@ func IndexSubnets(ctx context.Context, i client.FieldIndexer) error {
 
 			return []string{p.ParentName()}
 		}},
+		{&v1alpha1.SubnetPool{}, ControllerIndexKey, controllerOf},
+		{&v1alpha1.SubnetClaim{}, ControllerIndexKey, controllerOf},
 		{&v1alpha1.SubnetClaim{}, ClaimWaitingIndexKey, func(o client.Object) []string {
 			c, ok := o.(*v1alpha1.SubnetClaim)
 			if !ok || c.Status.Phase == v1alpha1.ClaimBound {
@@ -78,6 +83,14 @@ func ofSubnet(values func(*v1alpha1.Subnet) []string) func(client.Object) []stri
 
 		return values(s)
 	}
+}
+
+func controllerOf(o client.Object) []string {
+	if owner := metav1.GetControllerOf(o); owner != nil {
+		return []string{string(owner.UID)}
+	}
+
+	return nil
 }
 
 // blockValues are a Subnet's own block, and the larger blocks at every step

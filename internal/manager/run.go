@@ -250,9 +250,10 @@ func (r *runner) metricsOptions() metricsserver.Options {
 }
 
 // cacheOptions keep the two objects that the webhooks need from becoming a
-// copy of all Secrets.
+// copy of all Secrets, and leave out who owns which field, which is a third of
+// what there is to remember and which nobody here reads from a cache.
 func (r *runner) cacheOptions() cache.Options {
-	return cache.Options{ByObject: map[client.Object]cache.ByObject{
+	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 		&corev1.Secret{}: {
 			Namespaces: map[string]cache.Config{r.options.Namespace: {}},
 			Field:      fields.OneTermEqualSelector("metadata.name", serving.SecretName),

@@ -264,6 +264,120 @@ func TestPoolClaims(t *testing.T) {
 	awaitStatus(t, c, parent, 0, map[string]int64{"20": 16})
 }
 
+// The claim for a pool's block cannot be taken from under it: it goes with the
+// claim for the pool.
+func TestBlockOfPoolClaim(t *testing.T) {
+	c := newClient(t)
+	server.StartManager(t, only)
+	ns := cluster.Namespace(t, c)
+	must(t, c.Create(t.Context(), newPool(ns, "p", "10.0.0.0/16")))
+	claim := &v1alpha1.SubnetPoolClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "child"},
+		Spec:       v1alpha1.SubnetPoolClaimSpec{ParentPoolRef: "p", DesiredBlockSize: 20},
+	}
+	must(t, c.Create(t.Context(), claim))
+	block := newClaim(ns, "child", 0)
+	awaitClaim(t, c, block, v1alpha1.ClaimBound, "Allocated")
+	cluster.Eventually(t, "it counts as delegated, once", func() error {
+		pool := newPool(ns, "p", "")
+		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool))
+		if pool.Status.DelegatedCount != 1 || pool.Status.AllocatedCount != 0 || pool.Status.AllocatableCountBySize["20"] != 15 {
+			return fmt.Errorf("status is %+v", pool.Status)
+		}
+
+		return nil
+	})
+	must(t, c.Delete(t.Context(), block))
+	must(t, c.Get(t.Context(), client.ObjectKeyFromObject(block), block))
+	if block.DeletionTimestamp == nil {
+		t.Error("it is not even to be deleted")
+	}
+	must(t, c.Delete(t.Context(), claim))
+	cluster.Eventually(t, "both claims are gone", func() error {
+		for _, o := range []client.Object{block.DeepCopy(), claim.DeepCopy()} {
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("%T is there: %w", o, err)
+			}
+		}
+
+		return nil
+	})
+}
+
+// What another implementation of the API left behind is taken over as it is:
+// claims that do not name their Subnet, and claims and pools with names that
+// were generated.
+func TestTakeover(t *testing.T) {
+	c := newClient(t)
+	ns := cluster.Namespace(t, c)
+	must(t, c.Create(t.Context(), newPool(ns, "p", "10.0.0.0/16")))
+	bind := func(claim *v1alpha1.SubnetClaim, cidr string) *v1alpha1.Subnet {
+		t.Helper()
+		must(t, c.Create(t.Context(), claim))
+		claim.Status.Phase, claim.Status.AllocatedCIDR = v1alpha1.ClaimBound, cidr
+		must(t, c.Status().Update(t.Context(), claim))
+		s := newSubnet(ns, "s-"+claim.Name, cidr)
+		s.Spec.ClaimRef = &v1alpha1.ClaimReference{Name: claim.Name, UID: claim.UID}
+		must(t, c.Create(t.Context(), s))
+		s.Status.Phase = v1alpha1.SubnetAllocated
+		must(t, c.Status().Update(t.Context(), s))
+
+		return s
+	}
+	plain := newClaim(ns, "plain", 24)
+	held := bind(plain, "10.0.0.0/24")
+
+	poolClaim := &v1alpha1.SubnetPoolClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "child"},
+		Spec:       v1alpha1.SubnetPoolClaimSpec{ParentPoolRef: "p", DesiredBlockSize: 20},
+	}
+	must(t, c.Create(t.Context(), poolClaim))
+	owner := *metav1.NewControllerRef(poolClaim, v1alpha1.GroupVersion.WithKind(v1alpha1.SubnetPoolClaimKind))
+	inner := newClaim(ns, "child-abcde", 20)
+	inner.OwnerReferences = []metav1.OwnerReference{owner}
+	bind(inner, "10.0.16.0/20")
+	pool := newPool(ns, "child-fghij", "10.0.16.0/20")
+	pool.OwnerReferences, pool.Labels = inner.OwnerReferences, map[string]string{v1alpha1.ParentLabel: "p"}
+	must(t, c.Create(t.Context(), pool))
+	poolClaim.Status.Phase, poolClaim.Status.BoundPoolName = v1alpha1.ClaimBound, pool.Name
+	must(t, c.Status().Update(t.Context(), poolClaim))
+
+	server.StartManager(t, only)
+	awaitClaim(t, c, plain, v1alpha1.ClaimBound, "Allocated")
+	if plain.Status.SubnetRef != held.Name {
+		t.Errorf("it has %q, want %s", plain.Status.SubnetRef, held.Name)
+	}
+	awaitClaim(t, c, inner, v1alpha1.ClaimBound, "Allocated")
+	cluster.Eventually(t, "the pool claim is as it was, and says so", func() error {
+		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(poolClaim), poolClaim))
+		if poolClaim.Status.Phase != v1alpha1.ClaimBound || poolClaim.Status.BoundPoolName != pool.Name || poolClaim.Status.ObservedGeneration == 0 {
+			return fmt.Errorf("it is %+v", poolClaim.Status)
+		}
+
+		return nil
+	})
+	parent := newPool(ns, "p", "")
+	awaitStatus(t, c, parent, 1, map[string]int64{"24": 255})
+	cluster.Eventually(t, "nothing is wrong", func() error {
+		out, errs, code := server.Arbor(t, "pools", "check", "-n", ns)
+		if code != 0 {
+			return errors.New(out + errs)
+		}
+
+		return nil
+	})
+	must(t, c.Delete(t.Context(), poolClaim))
+	cluster.Eventually(t, "what was generated goes with it", func() error {
+		for _, o := range []client.Object{inner.DeepCopy(), pool.DeepCopy(), poolClaim.DeepCopy()} {
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("%T is there: %w", o, err)
+			}
+		}
+
+		return nil
+	})
+}
+
 // resize gives a pool another prefix.
 func resize(t *testing.T, c client.Client, p *v1alpha1.SubnetPool, cidr string) {
 	t.Helper()

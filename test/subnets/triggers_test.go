@@ -42,6 +42,9 @@ func TestTriggers(t *testing.T) {
 	pool := newPool(ns, "p", "10.0.0.0/16")
 	must(t, c.Create(t.Context(), pool))
 	awaitStatus(t, c, pool, 0, map[string]int64{"24": 256})
+	if out := arbor(t, 0, "kubectl", "get", "subnetpool", "p", "-n", ns, "-o", "jsonpath={.status.allocatedCount}/{.status.utilizationPercent}"); out != "0/0" {
+		t.Errorf("an empty pool says %q, not that it has nothing", out)
+	}
 	// A pool that nothing happens to.
 	quiet := newPool(cluster.Namespace(t, c), "p", "10.0.0.0/16")
 	must(t, c.Create(t.Context(), quiet))

@@ -67,8 +67,8 @@ type SubnetPoolSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	Parent string `json:"parent,omitempty"`
 
-	// DefaultBlockSize is the prefix length of a block for claims that name
-	// none. Absent: 24 for IPv4, 64 for IPv6.
+	// DefaultBlockSize is the prefix length that the condition Exhausted speaks
+	// of. Claims say their own. Absent: 24 for IPv4, 64 for IPv6.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0

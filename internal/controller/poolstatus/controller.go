@@ -87,7 +87,13 @@ func (r *Reconciler) show(ctx context.Context, from client.Reader, request recon
 
 		return nil
 	}
-	base := client.MergeFromWithOptions(pool.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	had := pool.DeepCopy()
+	if had.Status.ObservedGeneration == 0 {
+		// A patch leaves out what does not change, and a first 0 would never
+		// be written.
+		had.Status.AllocatedCount, had.Status.UtilizationPercent, had.Status.FragmentationPercent = -1, -1, -1
+	}
+	base := client.MergeFromWithOptions(had, client.MergeFromWithOptimisticLock{})
 	pool.Status = want
 	err := r.client.Status().Patch(ctx, pool, base)
 	if client.IgnoreNotFound(err) != nil {

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/decide/claim"
 	decide "github.com/arbor-control/arbor/internal/decide/subnet"
 	"github.com/arbor-control/arbor/internal/kube"
 )
@@ -96,7 +97,7 @@ func (r *Reconciler) unwanted(ctx context.Context, s *v1alpha1.Subnet) (bool, er
 	if err := r.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.ClaimRef.Name}, c); err != nil {
 		return false, client.IgnoreNotFound(err) // garbage collection sees to orphans
 	}
-	if c.UID != s.Spec.ClaimRef.UID || c.Status.Phase != v1alpha1.ClaimBound || c.Status.SubnetRef == s.Name {
+	if c.UID != s.Spec.ClaimRef.UID || c.Status.Phase != v1alpha1.ClaimBound || claim.Holds(c, s) {
 		return false, nil
 	}
 	err := r.client.Delete(ctx, s, client.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion})
@@ -199,7 +200,7 @@ func (r *Reconciler) ofClaim(ctx context.Context, o client.Object) []reconcile.R
 	}
 
 	return r.requests(ctx, c.Namespace, client.MatchingFields{kube.SubnetClaimIndexKey: string(c.UID)}, func(s *v1alpha1.Subnet) bool {
-		return s.Name != c.Status.SubnetRef
+		return !claim.Holds(c, s)
 	})
 }
 

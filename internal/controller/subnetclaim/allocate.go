@@ -70,7 +70,11 @@ func SetupAllocator(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, m *Metrics
 		// feed: only new ones are news.
 		Watches(&v1alpha1.SubnetClaim{}, handler.EnqueueRequestsFromMapFunc(poolOf), builder.WithPredicates(predicate.Funcs{
 			UpdateFunc: func(event.UpdateEvent) bool { return false },
-			DeleteFunc: func(event.DeleteEvent) bool { return false },
+			DeleteFunc: func(e event.DeleteEvent) bool { // one less waits
+				c, ok := e.Object.(*v1alpha1.SubnetClaim)
+
+				return ok && c.Status.Phase != v1alpha1.ClaimBound
+			},
 		})).
 		WatchesRawSource(feed.Source(view.Room, 0)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: pools}).

@@ -122,11 +122,14 @@ func (b *Binder) bind(ctx context.Context, c *v1alpha1.SubnetClaim, s *v1alpha1.
 // handed out is not taken back: the phase stays.
 func (b *Binder) checkBound(ctx context.Context, c *v1alpha1.SubnetClaim, subnets []v1alpha1.Subnet) error {
 	w := word{v1alpha1.ClaimBound, metav1.ConditionTrue, decide.ReasonBound, fmt.Sprintf("%s is allocated", c.Status.AllocatedCIDR)}
-	if !slices.ContainsFunc(subnets, func(s v1alpha1.Subnet) bool { return s.Name == c.Status.SubnetRef }) {
+	ref := c.Status.SubnetRef
+	if i := slices.IndexFunc(subnets, func(s v1alpha1.Subnet) bool { return decide.Holds(c, &s) }); i >= 0 {
+		ref = subnets[i].Name
+	} else {
 		w.ready, w.reason = metav1.ConditionFalse, decide.ReasonSubnetLost
-		w.message = fmt.Sprintf("Subnet %s is gone: %s may be handed out to somebody else; delete this claim and make another", c.Status.SubnetRef, c.Status.AllocatedCIDR)
+		w.message = fmt.Sprintf("its Subnet is gone: %s may be handed out to somebody else; delete this claim and make another", c.Status.AllocatedCIDR)
 	}
-	wrote, err := write(ctx, b.client, c, w, nil)
+	wrote, err := write(ctx, b.client, c, w, func(st *v1alpha1.SubnetClaimStatus) { st.SubnetRef = ref })
 	if wrote && w.ready == metav1.ConditionFalse {
 		b.recorder.Eventf(c, nil, corev1.EventTypeWarning, w.reason, "Bind", "%s", w.message)
 	}

@@ -6,7 +6,8 @@
 //	       └─────────owns──▶ SubnetPool                  the pool of that block
 //
 // The other way round when it is deleted: first the pool, which waits until
-// nothing lives in it, and only then the block.
+// nothing lives in it, and only then the block. The claim for the block carries
+// a finalizer until then, so that nobody else can give the block away.
 package subnetpoolclaim
 
 import (
@@ -17,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -74,30 +76,67 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *v1alpha1.SubnetPoolClaim)
 			phase = v1alpha1.ClaimError
 		}
 
-		return reconcile.Result{}, r.say(ctx, c, phase, "", reasonWaiting, "a block of the parent: "+block.Status.Message)
+		message := fmt.Sprintf("it waits for a /%d of pool %s", c.Spec.DesiredBlockSize, c.Spec.ParentPoolRef)
+		if block.Status.Message != "" {
+			message += ": " + block.Status.Message
+		}
+
+		return reconcile.Result{}, r.say(ctx, c, phase, "", reasonWaiting, message)
 	}
-	if err := r.pool(ctx, c, block.Status.AllocatedCIDR); err != nil {
+	pool, err := r.pool(ctx, c, block.Status.AllocatedCIDR)
+	if err != nil {
 		return reconcile.Result{}, r.refuse(ctx, c, err)
 	}
 
-	return reconcile.Result{}, r.say(ctx, c, v1alpha1.ClaimBound, c.Name, reasonBound, fmt.Sprintf("pool %s has %s", c.Name, block.Status.AllocatedCIDR))
+	return reconcile.Result{}, r.say(ctx, c, v1alpha1.ClaimBound, pool.Name, reasonBound, fmt.Sprintf("pool %s has %s", pool.Name, pool.Spec.CIDR))
 }
 
 // block returns the claim for the parent's block, made first if it is not there.
 func (r *Reconciler) block(ctx context.Context, c *v1alpha1.SubnetPoolClaim) (*v1alpha1.SubnetClaim, error) {
+	owned := &v1alpha1.SubnetClaimList{}
+	if err := r.owned(ctx, c, owned); err != nil {
+		return nil, err
+	}
+	if len(owned.Items) > 0 {
+		block := owned.Items[0].DeepCopy()
+		if block.DeletionTimestamp != nil || !controllerutil.AddFinalizer(block, v1alpha1.Finalizer) {
+			return block, nil
+		}
+
+		return block, r.client.Update(ctx, block)
+	}
 	block := &v1alpha1.SubnetClaim{ObjectMeta: r.meta(c)}
+	block.Finalizers = []string{v1alpha1.Finalizer}
 	block.Spec = v1alpha1.SubnetClaimSpec{PoolRef: c.Spec.ParentPoolRef, ClusterID: string(c.UID), BlockSize: &c.Spec.DesiredBlockSize}
 
 	return block, r.ensure(ctx, c, block)
 }
 
-// pool makes the pool of a block.
-func (r *Reconciler) pool(ctx context.Context, c *v1alpha1.SubnetPoolClaim, cidr string) error {
+// pool returns the pool of a block, made first if it is not there.
+func (r *Reconciler) pool(ctx context.Context, c *v1alpha1.SubnetPoolClaim, cidr string) (*v1alpha1.SubnetPool, error) {
+	owned := &v1alpha1.SubnetPoolList{}
+	if err := r.owned(ctx, c, owned); err != nil {
+		return nil, err
+	}
+	if len(owned.Items) > 0 {
+		return &owned.Items[0], nil
+	}
 	pool := &v1alpha1.SubnetPool{ObjectMeta: r.meta(c)}
 	pool.Labels = map[string]string{v1alpha1.ParentLabel: c.Spec.ParentPoolRef, v1alpha1.IPAMLabel: "true"}
 	pool.Spec = v1alpha1.SubnetPoolSpec{CIDR: cidr, Parent: c.Spec.ParentPoolRef}
 
-	return r.ensure(ctx, c, pool)
+	return pool, r.ensure(ctx, c, pool)
+}
+
+// owned lists what was made for a claim, under whatever name: ours are called
+// like the claim, and those of others before us may be called otherwise.
+func (r *Reconciler) owned(ctx context.Context, c *v1alpha1.SubnetPoolClaim, list client.ObjectList) error {
+	err := r.client.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingFields{kube.ControllerIndexKey: string(c.UID)})
+	if err != nil {
+		return fmt.Errorf("cannot list what belongs to SubnetPoolClaim %s/%s: %w", c.Namespace, c.Name, err)
+	}
+
+	return nil
 }
 
 func (r *Reconciler) meta(c *v1alpha1.SubnetPoolClaim) metav1.ObjectMeta {
@@ -140,26 +179,49 @@ func (r *Reconciler) refuse(ctx context.Context, c *v1alpha1.SubnetPoolClaim, er
 
 // release lets the pool go, then the block, then the claim.
 func (r *Reconciler) release(ctx context.Context, c *v1alpha1.SubnetPoolClaim) error {
-	for _, o := range []client.Object{&v1alpha1.SubnetPool{}, &v1alpha1.SubnetClaim{}} {
-		err := r.reader.Get(ctx, client.ObjectKeyFromObject(c), o)
-		if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(o, c) {
-			continue
+	for _, list := range []client.ObjectList{&v1alpha1.SubnetPoolList{}, &v1alpha1.SubnetClaimList{}} {
+		// Not from the cache: one that it does not show yet would be left.
+		if err := r.reader.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
+			return fmt.Errorf("cannot list what belongs to SubnetPoolClaim %s/%s: %w", c.Namespace, c.Name, err)
 		}
-		if err != nil {
-			return fmt.Errorf("cannot read %T %s/%s: %w", o, c.Namespace, c.Name, err)
+		left, err := r.deleteOwned(ctx, c, list)
+		if err != nil || left {
+			return err // the end of what is left wakes us
 		}
-		uid := o.GetUID()
-		if err := client.IgnoreNotFound(r.client.Delete(ctx, o, client.Preconditions{UID: &uid})); err != nil {
-			return fmt.Errorf("cannot delete %T %s/%s: %w", o, c.Namespace, c.Name, err)
-		}
-
-		return nil // its end wakes us
 	}
 	if !controllerutil.RemoveFinalizer(c, v1alpha1.Finalizer) {
 		return nil
 	}
 
 	return kube.IgnoreStale(r.client.Update(ctx, c))
+}
+
+// deleteOwned deletes what belongs to a claim, and says whether there was any.
+func (r *Reconciler) deleteOwned(ctx context.Context, c *v1alpha1.SubnetPoolClaim, list client.ObjectList) (left bool, err error) {
+	err = meta.EachListItem(list, func(item runtime.Object) error {
+		o, ok := item.(client.Object)
+		if !ok || !metav1.IsControlledBy(o, c) {
+			return nil
+		}
+		left = true
+		uid := o.GetUID()
+		if err := kube.IgnoreStale(r.client.Delete(ctx, o, client.Preconditions{UID: &uid})); err != nil {
+			return fmt.Errorf("cannot delete %T %s/%s: %w", o, o.GetNamespace(), o.GetName(), err)
+		}
+		block, ok := o.(*v1alpha1.SubnetClaim)
+		if !ok || !controllerutil.ContainsFinalizer(block, v1alpha1.Finalizer) {
+			return nil
+		}
+		before := block.DeepCopy()
+		controllerutil.RemoveFinalizer(block, v1alpha1.Finalizer)
+		if err := r.client.Patch(ctx, block, client.MergeFrom(before)); kube.IgnoreStale(err) != nil {
+			return fmt.Errorf("cannot let SubnetClaim %s/%s go: %w", o.GetNamespace(), o.GetName(), err)
+		}
+
+		return nil
+	})
+
+	return left, err
 }
 
 // say writes the claim's status, if it does not say so already.
@@ -174,7 +236,7 @@ func (r *Reconciler) say(ctx context.Context, c *v1alpha1.SubnetPoolClaim, phase
 		Type: v1alpha1.ConditionReady, Status: ready, Reason: reason, Message: message, ObservedGeneration: c.Generation,
 	})
 	wrote, err := kube.WriteStatus(ctx, r.client, c, *before, c.Status)
-	if wrote && before.Phase != phase {
+	if wrote && before.Phase != phase && phase != v1alpha1.ClaimPending {
 		kind := corev1.EventTypeWarning
 		if phase == v1alpha1.ClaimBound {
 			kind = corev1.EventTypeNormal

@@ -24,6 +24,16 @@ const (
 	ReasonSubnetLost     = "SubnetLost"
 )
 
+// Holds says whether a Subnet is the one that a bound claim has. Claims that were
+// bound before their status could name the Subnet only say its block.
+func Holds(c *v1alpha1.SubnetClaim, s *v1alpha1.Subnet) bool {
+	if c.Status.SubnetRef != "" {
+		return c.Status.SubnetRef == s.Name
+	}
+
+	return c.Status.AllocatedCIDR == s.Spec.CIDR
+}
+
 // A Wish is what a claim asks its pool for: a block of a length, or a very one.
 type Wish struct {
 	Length int

@@ -2,10 +2,12 @@ package estate
 
 import (
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/decide/claim"
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
@@ -34,6 +36,11 @@ func (x *inspector) bound(o Object, c *v1alpha1.SubnetClaim) {
 		x.add(SeverityError, o, verdict.Problem{Reason: reason, Field: field, Value: value, Message: message, Fix: fix})
 	}
 	name := c.Status.SubnetRef
+	for _, s := range x.allocated[named(c.Namespace, c.Name)] {
+		if name == "" && claim.Holds(c, s) {
+			name = s.Name // bound before a status could name it
+		}
+	}
 	switch s := x.subnets[named(c.Namespace, name)]; {
 	case name == "":
 		lie(ReasonSubnetLost, fieldSubnetRef, name, "it is Bound, but names no Subnet", fixClaim)
@@ -88,14 +95,20 @@ func (x *inspector) poolClaim(c *v1alpha1.SubnetPoolClaim) {
 
 // block returns the claim for the block that the pool of a claim is made of.
 func (x *inspector) block(c *v1alpha1.SubnetPoolClaim) *v1alpha1.SubnetClaim {
-	block := x.claims[named(c.Namespace, c.Name)]
-	if block == nil {
-		return nil
+	mine := func(block *v1alpha1.SubnetClaim) bool {
+		owner := metav1.GetControllerOf(block)
+
+		return owner != nil && owner.Kind == v1alpha1.SubnetPoolClaimKind && owner.Name == c.Name && isSame(owner.UID, c.UID)
 	}
-	owner := metav1.GetControllerOf(block)
-	if owner == nil || owner.Kind != v1alpha1.SubnetPoolClaimKind || owner.Name != c.Name || !isSame(owner.UID, c.UID) {
-		return nil
+	if block := x.claims[named(c.Namespace, c.Name)]; block != nil && mine(block) {
+		return block
+	}
+	// Older ones were given a name that begins with their owner's.
+	for key, block := range x.claims {
+		if key.Namespace == c.Namespace && strings.HasPrefix(key.Name, c.Name+"-") && mine(block) {
+			return block
+		}
 	}
 
-	return block
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -353,6 +354,7 @@ func TestInspect(t *testing.T) {
 			change: func(w *world) {
 				w.lose("poolclaim lab")
 				w.pool("lab").DeletionTimestamp, w.claim("lab").DeletionTimestamp = &deleted, &deleted
+				apimeta.SetStatusCondition(&w.pool("lab").Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: pool.ReasonDeleting})
 			},
 		},
 		"OtherOwner": {
@@ -407,9 +409,15 @@ func TestInspect(t *testing.T) {
 				w.claim("team").Status = v1alpha1.SubnetClaimStatus{Phase: v1alpha1.ClaimPending}
 			},
 		},
+		"SubnetByBlock": {
+			reason: "One that was bound before a status could name a Subnet says the block.",
+			change: func(w *world) { w.claim("team").Status.SubnetRef = "" },
+		},
 		"SubnetUnnamed": {
 			reason: "A bound claim that does not say to what.",
-			change: func(w *world) { w.claim("team").Status.SubnetRef = "" },
+			change: func(w *world) {
+				w.claim("team").Status.SubnetRef, w.claim("team").Status.AllocatedCIDR = "", "10.99.0.0/24"
+			},
 			want:   []string{"error SubnetClaim net/team SubnetLost status.subnetRef=: it is Bound, but names no Subnet" + another},
 		},
 		"NotAllocated": {

@@ -55,8 +55,13 @@ func Admit(before, after *v1alpha1.SubnetPool, a Around) verdict.Verdict {
 	if before == nil || v.Allowed() {
 		return v
 	}
-	stored := Check(before, a).Problems
-	old := func(p verdict.Problem) bool { return slices.Contains(stored, p) }
+	stored, narrower := Check(before, a).Problems, shrunk(before, after)
+	old := func(p verdict.Problem) bool {
+		return slices.ContainsFunc(stored, func(s verdict.Problem) bool {
+			// Who takes fewer addresses of what is not his does not make it worse.
+			return s == p || narrower && p.About != "" && s.Reason == p.Reason && s.About == p.About
+		})
+	}
 	kept := slices.Collect(func(yield func(verdict.Problem) bool) {
 		for _, p := range v.Problems {
 			if old(p) && !yield(p) {
@@ -70,6 +75,14 @@ func Admit(before, after *v1alpha1.SubnetPool, a Around) verdict.Verdict {
 	}
 
 	return v
+}
+
+// shrunk says whether a pool has only addresses that it had before.
+func shrunk(before, after *v1alpha1.SubnetPool) bool {
+	had, bad := read(before)
+	has, worse := read(after)
+
+	return bad == nil && worse == nil && within(had, has)
 }
 
 // Check returns all problems and warnings of a pool as it is, however it came
@@ -131,6 +144,11 @@ func (c *checker) refuse(reason, field, value, message, fix string) {
 	c.verdict.Problems = append(c.verdict.Problems, verdict.Problem{Reason: reason, Field: field, Value: value, Message: message, Fix: fix})
 }
 
+// about names the other object that the last problem is about.
+func (c *checker) about(name string) {
+	c.verdict.Problems[len(c.verdict.Problems)-1].About = name
+}
+
 func (c *checker) warn(reason, field, message string) {
 	c.verdict.Warnings = append(c.verdict.Warnings, verdict.Warning{Reason: reason, Field: field, Message: message})
 }
@@ -153,7 +171,7 @@ func (c *checker) sizes() {
 		}
 	}
 	if d := c.pool.Spec.DefaultBlockSize; d != nil && int(*d) < c.prefix.Bits() {
-		c.warn("", "spec.defaultBlockSize", fmt.Sprintf("a /%d does not fit into %s; claims that name no size get all of it", *d, c.prefix))
+		c.warn("", "spec.defaultBlockSize", fmt.Sprintf("a /%d does not fit into %s; the condition Exhausted speaks of all of it instead", *d, c.prefix))
 	}
 	if longest := c.pool.Spec.MaxBlockSize; longest != nil && int(*longest) < c.prefix.Bits() {
 		c.warn("", "spec.maxBlockSize", fmt.Sprintf("no block of at most /%d fits into %s, so every claim will be refused", *longest, c.prefix))
@@ -199,6 +217,7 @@ func (c *checker) parent() {
 	if prefix, bad := read(p); bad == nil && !within(prefix, c.prefix) {
 		c.refuse(ReasonOutsideParent, fieldCIDR, c.pool.Spec.CIDR,
 			fmt.Sprintf("%s is not inside of %s, which its parent %s has", c.prefix, prefix, name), fmt.Sprintf("choose a part of %s, or another parent", prefix))
+		c.about(name)
 	}
 }
 
@@ -237,6 +256,7 @@ func (c *checker) siblings() {
 			kind, fix = "also taken from "+parent, "choose addresses that no other child of "+parent+" has"
 		}
 		c.refuse(ReasonOverlap, fieldCIDR, c.pool.Spec.CIDR, fmt.Sprintf("%s overlaps %s of pool %s, which is %s", c.prefix, prefix, o.Name, kind), fix)
+		c.about(o.Name)
 	}
 }
 
@@ -245,7 +265,11 @@ func (c *checker) siblings() {
 // other Subnet that a child pool overlaps is in its way.
 func Backs(s *v1alpha1.Subnet, child *v1alpha1.SubnetPool) bool {
 	owner := metav1.GetControllerOf(child)
-	if owner == nil || owner.Kind != v1alpha1.SubnetPoolClaimKind || s.Spec.ClaimRef == nil || s.Spec.ClaimRef.Name != owner.Name {
+	if owner == nil || owner.Kind != v1alpha1.SubnetPoolClaimKind || s.Spec.ClaimRef == nil {
+		return false
+	}
+	// Older claims were given a name that begins with their owner's.
+	if claim := s.Spec.ClaimRef.Name; claim != owner.Name && !strings.HasPrefix(claim, owner.Name+"-") {
 		return false
 	}
 	has, err := netip.ParsePrefix(s.Spec.CIDR)
@@ -265,19 +289,22 @@ func (c *checker) beside() {
 		c.refuse(ReasonOverlap, fieldCIDR, c.pool.Spec.CIDR,
 			fmt.Sprintf("%s overlaps %s, which Subnet %s has of the parent %s", c.prefix, prefix, s.Name, Parent(c.pool)),
 			"choose addresses that are free there; a SubnetPoolClaim finds some")
+		c.about("Subnet " + s.Name)
 	}
 }
 
 // inside asks that what lives in a pool lies in it.
 func (c *checker) inside() {
 	var out []string
+	held := map[string]bool{} // a child pool and the Subnet that holds its block are one
 	for i := range c.around.Inside {
 		if s := &c.around.Inside[i]; s.Status.Phase != v1alpha1.SubnetFailed && c.leavesOut(s.Spec.CIDR) {
 			out = append(out, fmt.Sprintf("%s of Subnet %s", s.Spec.CIDR, s.Name))
+			held[s.Spec.CIDR] = true
 		}
 	}
 	for i := range c.around.Pools {
-		if p := &c.around.Pools[i]; p.Name != c.pool.Name && Parent(p) == c.pool.Name && c.leavesOut(p.Spec.CIDR) {
+		if p := &c.around.Pools[i]; p.Name != c.pool.Name && Parent(p) == c.pool.Name && !held[p.Spec.CIDR] && c.leavesOut(p.Spec.CIDR) {
 			out = append(out, fmt.Sprintf("%s of child pool %s", p.Spec.CIDR, p.Name))
 		}
 	}

@@ -142,7 +142,7 @@ func TestCheck(t *testing.T) {
 		"SmallPool": {
 			reason: "24 stands in many old pools, also in those that are smaller.",
 			pool:   a("x", "10.0.0.0/28", sizes(new(int32(24)), nil, nil)),
-			want:   []string{"warning spec.defaultBlockSize: a /24 does not fit into 10.0.0.0/28; claims that name no size get all of it"},
+			want:   []string{"warning spec.defaultBlockSize: a /24 does not fit into 10.0.0.0/28; the condition Exhausted speaks of all of it instead"},
 		},
 		"FitsJust": {reason: "A block as large as the pool fits.", pool: a("x", "10.0.0.0/28", sizes(new(int32(28)), nil, new(int32(28))))},
 		"NoneFits": {
@@ -325,7 +325,7 @@ func TestCheck(t *testing.T) {
 				"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.0.0/16 of pool y, which is also taken from p " + noOthers,
 				"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.0.0/24, which Subnet b has of the parent p " + freeThere,
 				"InUse spec.cidr=10.1.0.0/16: 10.1.0.0/16 leaves out 10.2.0.0/24 of Subnet i, which is in use " + release,
-				"warning spec.defaultBlockSize: a /8 does not fit into 10.1.0.0/16; claims that name no size get all of it",
+				"warning spec.defaultBlockSize: a /8 does not fit into 10.1.0.0/16; the condition Exhausted speaks of all of it instead",
 			},
 		},
 	}
@@ -363,9 +363,14 @@ func TestAdmit(t *testing.T) {
 			before: a("x", "10.0.0.1/16"), after: a("x", "10.0.0.1/16", labelled("")),
 			want: []string{stored + "10.0.0.1/16 has bits set behind its length"},
 		},
+		"Narrower": {
+			reason: "Who takes fewer addresses of what is not his is on the way to mend it.",
+			before: a("x", "10.0.0.0/15"), after: a("x", "10.0.0.0/16"), around: overlapping,
+			want: []string{stored + overlap},
+		},
 		"Otherwise": {
 			reason: "To be wrong in another way is a change.",
-			before: a("x", "10.0.0.0/15"), after: a("x", "10.0.0.0/16"), around: overlapping,
+			before: a("x", "10.0.0.0/17"), after: a("x", "10.0.0.0/16"), around: overlapping,
 			want: []string{"Overlap spec.cidr=10.0.0.0/16: " + overlap + " (choose other addresses, or set spec.parent if one is taken from the other)"},
 		},
 		"Another": {
@@ -386,7 +391,7 @@ func TestAdmit(t *testing.T) {
 		"Warnings": {
 			reason: "Warnings are said beside what is stored.",
 			before: a("x", "10.0.0.0/16"), after: a("x", "10.0.0.0/16", sizes(new(int32(8)), nil, nil)), around: overlapping,
-			want: []string{"warning spec.defaultBlockSize: a /8 does not fit into 10.0.0.0/16; claims that name no size get all of it", stored + overlap},
+			want: []string{"warning spec.defaultBlockSize: a /8 does not fit into 10.0.0.0/16; the condition Exhausted speaks of all of it instead", stored + overlap},
 		},
 		"Shrink": {
 			reason: "A pool cannot shrink below what lives in it.",

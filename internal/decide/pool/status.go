@@ -27,6 +27,7 @@ const (
 const (
 	ReasonReady       = "Ready"
 	ReasonInvalidCIDR = "InvalidCIDR"
+	ReasonDeleting    = "Deleting"
 	ReasonFull        = "NoBlockLeft"
 	ReasonSpace       = "BlocksLeft"
 )
@@ -61,7 +62,11 @@ func Status(p *v1alpha1.SubnetPool, f Figures, now metav1.Time) v1alpha1.SubnetP
 	s.AllocatableCountBySize = counts(f.All, false)
 	s.UtilizationPercent = percent(f.All.Utilisation())
 	s.FragmentationPercent = percent(f.All.Fragmentation())
-	set(&s, p, v1alpha1.ConditionReady, metav1.ConditionTrue, ReasonReady, "blocks can be taken from this pool", now)
+	if p.DeletionTimestamp == nil {
+		set(&s, p, v1alpha1.ConditionReady, metav1.ConditionTrue, ReasonReady, "blocks can be taken from this pool", now)
+	} else {
+		set(&s, p, v1alpha1.ConditionReady, metav1.ConditionFalse, ReasonDeleting, "it hands out nothing more, and goes when nothing lives in it", now)
+	}
 
 	length := DefaultLength(p, f.All.Prefix())
 	if left := f.All.FreeCount(length); left.IsZero() {

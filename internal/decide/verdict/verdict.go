@@ -22,6 +22,8 @@ type Problem struct {
 	Message string `json:"message"`
 	// Fix says how to mend it.
 	Fix string `json:"fix,omitempty"`
+	// About names the other object that it is about, if there is one.
+	About string `json:"-"`
 }
 
 // A Warning is about something that is allowed but cannot work.
