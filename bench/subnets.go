@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,11 +33,7 @@ const (
 )
 
 // A bed is a control plane that serves the address API.
-type bed struct {
-	client.Client
-
-	up *cluster.Up
-}
+type bed struct{ client.Client }
 
 func newBed(ctx context.Context, u *cluster.Up) (*bed, error) {
 	c, err := u.NewClient(nil)
@@ -53,17 +50,16 @@ func newBed(ctx context.Context, u *cluster.Up) (*bed, error) {
 		}
 	}
 
-	return &bed{Client: c, up: u}, nil
+	return &bed{c}, nil
 }
 
 // pool makes a namespace with a pool in it.
-func (b *bed) pool(ctx context.Context, ns string) (*v1alpha1.SubnetPool, error) {
+func (b *bed) pool(ctx context.Context, ns string) error {
 	if err := b.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
-		return nil, err
+		return err
 	}
-	p := &v1alpha1.SubnetPool{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "p"}, Spec: v1alpha1.SubnetPoolSpec{CIDR: "10.0.0.0/8"}}
 
-	return p, b.Create(ctx, p)
+	return b.Create(ctx, &v1alpha1.SubnetPool{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "p"}, Spec: v1alpha1.SubnetPoolSpec{CIDR: "10.0.0.0/8"}})
 }
 
 // subnet is the i-th /24 of such a pool.
@@ -83,10 +79,15 @@ func claims() ([]result, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err := b.pool(ctx, "raw"); err != nil {
+		if err := b.pool(ctx, "raw"); err != nil {
 			return nil, err
 		}
-		served, err := b.servedClaims(ctx)
+		m, err := u.Manager(poolsOnly)
+		if err != nil {
+			return nil, err
+		}
+		served, err := b.servedClaims(ctx, m)
+		m.Stop()
 		if err != nil {
 			return nil, err
 		}
@@ -129,14 +130,8 @@ func (b *bed) rawClaims(ctx context.Context, ns string, n int) (float64, error) 
 	})
 }
 
-// servedClaims starts a manager, and measures when it and the API server are
-// warm.
-func (b *bed) servedClaims(ctx context.Context) (float64, error) {
-	m, err := b.up.Manager(poolsOnly)
-	if err != nil {
-		return 0, err
-	}
-	defer m.Stop()
+// servedClaims measures when the manager and the API server are warm.
+func (b *bed) servedClaims(ctx context.Context, m *cluster.Manager) (float64, error) {
 	if err := m.Await(); err != nil {
 		return 0, err
 	}
@@ -149,7 +144,7 @@ func (b *bed) servedClaims(ctx context.Context) (float64, error) {
 
 // serve counts from the first claim to the moment when all are bound.
 func (b *bed) serve(ctx context.Context, m *cluster.Manager, ns string, n, inAll int) (float64, error) {
-	if _, err := b.pool(ctx, ns); err != nil {
+	if err := b.pool(ctx, ns); err != nil {
 		return 0, err
 	}
 	began := time.Now()
@@ -187,7 +182,7 @@ func pool() ([]result, error) {
 			return nil, err
 		}
 		for ns, n := range map[string]int{"small": small, "large": measured} {
-			if _, err := b.pool(ctx, ns); err != nil {
+			if err := b.pool(ctx, ns); err != nil {
 				return nil, err
 			}
 			if err := b.fill(ctx, ns, 0, n); err != nil {
@@ -316,7 +311,7 @@ func cpu(pid int) (float64, error) {
 		return 0, err
 	}
 	const user, system, tick = 11, 12, 10 // fields behind the name, and a tick in milliseconds
-	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+2:]))
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+2:]))
 	var sum float64
 	for _, i := range []int{user, system} {
 		n, err := strconv.ParseFloat(fields[i], 64)

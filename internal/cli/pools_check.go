@@ -130,7 +130,9 @@ func (o *poolsCheckOptions) saved(ctx context.Context) (s *survey, findings []Fi
 		}
 	}
 
-	return s, s.inspect(), bad, nil
+	findings = s.inspect()
+
+	return s, findings, bad, nil
 }
 
 // take adds an object of a file to an estate, if it is asked for. One without a

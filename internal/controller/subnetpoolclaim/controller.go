@@ -214,7 +214,7 @@ func (r *Reconciler) deleteOwned(ctx context.Context, c *v1alpha1.SubnetPoolClai
 		}
 		before := block.DeepCopy()
 		controllerutil.RemoveFinalizer(block, v1alpha1.Finalizer)
-		if err := r.client.Patch(ctx, block, client.MergeFrom(before)); kube.IgnoreStale(err) != nil {
+		if err := kube.IgnoreStale(r.client.Patch(ctx, block, client.MergeFrom(before))); err != nil {
 			return fmt.Errorf("cannot let SubnetClaim %s/%s go: %w", o.GetNamespace(), o.GetName(), err)
 		}
 

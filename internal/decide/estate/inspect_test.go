@@ -418,7 +418,7 @@ func TestInspect(t *testing.T) {
 			change: func(w *world) {
 				w.claim("team").Status.SubnetRef, w.claim("team").Status.AllocatedCIDR = "", "10.99.0.0/24"
 			},
-			want:   []string{"error SubnetClaim net/team SubnetLost status.subnetRef=: it is Bound, but names no Subnet" + another},
+			want: []string{"error SubnetClaim net/team SubnetLost status.subnetRef=: it is Bound, but names no Subnet" + another},
 		},
 		"NotAllocated": {
 			reason: "A bound claim whose Subnet was not found good.",
