@@ -314,19 +314,26 @@ func TestManyCreatesAtOnce(t *testing.T) {
 	}
 }
 
-// Only creation and update of PodGroups are watched over: a webhook that sees
-// more can block more when it is away.
+// Only creation and update of what is judged are watched over: a webhook that
+// sees more can block more when it is away.
 func TestWebhookSeesLittle(t *testing.T) {
 	server.StartManager(t)
 	config := getRegistration(t, newClient(t, nil))
-	if len(config.Webhooks) != 1 {
-		t.Fatalf("%d webhooks are registered", len(config.Webhooks))
+	sees := make([]string, 0, len(config.Webhooks))
+	for _, w := range config.Webhooks {
+		for _, r := range w.Rules {
+			sees = append(sees, fmt.Sprint(r.Operations, r.APIGroups, r.Resources))
+		}
+		if *w.TimeoutSeconds > 5 || *w.FailurePolicy != "Fail" {
+			t.Errorf("%s: timeout %d, failure policy %s", w.Name, *w.TimeoutSeconds, *w.FailurePolicy)
+		}
 	}
-	w := config.Webhooks[0]
-	if got, want := fmt.Sprint(w.Rules[0].Operations, w.Rules[0].APIGroups, w.Rules[0].Resources), "[CREATE UPDATE] [scheduling.run.ai] [podgroups]"; got != want || len(w.Rules) != 1 {
-		t.Errorf("it sees %s, want %s", got, want)
+	want := []string{
+		"[CREATE UPDATE] [scheduling.run.ai] [podgroups]",
+		"[CREATE UPDATE] [plexaubnet.io] [subnetpools]",
+		"[CREATE UPDATE] [plexaubnet.io] [subnets]",
 	}
-	if *w.TimeoutSeconds > 5 || *w.FailurePolicy != "Fail" {
-		t.Errorf("timeout %d, failure policy %s", *w.TimeoutSeconds, *w.FailurePolicy)
+	if diff := cmp.Diff(want, sees); diff != "" {
+		t.Errorf("they see (-want +got):\n%s", diff)
 	}
 }
