@@ -79,12 +79,17 @@ func (o *ownersOptions) addSelectionFlags(cmd *cobra.Command) {
 }
 
 // checkArgs wants something to look for. Files can be looked at as a whole.
-func (o *ownersOptions) checkArgs(_ *cobra.Command, args []string) error {
-	if len(args) == 0 && !o.offline() {
-		return errors.New("no object to look at: name one, like deploy/web, or a kind and labels, like deploy -l app=web, or a file with -f")
-	}
+func (o *ownersOptions) checkArgs(cmd *cobra.Command, args []string) error {
+	const message = "no object to look at: name one, like deploy/web, or a kind and labels, like deploy -l app=web"
 
-	return nil
+	switch {
+	case len(args) > 0 || o.offline():
+		return nil
+	case cmd.Flags().Lookup("filename") == nil:
+		return errors.New(message)
+	default:
+		return errors.New(message + ", or a file with -f")
+	}
 }
 
 // parseWithin reads --scope.
