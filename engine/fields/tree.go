@@ -128,6 +128,10 @@ func (n *Node) Path() fieldpath.Path {
 	return p
 }
 
+// Value is what the object has there, nil if it has nothing. It is shared with
+// the object, and nobody writes to it.
+func (n *Node) Value() any { return n.value }
+
 // All yields the node and everything below, parents first.
 func (n *Node) All() iter.Seq[*Node] {
 	return func(yield func(*Node) bool) { n.walk(yield) }

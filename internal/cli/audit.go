@@ -45,7 +45,8 @@ func newAudit(streams genericiooptions.IOStreams, connect connector) *cobra.Comm
 		Long: `Check the objects of a live cluster, in all namespaces unless -n names one, and
 list those that admission would refuse today: objects that were stored before
 the rule existed, or while admission was off. Of address pools it lists all that
-"arbor pools check" does. Nothing is changed.
+"arbor pools check" does, and of workloads the containers that somebody applies
+and could not remove, because others hold a part of them. Nothing is changed.
 
 Parts of Arbor whose API is not installed are skipped.
 
@@ -98,6 +99,7 @@ type part struct {
 var parts = []part{
 	{name: v2alpha2.PodGroupKind, look: auditPodGroups},
 	{name: v1alpha1.SubnetPoolKind, look: auditPools},
+	{name: workloadKind, look: auditOwnership},
 }
 
 func auditPodGroups(ctx context.Context, list lister, namespace string) ([]AuditPart, []Finding, error) {

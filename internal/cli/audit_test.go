@@ -15,8 +15,8 @@ func auditOf(list lister) func(genericiooptions.IOStreams) *cobra.Command {
 	return func(s genericiooptions.IOStreams) *cobra.Command { return newAudit(s, cluster(list)) }
 }
 
-// noPools is what an audit says of pools where there are none.
-const noPools = ", 0 SubnetPools, 0 Subnets, 0 SubnetClaims, 0 SubnetPoolClaims"
+// noPools is what an audit says of pools and workloads where there are none.
+const noPools = ", 0 SubnetPools, 0 Subnets, 0 SubnetClaims, 0 SubnetPoolClaims, 0 Workloads"
 
 func TestAudit(t *testing.T) {
 	good, bad := object("a", "good", "x"), object("b", "bad", "X", "y<z")
@@ -55,7 +55,7 @@ PodGroup   b           odd    Warning   spec.subGroups[0].name   "a_" cannot be 
 		"NotInstalled": {
 			reason: "a part whose API is absent is skipped, which is no error",
 			list:   failing(errNotInstalled),
-			want:   result{ErrOut: "PodGroup skipped: not installed in this cluster\nSubnetPool skipped: not installed in this cluster\nnothing to audit\n"},
+			want:   result{ErrOut: "PodGroup skipped: not installed in this cluster\nSubnetPool skipped: not installed in this cluster\nWorkload skipped: not installed in this cluster\nnothing to audit\n"},
 		},
 		"Pools": {
 			reason: "pools are audited as pools check does",
@@ -65,7 +65,7 @@ PodGroup   b           odd    Warning   spec.subGroups[0].name   "a_" cannot be 
 SubnetPool   net         a      Overlap   spec.cidr   10.0.0.0/16 overlaps 10.0.0.0/24 of pool b, which is a root pool of this namespace too (choose other addresses, or set spec.parent if one is taken from the other)
 SubnetPool   net         b      Overlap   spec.cidr   10.0.0.0/24 overlaps 10.0.0.0/16 of pool a, which is a root pool of this namespace too (choose other addresses, or set spec.parent if one is taken from the other)
 `,
-				ErrOut: "2 errors, 0 warnings in 1 PodGroup, 2 SubnetPools, 0 Subnets, 0 SubnetClaims, 0 SubnetPoolClaims\n", Code: ExitFound,
+				ErrOut: "2 errors, 0 warnings in 1 PodGroup, 2 SubnetPools, 0 Subnets, 0 SubnetClaims, 0 SubnetPoolClaims, 0 Workloads\n", Code: ExitFound,
 			},
 		},
 		"NoPoolAPI": {
@@ -77,7 +77,7 @@ SubnetPool   net         b      Overlap   spec.cidr   10.0.0.0/24 overlaps 10.0.
 
 				return holding(good)(ctx, q)
 			},
-			want: result{ErrOut: "SubnetPool skipped: not installed in this cluster\nno problems in 1 PodGroup\n"},
+			want: result{ErrOut: "SubnetPool skipped: not installed in this cluster\nWorkload skipped: not installed in this cluster\nno problems in 1 PodGroup\n"},
 		},
 		"NoCluster": {reason: "no answer is no verdict", list: failing(errors.New("no answer")), want: result{Code: ExitBlind, Err: "no answer"}},
 		"Format":    {reason: "formats are known by name", args: []string{"-o", "wide"}, want: result{Code: ExitBlind, Err: `unknown output format "wide": use one of table, text, json, yaml`}},
@@ -112,7 +112,7 @@ func TestAuditMachine(t *testing.T) {
 			Reason:   "SubGroupNameNotLowercase", Field: "spec.subGroups[0].name", Value: "X",
 			Message: `subgroup name "X" must be lowercase`, Fix: `rename it to "x"`,
 		}},
-		Parts:   []AuditPart{{Kind: "PodGroup", Checked: 1}, {Kind: "SubnetPool"}, {Kind: "Subnet"}, {Kind: "SubnetClaim"}, {Kind: "SubnetPoolClaim"}},
+		Parts:   []AuditPart{{Kind: "PodGroup", Checked: 1}, {Kind: "SubnetPool"}, {Kind: "Subnet"}, {Kind: "SubnetClaim"}, {Kind: "SubnetPoolClaim"}, {Kind: "Workload"}},
 		Summary: AuditSummary{Checked: 1, Errors: 1},
 	}
 

@@ -58,7 +58,7 @@ func refuse(w http.ResponseWriter, code int, reason string) {
 	_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"because","code":%d}`, reason, code)
 }
 
-const noPoolAPI = "SubnetPool skipped: not installed in this cluster\n"
+const noPoolAPI = "SubnetPool skipped: not installed in this cluster\nWorkload skipped: not installed in this cluster\n"
 
 func TestCluster(t *testing.T) {
 	tests := map[string]struct {

@@ -1,5 +1,5 @@
 // Package cli holds the commands that people and CI run: lint, audit, groups,
-// pools.
+// pools, fields.
 //
 // Each command is three steps, in one file named after it: gather (files
 // through package manifest, or a cluster through a lister), decide (package
@@ -10,13 +10,14 @@
 //	podgroup.go   from untyped objects to PodGroups and their findings
 //	estate.go     the same for pools, Subnets and claims, which are looked at together
 //	scope.go      where a command looks: namespaces of a cluster, or files
-//	cluster.go    the only file that talks to an API server
+//	cluster.go    talks to an API server, of which kinds are known
 //	shape.go      how things hang together that name their parents
 //	climb.go      the way through a shape, with the lines of a tree
 //	forest.go     the tree of a PodGroup, also of one that is no tree
 //	draw.go       the forest as lines of text
 //	addresses.go  the objects of the address API
 //	inventory.go  what there is in pools, counted from them
+//	fields_*.go   who owns which field; fields_find.go asks for objects of any kind
 //	output.go     -o, JSON and YAML
 //	style.go      colour, locale, and text that is safe on a terminal
 //	exit.go       exit codes: 0 fine, 1 found something, 2 could not look

@@ -29,8 +29,13 @@ func newScope(streams genericiooptions.IOStreams, connect connector) scope {
 }
 
 func (s *scope) addFlags(fs *pflag.FlagSet) {
-	fs.BoolVarP(&s.allNamespaces, "all-namespaces", "A", false, "look in all namespaces")
 	fs.StringArrayVarP(&s.paths, "filename", "f", nil, "read a file or folder instead of a cluster, - for standard input; may be repeated")
+	s.addClusterFlags(fs)
+}
+
+// addClusterFlags is for commands that can do nothing with files.
+func (s *scope) addClusterFlags(fs *pflag.FlagSet) {
+	fs.BoolVarP(&s.allNamespaces, "all-namespaces", "A", false, "look in all namespaces")
 	s.flags.AddFlags(fs)
 }
 

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/arbor-control/arbor/engine/fields"
+)
+
+const fieldsExamples = `  # Who owns which field of a Deployment?
+  arbor fields show deploy/web
+
+  # Does eno own all of the init containers?
+  arbor fields check deploy/web --scope spec.template.spec.initContainers --manager eno
+
+  # What would have to move for that, and what would a removal do then?
+  arbor fields plan deploy/web --scope spec.template.spec.initContainers --to eno`
+
+// NewFields returns the commands about who owns which field of an object.
+func NewFields(streams genericiooptions.IOStreams) *cobra.Command {
+	return buildFields(streams, find, nil)
+}
+
+// buildFields leaves out what writes if there is nothing to write with.
+func buildFields(streams genericiooptions.IOStreams, find finder, migrators migratorConnector) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "fields",
+		Short: "Show and move the ownership of fields",
+		Long: `Show who owns which field of an object, and what that does to a removal.
+
+The server keeps, in metadata.managedFields, which manager holds which field. What
+one manager no longer applies is removed only if nobody else holds it. These
+commands show who does, for objects of any kind.`,
+		Example: fieldsExamples,
+	}
+	cmd.AddCommand(newFieldsShow(streams, find), newFieldsPlan(streams, find), newFieldsCheck(streams, find))
+
+	if migrators != nil {
+		cmd.AddCommand(newFieldsMigrate(streams, find, migrators), newFieldsUndo(streams, migrators))
+	}
+
+	return cmd
+}
+
+// ownersOptions are what the commands about fields have in common: which
+// objects, which part of them, and how it is printed.
+type ownersOptions struct {
+	scope
+
+	find     finder
+	args     []string
+	selector string
+	format   string
+	width    int
+	// within is the text of --scope.
+	within string
+}
+
+func newOwnersOptions(streams genericiooptions.IOStreams, find finder) ownersOptions {
+	return ownersOptions{scope: newScope(streams, nil), find: find}
+}
+
+// addOwnersFlags adds the flags of commands that only look.
+func (o *ownersOptions) addOwnersFlags(cmd *cobra.Command) {
+	o.addSelectionFlags(cmd)
+	o.addFlags(cmd.Flags())
+}
+
+// addSelectionFlags adds what all of the commands have.
+func (o *ownersOptions) addSelectionFlags(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVarP(&o.selector, "selector", "l", "", "labels of the objects, like app=web")
+	fs.StringVar(&o.within, "scope", "", "part of the object, like spec.template.spec.initContainers[name=~^aks-]")
+	checkUsage(cmd, o.checkArgs)
+}
+
+// checkArgs wants something to look for. Files can be looked at as a whole.
+func (o *ownersOptions) checkArgs(cmd *cobra.Command, args []string) error {
+	const message = "no object to look at: name one, like deploy/web, or a kind and labels, like deploy -l app=web"
+
+	switch {
+	case len(args) > 0 || o.offline():
+		return nil
+	case cmd.Flags().Lookup("filename") == nil:
+		return errors.New(message)
+	default:
+		return errors.New(message + ", or a file with -f")
+	}
+}
+
+// parseWithin reads --scope.
+func (o *ownersOptions) parseWithin() (fields.Scope, error) {
+	if o.within == "" {
+		return fields.Scope{}, nil
+	}
+
+	within, err := fields.ParseScope(o.within)
+	if err != nil {
+		return fields.Scope{}, blind("%w", err)
+	}
+
+	return within, nil
+}
+
+// gather finds the objects. end is how the command should end when everything
+// is printed: a part of the input may not have been usable, which is then said.
+func (o *ownersOptions) gather(ctx context.Context) (all []*owned, end, err error) {
+	namespace, err := o.namespace()
+	if err != nil {
+		return nil, nil, blind("%w", err)
+	}
+
+	if o.offline() {
+		return o.fromFiles(ctx, namespace)
+	}
+
+	objects, err := o.find(ctx, o.flags, o.ErrOut, search{args: o.args, selector: o.selector, namespace: namespace})
+	if err != nil {
+		return nil, nil, err
+	}
+
+	for _, obj := range objects {
+		thing, err := newOwned(obj)
+		all = append(all, thing)
+
+		if err != nil {
+			end = &ExitError{Code: ExitBlind}
+			o.complainOf(thing.ObjectRef, err)
+		}
+	}
+
+	if len(all) == 0 {
+		return nil, nil, o.nothing(namespace)
+	}
+
+	return all, end, nil
+}
+
+// nothing says that no object is like that.
+func (o *ownersOptions) nothing(namespace string) error {
+	return &ExitError{Code: ExitFound, Err: fmt.Errorf("nothing was found in %s: %s", o.place(namespace), o.elsewhere())}
+}
+
+// elsewhere says where else to look.
+func (o *ownersOptions) elsewhere() string {
+	if o.allNamespaces || o.offline() {
+		return "ask for another kind, name or labels"
+	}
+
+	return o.advice()
+}
+
+// complainOf says what is wrong with the entries of an object.
+func (o *ownersOptions) complainOf(ref ObjectRef, err error) {
+	_, _ = fmt.Fprintf(o.ErrOut, "%s: %s\n", clean(ref.String()), clean(err.Error()))
+}

@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/arbor-control/arbor/engine/fields"
+)
+
+// MovesView is what arbor fields plan prints for programs.
+type MovesView struct {
+	Plans []MoveView `json:"plans"`
+}
+
+func (v MovesView) changed() bool {
+	return slices.ContainsFunc(v.Plans, func(m MoveView) bool { return m.Changed })
+}
+
+// A MoveView is the plan for one object.
+type MoveView struct {
+	Object ObjectRef    `json:"object"`
+	Scope  fields.Scope `json:"scope"`
+	To     string       `json:"to"`
+	Mode   fields.Mode  `json:"mode"`
+	// ScopeExists says whether the object has that part.
+	ScopeExists bool `json:"scopeExists"`
+	// Changed says whether there is anything to write.
+	Changed  bool          `json:"changed"`
+	Moves    []MovedView   `json:"moves"`
+	Notes    []MoveNote    `json:"notes"`
+	Removals []RemovalView `json:"removals"`
+}
+
+// A MovedView is what moves from one entry to another. Nobody is left out.
+type MovedView struct {
+	From   *fields.Identity `json:"from,omitempty"`
+	To     *fields.Identity `json:"to,omitempty"`
+	Fields []string         `json:"fields"`
+}
+
+// A MoveNote is something that a person should know.
+type MoveNote struct {
+	Reason  fields.Reason `json:"reason"`
+	Message string        `json:"message"`
+	Fields  []string      `json:"fields,omitempty"`
+}
+
+// A RemovalView is what the next apply does to something that it no longer
+// names. A fate that is left out is that of what the manager does not have.
+type RemovalView struct {
+	Path  string    `json:"path"`
+	Now   *FateView `json:"now,omitempty"`
+	After *FateView `json:"after,omitempty"`
+}
+
+// A FateView is what becomes of something.
+type FateView struct {
+	Fate fields.Fate `json:"fate"`
+	// Goes and Stays are what becomes of the parts, relative to the whole.
+	Goes  []string `json:"goes,omitempty"`
+	Stays []string `json:"stays,omitempty"`
+	// BecauseOf are those who keep it.
+	BecauseOf []fields.Identity `json:"becauseOf,omitempty"`
+}
+
+func moveViewOf(thing *owned, request fields.Request, plan *fields.Plan) MoveView {
+	v := MoveView{
+		Object: thing.ObjectRef, Scope: request.Scope, To: request.To, Mode: request.Mode,
+		ScopeExists: thing.tree.Select(request.Scope).Exists(), Changed: plan.Changed(),
+		Moves: movedViews(plan.Moves), Notes: moveNotes(plan.Notes), Removals: []RemovalView{},
+	}
+
+	// What is removed after the move and not before comes last.
+	now := removals(thing.tree, request)
+	after := removals(fields.New(thing.live, plan.Entries), request)
+	fatesNow, fatesAfter := fatesOf(now), fatesOf(after)
+	seen := map[string]bool{}
+
+	for _, r := range slices.Concat(now, after) {
+		path := fields.FormatPath(r.Path)
+		if !seen[path] {
+			v.Removals = append(v.Removals, RemovalView{Path: path, Now: fatesNow[path], After: fatesAfter[path]})
+		}
+
+		seen[path] = true
+	}
+
+	return v
+}
+
+// removals is what becomes of what the manager's next apply no longer names. If
+// nothing is known of it, that is the scope: then it names the rest of what it
+// has.
+func removals(tree *fields.Tree, request fields.Request) []fields.Removal {
+	if request.Next != nil {
+		return tree.Removals(request.To, nil, request.Next)
+	}
+
+	return tree.Removals(request.To, nil, outside(tree, request.Scope, request.To))
+}
+
+// outside is what a manager applies but for a scope, and for what stands for the
+// scope because it can only be held as a whole.
+func outside(tree *fields.Tree, within fields.Scope, manager string) *fieldpath.Set {
+	rest, lifted := &fieldpath.Set{}, &fieldpath.Set{}
+	for _, n := range tree.Select(within).Lifted {
+		lifted.Insert(n.Path())
+	}
+
+	for _, e := range tree.Entries() {
+		if e.Identity() == (fields.Identity{Manager: manager, Operation: fields.Apply}) && e.Fields != nil {
+			e.Fields.Iterate(func(p fieldpath.Path) {
+				if !within.Matches(p) && !lifted.Has(p) {
+					rest.Insert(p.Copy())
+				}
+			})
+		}
+	}
+
+	return rest
+}
+
+// fatesOf is by path.
+func fatesOf(all []fields.Removal) map[string]*FateView {
+	out := make(map[string]*FateView, len(all))
+
+	for _, r := range all {
+		v := &FateView{Fate: r.Fate, Goes: below(r.Path, r.Goes), Stays: below(r.Path, r.Stays)}
+		for _, h := range r.Because {
+			v.BecauseOf = append(v.BecauseOf, h.Identity)
+		}
+
+		out[fields.FormatPath(r.Path)] = v
+	}
+
+	return out
+}
+
+// below are paths as they are seen from a whole. The whole itself is ".", as
+// entries write it.
+func below(whole fieldpath.Path, set *fieldpath.Set) []string {
+	paths := fields.FormatPaths(set)
+	for i, p := range paths {
+		paths[i] = strings.TrimPrefix(strings.TrimPrefix(p, fields.FormatPath(whole)), ".")
+		if paths[i] == "" {
+			paths[i] = "."
+		}
+	}
+
+	return paths
+}
+
+func movedViews(all []fields.Move) []MovedView {
+	out := make([]MovedView, len(all))
+
+	for i, m := range all {
+		out[i] = MovedView{From: somebody(m.From), To: somebody(m.To), Fields: fields.FormatPaths(m.Fields)}
+	}
+
+	return out
+}
+
+// somebody is nil for nobody.
+func somebody(id fields.Identity) *fields.Identity {
+	if id == (fields.Identity{}) {
+		return nil
+	}
+
+	return &id
+}
+
+func moveNotes(all []fields.Note) []MoveNote {
+	out := make([]MoveNote, len(all))
+
+	for i, n := range all {
+		out[i] = MoveNote{Reason: n.Reason, Message: n.String(), Fields: fields.FormatPaths(n.Fields)}
+	}
+
+	return out
+}
