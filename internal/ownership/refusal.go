@@ -82,4 +82,6 @@ func isConflict(err error) bool { return apierrors.IsConflict(err) }
 
 // isRefusedState is what the server says to an object that would be wrong, or
 // that it cannot even merge.
-func isRefusedState(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsInternalError(err) }
+func isRefusedState(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsInternalError(err)
+}
