@@ -179,7 +179,7 @@ func (w *planning) rehearse(ctx context.Context) error {
 // compute plans the move of each scope, one after the other.
 func (w *planning) compute(ctx context.Context) error {
 	if len(w.Before) == 0 {
-		w.known = w.probeLive(ctx, w.Live)
+		return w.adopt(ctx)
 	}
 	if err := w.move(); err != nil {
 		return err
@@ -193,6 +193,28 @@ func (w *planning) compute(ctx context.Context) error {
 	}
 
 	return w.move()
+}
+
+// adopt is for an object without entries. What the manager does not get becomes
+// that of whom the server itself would give it to on a first apply: left without
+// an owner, it would go as soon as the manager drops the last of what it has
+// next to it.
+func (w *planning) adopt(ctx context.Context) error {
+	if w.known = w.probeLive(ctx, w.Live); w.known == nil {
+		return refuse(Untracked, "%s has no managed fields, and the server does not say what they would be", describe(w.Live))
+	}
+	if err := w.move(); err != nil {
+		return err
+	}
+	if len(w.Entries) == 0 {
+		return nil
+	}
+	own := w.Entries[0]
+	own.Fields = own.Fields.Intersection(w.known)
+	rest := fields.Entry{Manager: fields.BeforeFirstApply, Operation: fields.Update, APIVersion: own.APIVersion, Time: own.Time, Fields: w.known.Difference(own.Fields)}
+	w.Entries = fields.Entries{own, rest}.Merge()
+
+	return nil
 }
 
 func (w *planning) move() error {
