@@ -262,18 +262,13 @@ func (w *planning) removals(tree *fields.Tree) []fields.Removal {
 // concerns says whether a removal, or anything because of which it fails, is in
 // a scope.
 func concerns(s fields.Scope, r fields.Removal) bool {
-	if s.Matches(r.Path) {
-		return true
-	}
+	in := s.Matches(r.Path)
 	for _, h := range r.Because {
-		for path := range h.Fields.All() {
-			if s.Matches(path) {
-				return true
-			}
-		}
+		// Sets have an iterator too, which does not stop when it is told to.
+		h.Fields.Iterate(func(path fieldpath.Path) { in = in || s.Matches(path) })
 	}
 
-	return false
+	return in
 }
 
 // needed says whether the apply of what is desired would not do all it should.

@@ -210,6 +210,19 @@ func TestSilent(t *testing.T) {
 	w.keptAllBut(before, after, path)
 }
 
+// TestLastItem removes the only init container that there is.
+func TestLastItem(t *testing.T) {
+	w := newWorld(t)
+	k := workloads["Deployment"]
+	const one = `{"name": "bash", "image": "base:1"}`
+	o := w.create(legacy, k.text(one))
+	w.mustApply(eno, k.around(`{"spec": {"initContainers": [`+one+`]}}`, ""))
+	w.migrate(ownership.New(w.c, ownership.Options{}), ownership.Request{Desired: w.object(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}}`)})
+	if got := names(w.get(o), initContainers); len(got) > 0 {
+		t.Errorf("init containers are %q", got)
+	}
+}
+
 func TestCheckOwnership(t *testing.T) {
 	w := newWorld(t)
 	o := w.seed()
