@@ -216,6 +216,9 @@ func (m *Migrator) write(ctx context.Context, live *unstructured.Unstructured, e
 		return nil, false, explain(err, doing)
 	}
 	dry, err := m.send(ctx, live, entries, client.DryRunAll)
+	if apierrors.IsInvalid(err) {
+		return nil, false, refuse(Rejected, "cannot %s, and changed nothing: %w", doing, err)
+	}
 	if err != nil {
 		return nil, false, explain(err, doing+" as a dry run")
 	}

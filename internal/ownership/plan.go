@@ -222,24 +222,67 @@ func (w *planning) move() error {
 	if p := w.request.Previous; p != nil {
 		w.previous = w.tree.Desired(p.Object)
 	}
-	w.Entries, w.Moves, w.Notes = w.Before, nil, nil
-	for i, s := range w.Scopes {
-		p, err := fields.NewPlan(w.Live.Object, w.Entries, fields.Request{
-			Scope: s, To: w.manager, Mode: w.mode, Previous: w.previous, Next: w.next, Known: w.known,
-			Retag: w.request.Retag, Time: w.now().UTC().Format(time.RFC3339),
-		})
-		if err != nil {
+	w.Entries, w.Moves, w.Notes, w.record = w.Before, nil, nil, fields.Record{}
+	for _, s := range w.Scopes {
+		if err := w.add(s, w.mode); err != nil {
 			return err
 		}
-		w.Entries, w.Moves, w.Notes = p.Entries, append(w.Moves, p.Moves...), append(w.Notes, p.Notes...)
-		if record := p.Record(); i == 0 {
-			w.record = record
-		} else {
-			w.record.Moves, w.record.APIVersion = append(w.record.Moves, record.Moves...), record.APIVersion
+	}
+	for _, s := range w.emptied() {
+		if err := w.add(s, fields.Whole); err != nil {
+			return err
 		}
 	}
 
 	return nil
+}
+
+// add plans the move of one scope on top of what is planned already.
+func (w *planning) add(s fields.Scope, mode fields.Mode) error {
+	p, err := fields.NewPlan(w.Live.Object, w.Entries, fields.Request{
+		Scope: s, To: w.manager, Mode: mode, Previous: w.previous, Next: w.next, Known: w.known,
+		Retag: w.request.Retag, Time: w.now().UTC().Format(time.RFC3339),
+	})
+	if err != nil {
+		return err
+	}
+	record := p.Record()
+	if w.record.To == (fields.Identity{}) {
+		w.record = record
+	} else {
+		w.record.Moves, w.record.APIVersion = append(w.record.Moves, record.Moves...), record.APIVersion
+	}
+	w.Entries, w.Moves, w.Notes = p.Entries, append(w.Moves, p.Moves...), append(w.Notes, p.Notes...)
+
+	return nil
+}
+
+// emptied are the lists in scope of which the apply removes every item. Held by
+// somebody else, such a list would be left as null, which the schema of a custom
+// resource does not take.
+func (w *planning) emptied() []fields.Scope {
+	if w.request.Desired == nil || len(w.Before) == 0 {
+		return nil
+	}
+	tree := fields.New(w.Live.Object, w.Entries, w.sets()...)
+	gone := map[string]bool{}
+	for _, r := range w.removals(tree) {
+		gone[r.Path.String()] = r.Fate == fields.Removed
+	}
+	goes := func(n *fields.Node) bool { return n.Live && gone[n.Path().String()] }
+	stays := func(n *fields.Node) bool { return n.Live && !gone[n.Path().String()] }
+	var all []fields.Scope
+	for n := range tree.Root().All() {
+		if n.Kind != fields.Items || len(n.Holders) == 0 || !slices.ContainsFunc(n.Children, goes) || slices.ContainsFunc(n.Children, stays) {
+			continue
+		}
+		in := func(s fields.Scope) bool { return s.Matches(n.Path()) }
+		if s, err := fields.ParseScope(fields.FormatPath(n.Path())); err == nil && slices.ContainsFunc(w.Scopes, in) {
+			all = append(all, s)
+		}
+	}
+
+	return all
 }
 
 // sets are all that tells how fields are held, besides the entries.

@@ -29,6 +29,9 @@ const (
 	// Forbidden : the server does not let this client write, because of missing
 	// rights or because admission denies it. Nothing was changed.
 	Forbidden Reason = "Forbidden"
+	// Rejected : the server takes no write of this object, because it is invalid as
+	// it is, or because a policy is against it. Nothing was changed.
+	Rejected Reason = "Rejected"
 	// Defective : the object has entries that cannot be read.
 	Defective Reason = "Defective"
 	// Ignored : the server ignores the entries that it is given.

@@ -262,6 +262,11 @@ func TestCustomResources(t *testing.T) {
 			made: `items: [{id: a, size: 1, note: some}, {id: b, size: 1}], count: 3`, before: `items: [{id: a, size: 1}]`, after: `items: []`,
 			want: `items: [{id: b, size: 1}], count: 3`,
 		},
+		"LastItem": {
+			reason: "A list that is left without items goes too: null is no list to the schema.", scope: "spec.items",
+			made: `items: [{id: a, size: 1}], count: 3`, before: `items: [{id: a, size: 1}]`, after: ``,
+			want: `count: 3`,
+		},
 		"DefaultedKey": {
 			reason: "The key that eno leaves out is the server's default.", scope: "spec.ports",
 			made: `ports: [{port: 80, target: a}, {port: 80, protocol: UDP, target: b}]`, before: `ports: [{port: 80, target: a}]`, after: ``,

@@ -92,7 +92,7 @@ func TestConcurrent(t *testing.T) {
 			if n := w.writes(before); n != 1 {
 				t.Errorf("%s\nit was written %d times", tc.reason, n)
 			}
-			w.keptAllBut(before, after, "spec.template.spec.initContainers[name=base-os-bash]")
+			w.lostOnlyItem(before, after)
 			status, err := ownership.CheckOwnership(after, initContainers+"[name=base-os-bash]", eno)
 			must(t, err)
 			if !status.FullyOwned {
@@ -237,6 +237,7 @@ func TestDamping(t *testing.T) {
 	}
 	steal()
 	before := w.get(o)
-	must(t, func() error { _, err := m.MigrateOwnership(t.Context(), o); return err }())
+	_, err := m.MigrateOwnership(t.Context(), o)
+	must(t, err)
 	w.unchanged(before)
 }

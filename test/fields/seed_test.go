@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -138,7 +140,7 @@ func TestSeed(t *testing.T) {
 			if diff := cmp.Diff(content(want), content(after)); diff != "" {
 				t.Errorf("%s\nmore has changed than the one init container: -want, +got:\n%s", tc.reason, diff)
 			}
-			w.keptAllBut(before, after, `spec.template.spec.initContainers[name=base-os-bash]`)
+			w.lostOnlyItem(before, after)
 
 			again, err := m.Migrate(t.Context(), ownership.Request{Desired: w.object(dropped), Scopes: scopes(initContainers)})
 			must(t, err)
@@ -150,10 +152,11 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// keptAllBut expects the other manager to hold what it held, but for an item.
-func (w *world) keptAllBut(before, after *unstructured.Unstructured, item string) {
+// lostOnlyItem expects the other manager to hold what it held, but for the init
+// container that is to go.
+func (w *world) lostOnlyItem(before, after *unstructured.Unstructured) {
 	w.Helper()
-	const it = legacy + " (Update apps/v1)"
+	const it, item = legacy + " (Update apps/v1)", initContainers + "[name=base-os-bash]"
 	want := w.held(before)[it]
 	lost := below(want, item)
 	if len(lost) == 0 {
@@ -207,7 +210,31 @@ func TestSilent(t *testing.T) {
 	if diff := cmp.Diff([]string{"other"}, names(after, initContainers)); diff != "" {
 		t.Errorf("init containers: -want, +got:\n%s", diff)
 	}
-	w.keptAllBut(before, after, path)
+	w.lostOnlyItem(before, after)
+}
+
+// TestMetrics counts one migration of each sort.
+func TestMetrics(t *testing.T) {
+	w := newWorld(t)
+	o := w.seed()
+	registry := prometheus.NewPedanticRegistry()
+	m := ownership.New(w.c, ownership.Options{Metrics: ownership.NewMetrics(registry)})
+	w.migrate(m, ownership.Request{Object: o})
+	w.migrate(m, ownership.Request{Object: o, Scopes: scopes("spec.template.spec.volumes")})
+	if _, err := m.MigrateOwnership(t.Context(), o, "status"); err == nil {
+		t.Error("it moved the status")
+	}
+	const want = `
+# HELP eno_ownership_migrations_total Migrations of field ownership by status (success, failure, skipped).
+# TYPE eno_ownership_migrations_total counter
+eno_ownership_migrations_total{status="failure"} 1
+eno_ownership_migrations_total{status="skipped"} 1
+eno_ownership_migrations_total{status="success"} 1
+# HELP eno_split_ownership_detected_total How often a migration found another manager in its scope, by kind and by that manager.
+# TYPE eno_split_ownership_detected_total counter
+eno_split_ownership_detected_total{kind="Deployment",other_manager="Go-http-client"} 1
+`
+	must(t, testutil.GatherAndCompare(registry, strings.NewReader(want), "eno_ownership_migrations_total", "eno_split_ownership_detected_total"))
 }
 
 // TestLastItem removes the only init container that there is.
