@@ -269,20 +269,35 @@ func (w *planning) emptied() []fields.Scope {
 	for _, r := range w.removals(tree) {
 		gone[r.Path.String()] = r.Fate == fields.Removed
 	}
-	goes := func(n *fields.Node) bool { return n.Live && gone[n.Path().String()] }
-	stays := func(n *fields.Node) bool { return n.Live && !gone[n.Path().String()] }
 	var all []fields.Scope
 	for n := range tree.Root().All() {
-		if n.Kind != fields.Items || len(n.Holders) == 0 || !slices.ContainsFunc(n.Children, goes) || slices.ContainsFunc(n.Children, stays) {
+		in := func(s fields.Scope) bool { return s.Matches(n.Path()) }
+		if !isEmptied(n, gone) || !slices.ContainsFunc(w.Scopes, in) {
 			continue
 		}
-		in := func(s fields.Scope) bool { return s.Matches(n.Path()) }
-		if s, err := fields.ParseScope(fields.FormatPath(n.Path())); err == nil && slices.ContainsFunc(w.Scopes, in) {
+		if s, err := fields.ParseScope(fields.FormatPath(n.Path())); err == nil {
 			all = append(all, s)
 		}
 	}
 
 	return all
+}
+
+// isEmptied says whether a list that somebody holds has items, and all of them
+// go.
+func isEmptied(n *fields.Node, gone map[string]bool) bool {
+	if n.Kind != fields.Items || len(n.Holders) == 0 {
+		return false
+	}
+	went := false
+	for _, c := range n.Children {
+		if c.Live && !gone[c.Path().String()] {
+			return false
+		}
+		went = went || c.Live
+	}
+
+	return went
 }
 
 // sets are all that tells how fields are held, besides the entries.
