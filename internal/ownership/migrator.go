@@ -1,0 +1,316 @@
+package ownership
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/engine/fields"
+)
+
+// What holds if options say nothing.
+const (
+	defaultAttempts = 5
+	defaultRounds   = 3
+	defaultMemory   = time.Hour
+
+	// restoreTimeout is how long entries are tried to be put back, also if the
+	// caller has given up.
+	restoreTimeout = 30 * time.Second
+)
+
+// Options of a Migrator. All of them have a default.
+type Options struct {
+	// Manager is whom fields are moved to: eno.
+	Manager string
+	// Mode is how much of a scope is moved: what is needed.
+	Mode fields.Mode
+	// MaxAttempts is how often a migration begins again after a lost race: 5.
+	MaxAttempts int
+	// MaxRounds is how often fields of an object are moved from the same manager
+	// before it is left alone: 3. Memory is how long that is remembered: an hour.
+	MaxRounds int
+	Memory    time.Duration
+	// Now is the clock.
+	Now func() time.Time
+	// Metrics, Recorder and Journal may be nil, which is none.
+	Metrics  *Metrics
+	Recorder events.EventRecorder
+	Journal  Journal
+}
+
+// A Migrator moves ownership of fields to one manager. It may be used by any
+// number of goroutines.
+type Migrator struct {
+	client   client.Client
+	manager  string
+	mode     fields.Mode
+	attempts int
+	now      func() time.Time
+	metrics  *Metrics
+	recorder events.EventRecorder
+	journal  Journal
+	damper   *damper
+}
+
+// New makes a Migrator. See the package about the client.
+func New(c client.Client, o Options) *Migrator {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+
+	return &Migrator{
+		client: c, manager: cmp.Or(o.Manager, DefaultManager), mode: cmp.Or(o.Mode, fields.Needed), attempts: cmp.Or(o.MaxAttempts, defaultAttempts),
+		now: o.Now, metrics: o.Metrics, recorder: o.Recorder, journal: o.Journal,
+		damper: &damper{rounds: cmp.Or(o.MaxRounds, defaultRounds), memory: cmp.Or(o.Memory, defaultMemory), now: o.Now, fights: map[fight]round{}},
+	}
+}
+
+// A Result is what a migration has done.
+type Result struct {
+	// Migrated : ownership was moved. If it was not, Skipped says why.
+	Migrated bool
+	Skipped  Reason
+	// Applied : what is desired was applied.
+	Applied bool
+	// Restored : ownership was moved and put back, because the apply failed.
+	Restored bool
+	// Attempts is how often it was begun.
+	Attempts int
+	// Plan is the last that was made, or the one that was carried out.
+	Plan *Plan
+	// Records are what undoes it, in the order in which they were made. There is
+	// more than one only if somebody interfered.
+	Records []Record
+	// Object is what it became, nil if nothing was written.
+	Object *unstructured.Unstructured
+}
+
+// MigrateOwnership moves scopes of an object, or the default one of its kind, as
+// far as the manager has to do with them.
+func (m *Migrator) MigrateOwnership(ctx context.Context, object *unstructured.Unstructured, scopes ...string) (Result, error) {
+	r := Request{Object: object}
+	for _, text := range scopes {
+		s, err := fields.ParseScope(text)
+		if err != nil {
+			return Result{}, err
+		}
+		r.Scopes = append(r.Scopes, s)
+	}
+
+	return m.Migrate(ctx, r)
+}
+
+// Migrate moves ownership as far as it is needed, and then applies what is
+// desired. See the package for the order in which it does that.
+//
+// The error is a *[RefusedError] if it makes no sense to try again, a
+// *[fields.Denied] about the scope, or what the server said. In each case
+// ownership is as it was, unless the error says that it could not be put back.
+func (m *Migrator) Migrate(ctx context.Context, r Request) (Result, error) {
+	began := m.now()
+	w := &run{m: m, request: r}
+	err := m.race(func() error { return w.attempt(ctx) })
+	if err != nil && len(w.Records) > 0 {
+		err = w.restore(ctx, err)
+	}
+	w.finish(ctx, err)
+	m.metrics.ended(w.Migrated, err, m.now().Sub(began))
+
+	return w.Result, err
+}
+
+// race repeats what lost a race.
+func (m *Migrator) race(do func() error) error {
+	pause := wait.Backoff{Steps: m.attempts, Duration: 5 * time.Millisecond, Factor: 3, Jitter: 1, Cap: time.Second}
+
+	return retry.OnError(pause, isConflict, do)
+}
+
+// run is one call of Migrate.
+type run struct {
+	Result
+
+	m       *Migrator
+	request Request
+}
+
+// attempt does everything, with what is there now.
+func (w *run) attempt(ctx context.Context) error {
+	w.Attempts++
+	p, err := w.m.Plan(ctx, w.request)
+	if p != nil && (w.Plan == nil || len(w.Records) == 0) {
+		w.Plan = p
+	}
+	if err != nil {
+		return err
+	}
+	if w.Attempts == 1 {
+		w.report(p)
+	}
+	base := p.Live
+	if p.Skip == "" {
+		if base, err = w.rewrite(ctx, p); err != nil {
+			return err
+		}
+	} else if p.Refused != nil {
+		return p.Refused
+	}
+
+	return w.deliver(ctx, base)
+}
+
+// report counts who else is there.
+func (w *run) report(p *Plan) {
+	var names []string
+	for _, s := range p.Status {
+		for _, name := range s.OtherManagers {
+			names = insert(names, name)
+		}
+	}
+	w.m.metrics.found(w.request.which().GetKind(), names)
+}
+
+// rewrite carries out a plan and returns the object with its new entries.
+func (w *run) rewrite(ctx context.Context, p *Plan) (*unstructured.Unstructured, error) {
+	record := Record{
+		APIVersion: p.Live.GetAPIVersion(), Kind: p.Live.GetKind(), Namespace: p.Live.GetNamespace(), Name: p.Live.GetName(), UID: p.Live.GetUID(),
+		Scopes: p.Scopes, Time: metav1.NewTime(w.m.now()), ResourceVersion: p.Live.GetResourceVersion(), Fields: p.record,
+	}
+	keep := func() error {
+		if w.m.journal == nil {
+			return nil
+		}
+		if err := w.m.journal.Keep(ctx, record); err != nil {
+			return fmt.Errorf("cannot keep the record of %s, and changed nothing: %w", describe(p.Live), err)
+		}
+
+		return nil
+	}
+	written, sent, err := w.m.write(ctx, p.Live, p.Entries, keep)
+	if sent {
+		w.Records, w.Object = append(w.Records, record), written
+		w.m.damper.moved(p.Live.GetUID(), p.Scopes, p.Moves)
+	}
+
+	return written, err
+}
+
+// write writes entries, first as a dry run, and looks at what came of it. before
+// is called in between. sent says whether anything may have been changed.
+func (m *Migrator) write(ctx context.Context, live *unstructured.Unstructured, entries fields.Entries, before func() error) (_ *unstructured.Unstructured, sent bool, _ error) {
+	doing := "write the managed fields of " + describe(live)
+	if err := entries.Check(); err != nil {
+		return nil, false, explain(err, doing)
+	}
+	dry, err := m.send(ctx, live, entries, client.DryRunAll)
+	if apierrors.IsInvalid(err) {
+		return nil, false, refuse(Rejected, "cannot %s, and changed nothing: %w", doing, err)
+	}
+	if err != nil {
+		return nil, false, explain(err, doing+" as a dry run")
+	}
+	if err := verify(live, dry, entries); err != nil {
+		return nil, false, err
+	}
+	if err := before(); err != nil {
+		return nil, false, err
+	}
+	written, err := m.send(ctx, live, entries)
+	if err != nil {
+		// Only a server that answered is known to have changed nothing.
+		answered := apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
+
+		return nil, !answered, explain(err, doing)
+	}
+
+	return written, true, verify(live, written, entries)
+}
+
+// deliver applies what is desired, on condition that nobody wrote in between.
+func (w *run) deliver(ctx context.Context, base *unstructured.Unstructured) error {
+	if w.request.Desired == nil {
+		return nil
+	}
+	o := w.request.Desired.DeepCopy()
+	o.SetResourceVersion("")
+	if base != nil {
+		o.SetResourceVersion(base.GetResourceVersion())
+	}
+	applied, err := w.m.apply(ctx, o, w.m.manager)
+	if err != nil {
+		return explain(err, "apply "+describe(o))
+	}
+	w.Applied, w.Object = true, applied
+
+	return nil
+}
+
+// restore puts back what was moved, since what it was moved for has failed.
+func (w *run) restore(ctx context.Context, because error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTimeout)
+	defer cancel()
+	for _, record := range slices.Backward(w.Records) {
+		undone, err := w.m.Undo(ctx, record)
+		if err != nil {
+			return errors.Join(because, fmt.Errorf("cannot put ownership back, which is as it was moved: %w", err))
+		}
+		if undone.Object != nil {
+			w.Object = undone.Object
+		}
+	}
+	w.Restored = true
+
+	return because
+}
+
+// finish says what came of it: loudly only if something was done, or cannot be.
+func (w *run) finish(ctx context.Context, err error) {
+	w.Migrated = len(w.Records) > 0 && !w.Restored
+	log := logr.FromContextOrDiscard(ctx).WithValues("object", describe(w.request.which()), "manager", w.m.manager)
+	switch {
+	case err != nil:
+		log.V(1).Info("ownership was not migrated", "reason", ReasonOf(err), "restored", w.Restored, "error", err.Error())
+		w.event("Warning", "OwnershipNotMigrated", err.Error())
+	case w.Migrated:
+		log.Info("migrated ownership", "from", sources(w.Plan.Moves), "attempts", w.Attempts)
+		w.event("Normal", "OwnershipMigrated", fmt.Sprintf("%s now owns what %v had of %v", w.m.manager, sources(w.Plan.Moves), w.Plan.Scopes))
+	default:
+		w.Skipped = w.Plan.Skip
+		log.V(1).Info("nothing to migrate", "reason", w.Skipped)
+		if w.Skipped == Contested {
+			w.event("Warning", "OwnershipContested", fmt.Sprintf("%v take back what is moved to %s and are left alone", w.Plan.Contested, w.m.manager))
+		}
+	}
+}
+
+func (w *run) event(kind, reason, message string) {
+	if w.m.recorder == nil || w.Plan == nil || w.Plan.Live == nil {
+		return
+	}
+	w.m.recorder.Eventf(w.Plan.Live, nil, kind, reason, "Migrate", "%s", message)
+}
+
+// sources are the managers that something was moved from.
+func sources(moves []fields.Move) []string {
+	var names []string
+	for _, m := range moves {
+		if m.From.Manager != "" {
+			names = insert(names, m.From.Manager)
+		}
+	}
+
+	return names
+}

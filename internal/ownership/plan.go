@@ -1,0 +1,362 @@
+package ownership
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/arbor-control/arbor/engine/fields"
+)
+
+// A Request says what is to be migrated.
+type Request struct {
+	// Object is known by apiVersion, kind, namespace and name; nothing else of it
+	// is used. It may be nil if there is a Desired.
+	Object *unstructured.Unstructured
+	// Scopes are what is moved; see [DefaultScope] for what they are if there are
+	// none.
+	Scopes []fields.Scope
+	// Desired is what the manager is going to apply, nil if nobody knows yet. It
+	// is applied after the migration. Previous is what it applied before, nil if
+	// its entry tells.
+	Desired, Previous *unstructured.Unstructured
+	// Retag lets entries in other versions take part; see [fields.Request].
+	Retag bool
+}
+
+func (r Request) which() *unstructured.Unstructured {
+	if r.Object == nil {
+		return r.Desired
+	}
+
+	return r.Object
+}
+
+func (r Request) check() error {
+	for _, s := range r.Scopes {
+		if err := s.Check(); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// A Plan is what a migration would do.
+type Plan struct {
+	// Live is the object as it was read, nil if there is none.
+	Live   *unstructured.Unstructured
+	Scopes []fields.Scope
+	// Status of each scope before anything is done.
+	Status []Status
+	// Skip is why there is nothing to do, "" if there is. Contested are the
+	// managers that have had their rounds.
+	Skip      Reason
+	Contested []string
+
+	// Before and Entries are the managed fields as they are and as they are to
+	// be, Moves the difference between them, and Notes what a person should know.
+	Before, Entries fields.Entries
+	Moves           []fields.Move
+	Notes           []fields.Note
+
+	// Refused is what the server says to an apply of what is desired as things
+	// are, nil if it does not refuse it.
+	Refused error
+	// Now and Then say what becomes of what the next apply no longer names in the
+	// scopes: as things are, and after the migration. Without anything desired, the
+	// next apply names nothing.
+	Now, Then []fields.Removal
+
+	record fields.Record
+}
+
+// Changed says whether there is anything to move. It may still be skipped.
+func (p *Plan) Changed() bool { return !fields.Equal(p.Before, p.Entries) }
+
+// Plan reads the object and says what a migration would do. It writes nothing.
+func (m *Migrator) Plan(ctx context.Context, r Request) (*Plan, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	live, err := m.read(ctx, r.which())
+	if err != nil {
+		return nil, err
+	}
+	if live == nil {
+		return &Plan{Skip: Absent}, nil
+	}
+	p := &Plan{Live: live}
+	if p.Scopes, err = r.scopes(live); err != nil {
+		return nil, err
+	}
+	if p.Before, err = fields.Read(live.Object); err != nil {
+		return p, refuse(Defective, "cannot read the managed fields of %s: %w", describe(live), err)
+	}
+	p.Before = p.Before.Merge()
+	w := &planning{Migrator: m, Plan: p, request: r}
+	if err := w.decide(ctx); err != nil {
+		return p, err
+	}
+
+	return p, nil
+}
+
+// planning is the making of a plan.
+type planning struct {
+	*Migrator
+	*Plan
+
+	request Request
+	tree    *fields.Tree
+	// previous and next are what is applied before and after, and known tells how
+	// the fields of the object are held. Each may be nil.
+	previous, next, known *fieldpath.Set
+	// after is what the object becomes by an apply as things are, nil if that is
+	// refused or not known.
+	after *unstructured.Unstructured
+}
+
+// decide makes the plan, and says whether it is needed.
+func (w *planning) decide(ctx context.Context) error {
+	w.tree = fields.New(w.Live.Object, w.Before)
+	for _, s := range w.Scopes {
+		w.Status = append(w.Status, statusOf(w.tree, s, w.manager))
+	}
+	if err := w.rehearse(ctx); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(w.Status, func(s Status) bool { return s.ScopeExists }) {
+		w.Skip, w.Entries = NoScope, w.Before
+
+		return nil
+	}
+	if err := w.compute(ctx); err != nil {
+		return err
+	}
+	w.Now = w.removals(w.tree)
+	w.Then = w.removals(fields.New(w.Live.Object, w.Entries, w.sets()...))
+	w.Contested = w.damper.contested(w.Live.GetUID(), w.Scopes, w.Moves)
+	switch {
+	case !w.Changed():
+		w.Skip = Done
+	case !w.needed():
+		w.Skip = NotNeeded
+	case len(w.Contested) > 0:
+		w.Skip = Contested
+	}
+
+	return nil
+}
+
+// rehearse applies what is desired as a dry run.
+func (w *planning) rehearse(ctx context.Context) error {
+	if w.request.Desired == nil {
+		return nil
+	}
+	after, err := w.apply(ctx, w.request.Desired, w.manager, client.DryRunAll)
+	switch {
+	case err == nil:
+		w.after, w.next = after, appliedBy(after, w.manager)
+	case isRefusedState(err):
+		w.Refused = explain(err, "apply "+describe(w.Live))
+		// Where nothing has to go, what is desired may be fine.
+		w.next = w.probe(ctx, w.request.Desired)
+	default:
+		return explain(err, "apply "+describe(w.Live)+" as a dry run")
+	}
+	if w.next == nil {
+		w.next = w.tree.Desired(w.request.Desired.Object)
+	}
+
+	return nil
+}
+
+// compute plans the move of each scope, one after the other.
+func (w *planning) compute(ctx context.Context) error {
+	if len(w.Before) == 0 {
+		return w.adopt(ctx)
+	}
+	if err := w.move(); err != nil {
+		return err
+	}
+	unknown := func(n fields.Note) bool { return n.Reason == fields.KeysUnknown }
+	if w.known != nil || !slices.ContainsFunc(w.Notes, unknown) {
+		return nil
+	}
+	if w.known = w.probeLive(ctx, w.Live); w.known == nil {
+		return nil
+	}
+
+	return w.move()
+}
+
+// adopt is for an object without entries. What the manager does not get becomes
+// that of whom the server itself would give it to on a first apply: left without
+// an owner, it would go as soon as the manager drops the last of what it has
+// next to it.
+func (w *planning) adopt(ctx context.Context) error {
+	if w.known = w.probeLive(ctx, w.Live); w.known == nil {
+		return refuse(Untracked, "%s has no managed fields, and the server does not say what they would be", describe(w.Live))
+	}
+	if err := w.move(); err != nil {
+		return err
+	}
+	if len(w.Entries) == 0 {
+		return nil
+	}
+	own := w.Entries[0]
+	own.Fields = own.Fields.Intersection(w.known)
+	rest := fields.Entry{Manager: fields.BeforeFirstApply, Operation: fields.Update, APIVersion: own.APIVersion, Time: own.Time, Fields: w.known.Difference(own.Fields)}
+	w.Entries = fields.Entries{own, rest}.Merge()
+
+	return nil
+}
+
+func (w *planning) move() error {
+	w.tree = fields.New(w.Live.Object, w.Before, w.sets()...)
+	if p := w.request.Previous; p != nil {
+		w.previous = w.tree.Desired(p.Object)
+	}
+	w.Entries, w.Moves, w.Notes, w.record = w.Before, nil, nil, fields.Record{}
+	for _, s := range w.Scopes {
+		if err := w.add(s, w.mode); err != nil {
+			return err
+		}
+	}
+	for _, s := range w.emptied() {
+		if err := w.add(s, fields.Whole); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// add plans the move of one scope on top of what is planned already.
+func (w *planning) add(s fields.Scope, mode fields.Mode) error {
+	p, err := fields.NewPlan(w.Live.Object, w.Entries, fields.Request{
+		Scope: s, To: w.manager, Mode: mode, Previous: w.previous, Next: w.next, Known: w.known,
+		Retag: w.request.Retag, Time: w.now().UTC().Format(time.RFC3339),
+	})
+	if err != nil {
+		return err
+	}
+	record := p.Record()
+	if w.record.To == (fields.Identity{}) {
+		w.record = record
+	} else {
+		w.record.Moves, w.record.APIVersion = append(w.record.Moves, record.Moves...), record.APIVersion
+	}
+	w.Entries, w.Moves, w.Notes = p.Entries, append(w.Moves, p.Moves...), append(w.Notes, p.Notes...)
+
+	return nil
+}
+
+// emptied are the lists in scope of which the apply removes every item. Held by
+// somebody else, such a list would be left as null, which the schema of a custom
+// resource does not take.
+func (w *planning) emptied() []fields.Scope {
+	if w.request.Desired == nil || len(w.Before) == 0 {
+		return nil
+	}
+	tree := fields.New(w.Live.Object, w.Entries, w.sets()...)
+	gone := map[string]bool{}
+	for _, r := range w.removals(tree) {
+		gone[r.Path.String()] = r.Fate == fields.Removed
+	}
+	var all []fields.Scope
+	for n := range tree.Root().All() {
+		in := func(s fields.Scope) bool { return s.Matches(n.Path()) }
+		if !isEmptied(n, gone) || !slices.ContainsFunc(w.Scopes, in) {
+			continue
+		}
+		if s, err := fields.ParseScope(fields.FormatPath(n.Path())); err == nil {
+			all = append(all, s)
+		}
+	}
+
+	return all
+}
+
+// isEmptied says whether a list that somebody holds has items, and all of them
+// go.
+func isEmptied(n *fields.Node, gone map[string]bool) bool {
+	if n.Kind != fields.Items || len(n.Holders) == 0 {
+		return false
+	}
+	went := false
+	for _, c := range n.Children {
+		if c.Live && !gone[c.Path().String()] {
+			return false
+		}
+		went = went || c.Live
+	}
+
+	return went
+}
+
+// sets are all that tells how fields are held, besides the entries.
+func (w *planning) sets() []*fieldpath.Set { return []*fieldpath.Set{w.previous, w.next, w.known} }
+
+// removals are those that have to do with the scopes.
+func (w *planning) removals(tree *fields.Tree) []fields.Removal {
+	lifted := map[string]bool{}
+	for _, s := range w.Scopes {
+		for _, path := range tree.CheckOwnership(s, w.manager).Lifted {
+			lifted[path.String()] = true
+		}
+	}
+
+	return slices.DeleteFunc(tree.Removals(w.manager, w.previous, w.next), func(r fields.Removal) bool {
+		return !lifted[r.Path.String()] && !slices.ContainsFunc(w.Scopes, func(s fields.Scope) bool { return concerns(s, r) })
+	})
+}
+
+// concerns says whether a removal, or anything because of which it fails, is in
+// a scope.
+func concerns(s fields.Scope, r fields.Removal) bool {
+	in := s.Matches(r.Path)
+	for _, h := range r.Because {
+		// Sets have an iterator too, which does not stop when it is told to.
+		h.Fields.Iterate(func(path fieldpath.Path) { in = in || s.Matches(path) })
+	}
+
+	return in
+}
+
+// needed says whether the apply of what is desired would not do all it should.
+// Who asks for a migration without saying what is desired wants it anyway, as
+// does who asks for the whole scope. And an object without entries needs a
+// first one, or the server makes one that holds everything.
+func (w *planning) needed() bool {
+	if w.request.Desired == nil || w.mode == fields.Whole || len(w.Before) == 0 {
+		return true
+	}
+
+	return slices.ContainsFunc(w.Now, w.isLeft)
+}
+
+// isLeft says whether something that should go stays.
+func (w *planning) isLeft(r fields.Removal) bool {
+	if r.Fate != fields.Kept && r.Fate != fields.Partial {
+		return false
+	}
+
+	return w.after == nil || w.has(w.after, r.Path)
+}
+
+// has says whether an object has a path of this one.
+func (w *planning) has(o *unstructured.Unstructured, path fieldpath.Path) bool {
+	known := w.sets()
+	for _, e := range w.Before {
+		known = append(known, e.Fields)
+	}
+	s, err := fields.ParseScope(fields.FormatPath(path))
+
+	return err == nil && fields.New(o.Object, nil, known...).Select(s).Exists()
+}

@@ -1,0 +1,90 @@
+package ownership
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// A Reason is why something was not done, in a word.
+type Reason string
+
+// Reasons to skip a migration. All is well but for Contested.
+const (
+	// Absent : there is no such object. Its first apply will own what it names.
+	Absent Reason = "Absent"
+	// NoScope : the object does not have the scope, or there is none for its kind.
+	NoScope Reason = "NoScope"
+	// Done : there is nothing to move.
+	Done Reason = "Done"
+	// NotNeeded : an apply of what is desired does all it should as things are.
+	NotNeeded Reason = "NotNeeded"
+	// Contested : a manager keeps taking back what is moved, and is left alone.
+	Contested Reason = "Contested"
+)
+
+// Reasons to refuse one.
+const (
+	// Forbidden : the server does not let this client write, because of missing
+	// rights or because admission denies it. Nothing was changed.
+	Forbidden Reason = "Forbidden"
+	// Rejected : the server takes no write of this object, because it is invalid as
+	// it is, or because a policy is against it. Nothing was changed.
+	Rejected Reason = "Rejected"
+	// Defective : the object has entries that cannot be read.
+	Defective Reason = "Defective"
+	// Ignored : the server ignores the entries that it is given.
+	Ignored Reason = "Ignored"
+	// Untracked : the server keeps no entries of this object. It is too large, or
+	// something removes them.
+	Untracked Reason = "Untracked"
+	// Altered : the entries come back as others than were written.
+	Altered Reason = "Altered"
+	// Mutated : admission changes the object when only its entries are written.
+	Mutated Reason = "Mutated"
+	// Replaced : the object is not the one that the record is about.
+	Replaced Reason = "Replaced"
+)
+
+// A RefusedError is an error that will be the same next time, until somebody changes
+// something. Whoever reconciles reports it and goes on.
+type RefusedError struct {
+	Reason Reason
+	Err    error
+}
+
+func (r *RefusedError) Error() string { return r.Err.Error() }
+
+func (r *RefusedError) Unwrap() error { return r.Err }
+
+func refuse(reason Reason, format string, args ...any) error {
+	return &RefusedError{Reason: reason, Err: fmt.Errorf(format, args...)}
+}
+
+// ReasonOf is the reason of a refusal, "" for other errors.
+func ReasonOf(err error) Reason {
+	if r, ok := errors.AsType[*RefusedError](err); ok {
+		return r.Reason
+	}
+
+	return ""
+}
+
+// explain adds what was tried, and tells a refusal from a failure.
+func explain(err error, doing string) error {
+	if apierrors.IsForbidden(err) {
+		return refuse(Forbidden, "cannot %s, and changed nothing: %w", doing, err)
+	}
+
+	return fmt.Errorf("cannot %s: %w", doing, err)
+}
+
+// isConflict is about races that are worth another try.
+func isConflict(err error) bool { return apierrors.IsConflict(err) }
+
+// isRefusedState is what the server says to an object that would be wrong, or
+// that it cannot even merge.
+func isRefusedState(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsInternalError(err)
+}

@@ -1,0 +1,66 @@
+package ownership
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/arbor-control/arbor/engine/fields"
+)
+
+// An Undone is what came of an undoing.
+type Undone struct {
+	// Skipped is Absent or Done, "" if ownership was put back.
+	Skipped Reason
+	// Moves are what went back, and Notes why something did not.
+	Moves []fields.Move
+	Notes []fields.Note
+	// Object is what it became, nil if nothing was written.
+	Object *unstructured.Unstructured
+}
+
+// Undo puts back what a migration moved, as far as nobody did anything about it
+// since. It may be called again: what is back already is not written.
+//
+// The error is a *[RefusedError] if it makes no sense to try again.
+func (m *Migrator) Undo(ctx context.Context, record Record) (Undone, error) {
+	var result Undone
+	err := m.race(func() error {
+		var err error
+		result, err = m.undo(ctx, record)
+
+		return err
+	})
+
+	return result, err
+}
+
+func (m *Migrator) undo(ctx context.Context, record Record) (Undone, error) {
+	live, err := m.read(ctx, record.object())
+	switch {
+	case err != nil:
+		return Undone{}, err
+	case live == nil:
+		return Undone{Skipped: Absent}, nil
+	case live.GetUID() != record.UID:
+		return Undone{}, refuse(Replaced, "%s is not the object that the record is about: its uid is %s, not %s", describe(live), live.GetUID(), record.UID)
+	}
+	entries, err := fields.Read(live.Object)
+	if err != nil {
+		return Undone{}, refuse(Defective, "cannot read the managed fields of %s: %w", describe(live), err)
+	}
+	p, err := fields.Undo(live.Object, entries, record.Fields)
+	if err != nil {
+		return Undone{}, refuse(Defective, "cannot undo the migration of %s: %w", describe(live), err)
+	}
+	result := Undone{Moves: p.Moves, Notes: p.Notes}
+	if !p.Changed() {
+		result.Skipped = Done
+
+		return result, nil
+	}
+	written, _, err := m.write(ctx, live, p.Entries, func() error { return nil })
+	result.Object = written
+
+	return result, err
+}
