@@ -417,21 +417,25 @@ func TestTwoManagers(t *testing.T) {
 		managers[victim] = server.LaunchManager(t, only)
 	}
 	must(t, wait())
-	list := &v1alpha1.SubnetClaimList{}
-	cluster.Eventually(t, "every claim is bound", func() error {
-		must(t, c.List(t.Context(), list, client.InNamespace(ns)))
-		bound := 0
-		for _, claim := range list.Items {
-			if claim.Status.Phase == v1alpha1.ClaimBound {
-				bound++
+	// In parts, because each is waited for only so long and two managers that
+	// share two cores with everything else take their time.
+	const parts = 10
+	for part := 1; part <= parts; part++ {
+		cluster.Eventually(t, fmt.Sprintf("%d of %d parts of the claims are bound", part, parts), func() error {
+			list, bound := &v1alpha1.SubnetClaimList{}, 0
+			must(t, c.List(t.Context(), list, client.InNamespace(ns)))
+			for _, claim := range list.Items {
+				if claim.Status.Phase == v1alpha1.ClaimBound {
+					bound++
+				}
 			}
-		}
-		if bound != claims {
-			return fmt.Errorf("%d of %d", bound, claims)
-		}
+			if bound < claims*part/parts {
+				return fmt.Errorf("%d of %d", bound, claims)
+			}
 
-		return nil
-	})
+			return nil
+		})
+	}
 	cluster.Eventually(t, "what was taken twice for one claim is released", func() error {
 		subnets := &v1alpha1.SubnetList{}
 		must(t, c.List(t.Context(), subnets, client.InNamespace(ns)))

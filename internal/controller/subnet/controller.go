@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -51,13 +53,19 @@ func SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.Subnet{}).
 		// A Subnet may be there before its pool, and outlive its claim's choice.
 		// What else happens to a pool, its status above all, is no news for them.
-		Watches(&v1alpha1.SubnetPool{}, handler.EnqueueRequestsFromMapFunc(r.waiting), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.SubnetPool{}, handler.EnqueueRequestsFromMapFunc(r.waiting),
+			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, guarded))).
 		Watches(&v1alpha1.SubnetClaim{}, handler.EnqueueRequestsFromMapFunc(r.ofClaim)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
-// Reconcile gathers what the verdict needs, judges, and writes the verdict.
+// guarded passes the event that a pool got its finalizer.
+var guarded = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	return !controllerutil.ContainsFinalizer(e.ObjectOld, v1alpha1.Finalizer) && controllerutil.ContainsFinalizer(e.ObjectNew, v1alpha1.Finalizer)
+}}
+
+// Reconcile judges a Subnet once, and releases it if its claim has another.
 func (r *Reconciler) Reconcile(ctx context.Context, s *v1alpha1.Subnet) (reconcile.Result, error) {
 	if s.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
@@ -69,22 +77,39 @@ func (r *Reconciler) Reconcile(ctx context.Context, s *v1alpha1.Subnet) (reconci
 		return reconcile.Result{}, nil
 	}
 
+	return reconcile.Result{}, r.judge(ctx, s)
+}
+
+// judge gathers what the verdict needs, and writes the verdict.
+func (r *Reconciler) judge(ctx context.Context, s *v1alpha1.Subnet) error {
 	b, ok := block(s)
 	if !ok {
-		return reconcile.Result{}, r.apply(ctx, s, decide.Verdict{
+		return r.apply(ctx, s, decide.Verdict{
 			Phase: v1alpha1.SubnetFailed, Reason: decide.ReasonOutsidePool, Message: fmt.Sprintf("%q is not a CIDR", s.Spec.CIDR),
 		})
 	}
-	pool, err := r.pool(ctx, s)
+	pool, prefix, err := r.pool(ctx, s)
 	if err != nil {
-		return reconcile.Result{}, err
+		return err
+	}
+	switch {
+	case pool == nil:
+	case pool.DeletionTimestamp != nil && !s.CreationTimestamp.Before(pool.DeletionTimestamp):
+		// It came when the pool was perhaps already found empty.
+		return r.apply(ctx, s, decide.Verdict{
+			Phase: v1alpha1.SubnetFailed, Reason: decide.ReasonPoolDeleting, Message: fmt.Sprintf("pool %s is being deleted", pool.Name),
+		})
+	case !controllerutil.ContainsFinalizer(pool, v1alpha1.Finalizer):
+		// Nothing lives in a pool that could vanish under it. The finalizer is
+		// an event, and brings it back here.
+		return nil
 	}
 	others, err := r.others(ctx, s, b.Prefix)
 	if err != nil {
-		return reconcile.Result{}, err
+		return err
 	}
 
-	return reconcile.Result{}, r.apply(ctx, s, decide.Judge(b, pool, others))
+	return r.apply(ctx, s, decide.Judge(b, prefix, others))
 }
 
 // unwanted releases a Subnet whose claim is bound to another one. That happens
@@ -108,22 +133,22 @@ func (r *Reconciler) unwanted(ctx context.Context, s *v1alpha1.Subnet) (bool, er
 	return true, nil
 }
 
-// pool returns the prefix of a Subnet's pool, nil if there is none.
-func (r *Reconciler) pool(ctx context.Context, s *v1alpha1.Subnet) (*netip.Prefix, error) {
+// pool returns a Subnet's pool and its prefix, nil if there is none.
+func (r *Reconciler) pool(ctx context.Context, s *v1alpha1.Subnet) (*v1alpha1.SubnetPool, *netip.Prefix, error) {
 	p := &v1alpha1.SubnetPool{}
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.PoolRef}, p)
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // no pool is an answer, not a failure
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read pool %s/%s: %w", s.Namespace, s.Spec.PoolRef, err)
+		return nil, nil, fmt.Errorf("cannot read pool %s/%s: %w", s.Namespace, s.Spec.PoolRef, err)
 	}
 	prefix, err := netip.ParsePrefix(p.Spec.CIDR)
 	if err != nil {
-		return nil, nil //nolint:nilnil,nilerr // a pool that is no prefix is as good as none
+		return nil, nil, nil //nolint:nilerr // a pool that is no prefix is as good as none
 	}
 
-	return &prefix, nil
+	return p, &prefix, nil
 }
 
 // others returns the Subnets of the pool that may overlap a block. They are

@@ -14,6 +14,7 @@ const (
 	ReasonOverlap      = "Overlap"
 	ReasonOutsidePool  = "OutsidePool"
 	ReasonPoolNotFound = "PoolNotFound"
+	ReasonPoolDeleting = "PoolDeleting"
 )
 
 // A Block is what the judge knows of a Subnet.
