@@ -6,7 +6,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -17,7 +19,10 @@ import (
 	"github.com/arbor-control/arbor/internal/view"
 )
 
-const page = 500
+const (
+	page = 500
+	soon = 20 * time.Millisecond
+)
 
 // A Guard keeps a finalizer on every pool, until it is to be deleted and
 // nothing is left in it.
@@ -52,8 +57,14 @@ func (g *Guard) Reconcile(ctx context.Context, p *v1alpha1.SubnetPool) (reconcil
 		return reconcile.Result{}, nil
 	}
 	base := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := g.client.Patch(ctx, p, base); err != nil {
-		return reconcile.Result{}, kube.IgnoreStale(fmt.Errorf("cannot write the finalizer of pool %s/%s: %w", p.Namespace, p.Name, err))
+	err := g.client.Patch(ctx, p, base)
+	if apierrors.IsConflict(err) {
+		// Often it is the status that was written meanwhile, and of that no
+		// event comes here.
+		return reconcile.Result{RequeueAfter: soon}, nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot write the finalizer of pool %s/%s: %w", p.Namespace, p.Name, err)
 	}
 
 	return reconcile.Result{}, nil
