@@ -42,7 +42,7 @@ func TestCommandLine(t *testing.T) {
 	says(t, arbor(t, 1, example("subnet-overlapping.yaml")...),
 		"10.64.128.0/17 overlaps 10.64.0.0/16 of pool plant, which is a root pool of this namespace too", "Warning: spec.cidr: choose other addresses")
 	arbor(t, 0, example("subnet-pool.yaml")...)
-	for name, cidr := range map[string]string{"cluster-a": "", "cluster-b": "10.32.16.0/24", "lab": ""} {
+	for name, cidr := range map[string]string{"cluster-a": "", "cluster-b": "10.32.200.0/24", "lab": ""} {
 		claim := newClaim("default", name, 0)
 		awaitClaim(t, c, claim, v1alpha1.ClaimBound, "Allocated")
 		if cidr != "" && claim.Status.AllocatedCIDR != cidr {
