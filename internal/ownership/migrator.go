@@ -43,6 +43,9 @@ type Options struct {
 	// before it is left alone: 3. Memory is how long that is remembered: an hour.
 	MaxRounds int
 	Memory    time.Duration
+	// DryRun has the server check every write and keep none. There are no records
+	// then, no events, and nothing is counted.
+	DryRun bool
 	// Now is the clock.
 	Now func() time.Time
 	// Metrics, Recorder and Journal may be nil, which is none.
@@ -57,6 +60,7 @@ type Migrator struct {
 	client   client.Client
 	manager  string
 	mode     fields.Mode
+	dryRun   bool
 	attempts int
 	now      func() time.Time
 	metrics  *Metrics
@@ -70,9 +74,12 @@ func New(c client.Client, o Options) *Migrator {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.DryRun {
+		o.Metrics, o.Recorder, o.Journal = nil, nil, nil
+	}
 
 	return &Migrator{
-		client: c, manager: cmp.Or(o.Manager, DefaultManager), mode: cmp.Or(o.Mode, fields.Needed), attempts: cmp.Or(o.MaxAttempts, defaultAttempts),
+		client: c, manager: cmp.Or(o.Manager, DefaultManager), mode: cmp.Or(o.Mode, fields.Needed), dryRun: o.DryRun, attempts: cmp.Or(o.MaxAttempts, defaultAttempts),
 		now: o.Now, metrics: o.Metrics, recorder: o.Recorder, journal: o.Journal,
 		damper: &damper{rounds: cmp.Or(o.MaxRounds, defaultRounds), memory: cmp.Or(o.Memory, defaultMemory), now: o.Now, fights: map[fight]round{}},
 	}
@@ -80,7 +87,8 @@ func New(c client.Client, o Options) *Migrator {
 
 // A Result is what a migration has done.
 type Result struct {
-	// Migrated : ownership was moved. If it was not, Skipped says why.
+	// Migrated : ownership was moved, or would be in a dry run. If it was not,
+	// Skipped says why.
 	Migrated bool
 	Skipped  Reason
 	// Applied : what is desired was applied.
@@ -94,7 +102,7 @@ type Result struct {
 	// Records are what undoes it, in the order in which they were made. There is
 	// more than one only if somebody interfered.
 	Records []Record
-	// Object is what it became, nil if nothing was written.
+	// Object is what it became or would become, nil if nothing was written.
 	Object *unstructured.Unstructured
 }
 
@@ -200,8 +208,9 @@ func (w *run) rewrite(ctx context.Context, p *Plan) (*unstructured.Unstructured,
 		return nil
 	}
 	written, sent, err := w.m.write(ctx, p.Live, p.Entries, keep)
+	w.Object = written
 	if sent {
-		w.Records, w.Object = append(w.Records, record), written
+		w.Records = append(w.Records, record)
 		w.m.damper.moved(p.Live.GetUID(), p.Scopes, p.Moves)
 	}
 
@@ -209,7 +218,8 @@ func (w *run) rewrite(ctx context.Context, p *Plan) (*unstructured.Unstructured,
 }
 
 // write writes entries, first as a dry run, and looks at what came of it. before
-// is called in between. sent says whether anything may have been changed.
+// is called in between. sent says whether anything may have been changed. In a
+// dry run, what is returned is the object as it would be.
 func (m *Migrator) write(ctx context.Context, live *unstructured.Unstructured, entries fields.Entries, before func() error) (_ *unstructured.Unstructured, sent bool, _ error) {
 	doing := "write the managed fields of " + describe(live)
 	if err := entries.Check(); err != nil {
@@ -222,8 +232,8 @@ func (m *Migrator) write(ctx context.Context, live *unstructured.Unstructured, e
 	if err != nil {
 		return nil, false, explain(err, doing+" as a dry run")
 	}
-	if err := verify(live, dry, entries); err != nil {
-		return nil, false, err
+	if err := verify(live, dry, entries); err != nil || m.dryRun {
+		return dry, false, err
 	}
 	if err := before(); err != nil {
 		return nil, false, err
@@ -241,7 +251,8 @@ func (m *Migrator) write(ctx context.Context, live *unstructured.Unstructured, e
 
 // deliver applies what is desired, on condition that nobody wrote in between.
 func (w *run) deliver(ctx context.Context, base *unstructured.Unstructured) error {
-	if w.request.Desired == nil {
+	// In a dry run, what has been moved is not there to apply on.
+	if w.request.Desired == nil || w.request.MoveOnly || w.m.dryRun {
 		return nil
 	}
 	o := w.request.Desired.DeepCopy()
@@ -278,14 +289,14 @@ func (w *run) restore(ctx context.Context, because error) error {
 
 // finish says what came of it: loudly only if something was done, or cannot be.
 func (w *run) finish(ctx context.Context, err error) {
-	w.Migrated = len(w.Records) > 0 && !w.Restored
+	w.Migrated = !w.Restored && (len(w.Records) > 0 || w.m.dryRun && w.Object != nil && err == nil)
 	log := logr.FromContextOrDiscard(ctx).WithValues("object", describe(w.request.which()), "manager", w.m.manager)
 	switch {
 	case err != nil:
 		log.V(1).Info("ownership was not migrated", "reason", ReasonOf(err), "restored", w.Restored, "error", err.Error())
 		w.event("Warning", "OwnershipNotMigrated", err.Error())
 	case w.Migrated:
-		log.Info("migrated ownership", "from", sources(w.Plan.Moves), "attempts", w.Attempts)
+		log.Info("migrated ownership", "dryRun", w.m.dryRun, "from", sources(w.Plan.Moves), "attempts", w.Attempts)
 		w.event("Normal", "OwnershipMigrated", fmt.Sprintf("%s now owns what %v had of %v", w.m.manager, sources(w.Plan.Moves), w.Plan.Scopes))
 	default:
 		w.Skipped = w.Plan.Skip

@@ -21,9 +21,10 @@ type Request struct {
 	// none.
 	Scopes []fields.Scope
 	// Desired is what the manager is going to apply, nil if nobody knows yet. It
-	// is applied after the migration. Previous is what it applied before, nil if
-	// its entry tells.
+	// is applied after the migration, unless that is left to the caller by
+	// MoveOnly. Previous is what it applied before, nil if its entry tells.
 	Desired, Previous *unstructured.Unstructured
+	MoveOnly          bool
 	// Retag lets entries in other versions take part; see [fields.Request].
 	Retag bool
 }

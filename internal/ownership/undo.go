@@ -15,7 +15,7 @@ type Undone struct {
 	// Moves are what went back, and Notes why something did not.
 	Moves []fields.Move
 	Notes []fields.Note
-	// Object is what it became, nil if nothing was written.
+	// Object is what it became or would become, nil if nothing was written.
 	Object *unstructured.Unstructured
 }
 
