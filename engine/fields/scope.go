@@ -54,6 +54,9 @@ type condition struct {
 	expression *regexp.Regexp
 }
 
+// IsZero says whether the scope is the whole object.
+func (s Scope) IsZero() bool { return len(s.steps) == 0 }
+
 // Matches says whether the path is in the scope.
 func (s Scope) Matches(p fieldpath.Path) bool {
 	if len(p) < len(s.steps) {

@@ -18,30 +18,33 @@ const fieldsExamples = `  # Who owns which field of a Deployment?
   arbor fields check deploy/web --scope spec.template.spec.initContainers --manager eno
 
   # What would have to move for that, and what would a removal do then?
-  arbor fields plan deploy/web --scope spec.template.spec.initContainers --to eno`
+  arbor fields plan deploy/web --scope spec.template.spec.initContainers --to eno
+
+  # Move it, and put it back
+  arbor fields migrate deploy/web --scope spec.template.spec.initContainers --to eno
+  arbor fields undo --last`
 
 // NewFields returns the commands about who owns which field of an object.
 func NewFields(streams genericiooptions.IOStreams) *cobra.Command {
-	return buildFields(streams, find, nil)
+	return buildFields(streams, find, connectMigrator)
 }
 
-// buildFields leaves out what writes if there is nothing to write with.
 func buildFields(streams genericiooptions.IOStreams, find finder, migrators migratorConnector) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fields",
 		Short: "Show and move the ownership of fields",
-		Long: `Show who owns which field of an object, and what that does to a removal.
+		Long: `Show who owns which field of an object, what that does to a removal, and move it.
 
 The server keeps, in metadata.managedFields, which manager holds which field. What
 one manager no longer applies is removed only if nobody else holds it. These
-commands show who does, for objects of any kind.`,
+commands show who does, for objects of any kind, and move it to the manager that
+needs it.`,
 		Example: fieldsExamples,
 	}
-	cmd.AddCommand(newFieldsShow(streams, find), newFieldsPlan(streams, find), newFieldsCheck(streams, find))
-
-	if migrators != nil {
-		cmd.AddCommand(newFieldsMigrate(streams, find, migrators), newFieldsUndo(streams, migrators))
-	}
+	cmd.AddCommand(
+		newFieldsShow(streams, find), newFieldsCheck(streams, find), newFieldsPlan(streams, find),
+		newFieldsMigrate(streams, find, migrators), newFieldsUndo(streams, migrators),
+	)
 
 	return cmd
 }

@@ -6,42 +6,45 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/engine/fields"
+	"github.com/arbor-control/arbor/internal/ownership"
 )
 
-// A migrator moves the ownership of fields in a cluster.
+// A migrator moves the ownership of fields in a cluster, as
+// [ownership.Migrator] does.
 type migrator interface {
-	// Migrate moves what is asked for in one object. The outcome is complete
-	// also if there is nothing to move.
-	Migrate(ctx context.Context, target ObjectRef, request migration) (outcome, error)
-	// Undo puts back what a migration moved.
-	Undo(ctx context.Context, record undoRecord, dryRun bool) (outcome, error)
+	Migrate(ctx context.Context, r ownership.Request) (ownership.Result, error)
+	Undo(ctx context.Context, r ownership.Record) (ownership.Undone, error)
 }
 
 // A migratorConnector finds a cluster by kubectl's rules.
-type migratorConnector func(flags *genericclioptions.ConfigFlags) (migrator, error)
+type migratorConnector func(flags *genericclioptions.ConfigFlags, o ownership.Options) (migrator, error)
 
-// A migration is what to move.
-type migration struct {
-	fields.Request
+func connectMigrator(flags *genericclioptions.ConfigFlags, o ownership.Options) (migrator, error) {
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find a cluster: %w", err)
+	}
 
-	// Desired is what the manager is about to apply, nil if that is not known.
-	Desired map[string]any
-	// DryRun has the server check everything and keep nothing.
-	DryRun bool
-}
+	// Objects are written one after the other: no other brake is needed.
+	config.QPS = -1
 
-// An outcome is what was moved, or would be in a dry run.
-type outcome struct {
-	// Changed says whether something was written, or would be.
-	Changed bool
-	Moves   []fields.Move
-	Notes   []fields.Note
-	// Record undoes it. It means nothing if nothing changed.
-	Record fields.Record
+	mapper, err := flags.ToRESTMapper()
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to the cluster: %w", err)
+	}
+
+	c, err := client.New(config, client.Options{Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to the cluster: %w", err)
+	}
+
+	return ownership.New(c, o), nil
 }
 
 const fieldsMigrateExamples = `  # Give eno the init containers that it has a part of
@@ -54,6 +57,9 @@ const fieldsMigrateExamples = `  # Give eno the init containers that it has a pa
   # All Deployments with a label
   arbor fields migrate deploy -l app=web --scope spec.template.spec.initContainers --to eno
 
+  # What eno needs for its next apply, and that apply; all of it or nothing
+  arbor fields migrate deploy/web --to eno --desired web.yaml --apply
+
   # Put back what was moved last
   arbor fields undo --last`
 
@@ -62,6 +68,7 @@ type fieldsMigrateOptions struct {
 	moveOptions
 
 	connect migratorConnector
+	apply   bool
 	dryRun  bool
 	all     bool
 	record  string
@@ -71,14 +78,20 @@ type fieldsMigrateOptions struct {
 func newFieldsMigrate(streams genericiooptions.IOStreams, find finder, connect migratorConnector) *cobra.Command {
 	o := &fieldsMigrateOptions{ownersOptions: newOwnersOptions(streams, find), connect: connect, files: newUndoFolder(os.Getenv)}
 	cmd := &cobra.Command{
-		Use:   "migrate KIND/NAME... --scope SCOPE --to MANAGER",
+		Use:   "migrate KIND/NAME... --to MANAGER [--scope SCOPE]",
 		Short: "Move the ownership of fields to a manager",
 		Long: `Move the ownership of a part of objects to a manager that applies, so that it can
 remove what it no longer names. Values are not changed, only who owns them. "arbor
 fields plan" shows beforehand what would move.
 
-What undoes it is kept as a file: $XDG_STATE_HOME/arbor/undo, or
-~/.local/state/arbor/undo, has one for each object, or --record names it.
+Without --scope it is about the init containers of a workload, or about what its
+annotation eno.azure.io/migrate-ownership says.
+
+With --desired, only what the apply of that file needs is moved, and with --apply
+it is applied then. If that fails, ownership is put back.
+
+What undoes it is kept in a file before anything is changed, one for each run, in
+$XDG_STATE_HOME/arbor/undo or ~/.local/state/arbor/undo, or where --record says.
 
 Exit codes: 0 it is moved, or there was nothing to move, 1 an object was not found
 or could not be changed, 2 it could not look, or the scope is never moved.`,
@@ -91,9 +104,10 @@ or could not be changed, 2 it could not look, or the scope is never moved.`,
 	}
 
 	cmd.Flags().StringVarP(&o.format, "output", "o", formatTable, "output format: table, json or yaml")
+	cmd.Flags().BoolVar(&o.apply, "apply", false, "apply what is in --desired afterwards, as the manager")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "have the server check everything, and change nothing")
 	cmd.Flags().BoolVar(&o.all, "all", false, "all objects of a kind, if there are neither names nor labels")
-	cmd.Flags().StringVar(&o.record, "record", "", "file to keep what undoes it in, for one object")
+	cmd.Flags().StringVar(&o.record, "record", "", "file to keep what undoes it in")
 	o.addMoveFlags(cmd)
 	o.addSelectionFlags(cmd)
 	o.addClusterFlags(cmd.Flags())
@@ -112,20 +126,9 @@ func (o *fieldsMigrateOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	if len(all) > 1 && o.record != "" {
-		return blind("--record names one file, and there are %d objects: leave it out, and each has its own", len(all))
-	}
-
-	m, err := o.connect(o.flags)
+	report, err := o.migrateAll(ctx, all, request, wishes)
 	if err != nil {
 		return blind("%w", err)
-	}
-
-	report := MigrationReport{Migrations: []MigrationView{}, DryRun: o.dryRun}
-
-	for _, thing := range all {
-		v := o.migrate(ctx, m, thing.ObjectRef, request, wishes)
-		report.add(v)
 	}
 
 	if err := report.print(o.Out, o.ErrOut, o.format); err != nil {
@@ -137,6 +140,38 @@ func (o *fieldsMigrateOptions) run(ctx context.Context) error {
 	}
 
 	return end
+}
+
+// migrateAll changes one object after the other. An error means that nothing
+// was done; what went wrong with an object is in the report.
+func (o *fieldsMigrateOptions) migrateAll(ctx context.Context, all []*owned, request fields.Request, wishes []map[string]any) (*MigrationReport, error) {
+	options := ownership.Options{Manager: request.To, Mode: request.Mode, DryRun: o.dryRun}
+	report := &MigrationReport{Migrations: []MigrationView{}, DryRun: o.dryRun}
+	kept := &ledger{}
+
+	if !o.dryRun {
+		var err error
+		if kept, err = o.files.create(o.record); err != nil {
+			return nil, err
+		}
+
+		options.Journal = kept
+
+		defer func() { report.Record = kept.close() }()
+	}
+
+	m, err := o.connect(o.flags, options)
+	if err != nil {
+		return nil, err
+	}
+
+	defer report.progress(o.ErrOut, "migrating", len(all))()
+
+	for _, thing := range all {
+		report.add(o.migrate(ctx, m, thing.ObjectRef, request, wishes, kept))
+	}
+
+	return report, nil
 }
 
 // check finds wrong usage.
@@ -154,8 +189,8 @@ func (o *fieldsMigrateOptions) check() (r fields.Request, wishes []map[string]an
 		return r, nil, blind("cannot migrate every %s without being told so: add names, labels with -l, or --all", o.args[0])
 	}
 
-	if o.within == "" {
-		return r, nil, blind("no part to migrate: name one with --scope, like spec.template.spec.initContainers")
+	if o.apply && o.desired == "" {
+		return r, nil, blind("nothing to apply: name a file with --desired")
 	}
 
 	within, err := o.parseWithin()
@@ -172,45 +207,50 @@ func (o *fieldsMigrateOptions) check() (r fields.Request, wishes []map[string]an
 	return r, wishes, err
 }
 
-// migrate changes one object. The file is made first: nothing is moved that
-// could not be undone.
-func (o *fieldsMigrateOptions) migrate(ctx context.Context, m migrator, target ObjectRef, request fields.Request, wishes []map[string]any) MigrationView {
-	v := MigrationView{Object: target, Scope: request.Scope, To: request.To}
-	what := migration{Request: request, DryRun: o.dryRun}
+// migrate changes one object.
+func (o *fieldsMigrateOptions) migrate(ctx context.Context, m migrator, target ObjectRef, request fields.Request, wishes []map[string]any, kept *ledger) MigrationView {
+	v := MigrationView{Object: target, To: request.To}
+	what := ownership.Request{Object: reference(target), MoveOnly: !o.apply}
+
+	if o.within != "" {
+		what.Scopes = []fields.Scope{request.Scope}
+	}
 
 	if wishes != nil {
 		wish, err := wishFor(target, wishes)
 		if err != nil {
-			return v.failed(err)
+			return v.ended(err)
 		}
 
-		what.Desired = wish
+		what.Desired = &unstructured.Unstructured{Object: wish}
+		what.Desired.SetNamespace(target.Namespace)
 	}
 
-	if o.dryRun {
-		out, err := m.Migrate(ctx, target, what)
+	result, err := m.Migrate(ctx, what)
 
-		return v.with(out, err)
+	if end := kept.settle(stillMoved(result)); err == nil {
+		err = end
 	}
 
-	file, err := o.files.create(o.record, target)
-	if err != nil {
-		return v.failed(err)
+	return v.with(result).ended(err)
+}
+
+// stillMoved are the records of what was not put back again.
+func stillMoved(r ownership.Result) []ownership.Record {
+	if r.Restored {
+		return nil
 	}
 
-	out, err := m.Migrate(ctx, target, what)
-	v = v.with(out, err)
+	return r.Records
+}
 
-	if err != nil || !out.Changed {
-		file.discard()
+// reference is an object with nothing but what it is known by.
+func reference(r ObjectRef) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion(r.APIVersion)
+	o.SetKind(r.Kind)
+	o.SetNamespace(r.Namespace)
+	o.SetName(r.Name)
 
-		return v
-	}
-
-	v.Record = file.name
-	if err := file.write(undoRecord{Object: target, Scope: request.Scope, Record: out.Record}); err != nil {
-		return v.failed(fmt.Errorf("it was moved, but %w", err))
-	}
-
-	return v
+	return o
 }

@@ -17,85 +17,103 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/arbor-control/arbor/engine/fields"
+	"github.com/arbor-control/arbor/internal/ownership"
 )
 
 // memory is a migrator of objects that it holds itself.
 type memory struct {
+	ownership.Options
+
 	objects []map[string]any
 	fails   error
 }
 
-func (m *memory) find(target ObjectRef) map[string]any {
-	return m.objects[slices.IndexFunc(m.objects, func(o map[string]any) bool { return refOf(o) == target })]
+func (m *memory) find(ref ObjectRef) map[string]any {
+	return m.objects[slices.IndexFunc(m.objects, func(o map[string]any) bool { return refOf(o) == ref })]
 }
 
 // store keeps a plan, unless it is a dry run.
-func (m *memory) store(obj map[string]any, plan *fields.Plan, dryRun bool) (outcome, error) {
-	out := outcome{Changed: plan.Changed(), Moves: plan.Moves, Notes: plan.Notes, Record: plan.Record()}
-	if dryRun {
-		return out, nil
+func (m *memory) store(obj map[string]any, plan *fields.Plan) error {
+	if m.DryRun {
+		return nil
 	}
 
 	data, err := json.Marshal(plan.Entries)
 	if err != nil {
-		return outcome{}, err
+		return err
 	}
 
 	var list []any
 	err = json.Unmarshal(data, &list)
 	obj["metadata"].(map[string]any)["managedFields"] = list
 
-	return out, err
+	return err
 }
 
-func (m *memory) Migrate(_ context.Context, target ObjectRef, what migration) (outcome, error) {
+func (m *memory) Migrate(ctx context.Context, r ownership.Request) (result ownership.Result, _ error) {
+	ref := refOf(r.Object.Object)
+	record := ownership.Record{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Scopes: r.Scopes}
+
 	if m.fails != nil {
-		return outcome{}, m.fails
+		// It was about to be written, and then it was not.
+		return result, errors.Join(m.fails, m.Journal.Keep(ctx, record))
 	}
 
-	obj := m.find(target)
+	obj := m.find(ref)
 
 	entries, err := fields.Read(obj)
 	if err != nil {
-		return outcome{}, err
+		return result, err
 	}
 
-	if what.Desired != nil {
-		what.Next = fields.New(obj, entries).Desired(what.Desired)
-	}
-
-	plan, err := fields.NewPlan(obj, entries, what.Request)
+	plan, err := fields.NewPlan(obj, entries, fields.Request{Scope: r.Scopes[0], To: m.Manager, Mode: m.Mode})
 	if err != nil {
-		return outcome{}, err
+		return result, err
 	}
 
-	return m.store(obj, plan, what.DryRun)
+	result.Plan = &ownership.Plan{Scopes: r.Scopes, Moves: plan.Moves, Notes: plan.Notes}
+	if result.Migrated = plan.Changed(); !result.Migrated {
+		result.Skipped = ownership.Done
+
+		return result, nil
+	}
+
+	if record.Fields = plan.Record(); !m.DryRun {
+		result.Records = []ownership.Record{record}
+		err = m.Journal.Keep(ctx, record)
+	}
+
+	return result, errors.Join(err, m.store(obj, plan))
 }
 
-func (m *memory) Undo(_ context.Context, record undoRecord, dryRun bool) (outcome, error) {
+func (m *memory) Undo(_ context.Context, r ownership.Record) (ownership.Undone, error) {
 	if m.fails != nil {
-		return outcome{}, m.fails
+		return ownership.Undone{}, m.fails
 	}
 
-	obj := m.find(record.Object)
+	obj := m.find(ObjectRef{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
 
 	entries, err := fields.Read(obj)
 	if err != nil {
-		return outcome{}, err
+		return ownership.Undone{}, err
 	}
 
-	plan, err := fields.Undo(obj, entries, record.Record)
+	plan, err := fields.Undo(obj, entries, r.Fields)
 	if err != nil {
-		return outcome{}, err
+		return ownership.Undone{}, err
 	}
 
-	return m.store(obj, plan, dryRun)
+	return ownership.Undone{Moves: plan.Moves, Notes: plan.Notes}, m.store(obj, plan)
 }
 
 // migrating is the command on objects in memory.
 func migrating(m *memory) func(genericiooptions.IOStreams) *cobra.Command {
 	return func(s genericiooptions.IOStreams) *cobra.Command {
-		return buildFields(s, having(m.objects...), func(*genericclioptions.ConfigFlags) (migrator, error) { return m, nil })
+		return buildFields(s, having(m.objects...), func(_ *genericclioptions.ConfigFlags, o ownership.Options) (migrator, error) {
+			m.Options = o
+
+			return m, nil
+		})
 	}
 }
 
@@ -133,7 +151,7 @@ func TestFieldsMigrateAndUndo(t *testing.T) {
 
 		got := run(t, migrating(m), "", args...)
 		for _, file := range kept(t, dir) {
-			got.Out = strings.ReplaceAll(got.Out, strings.TrimSuffix(file, undoneSuffix), "RECORD")
+			got.ErrOut = strings.ReplaceAll(got.ErrOut, strings.TrimSuffix(file, undoneSuffix), "RECORD")
 		}
 
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -142,7 +160,7 @@ func TestFieldsMigrateAndUndo(t *testing.T) {
 	}
 
 	step("a dry run leaves nothing behind", result{
-		Out: `KIND         NAMESPACE   NAME   RESULT         FIELDS   FROM                              UNDO WITH
+		Out: `KIND         NAMESPACE   NAME   RESULT         FIELDS   FROM
 Deployment   shop        web    would change   4        Go-http-client (Update apps/v1)
 `,
 		ErrOut: "1 object changed, 0 unchanged, 0 failed (dry run: nothing was written)\n",
@@ -153,25 +171,25 @@ Deployment   shop        web    would change   4        Go-http-client (Update a
 	}
 
 	step("what was moved can be undone with a file", result{
-		Out: `KIND         NAMESPACE   NAME   RESULT    FIELDS   FROM                              UNDO WITH
-Deployment   shop        web    changed   4        Go-http-client (Update apps/v1)   RECORD
+		Out: `KIND         NAMESPACE   NAME   RESULT    FIELDS   FROM
+Deployment   shop        web    changed   4        Go-http-client (Update apps/v1)
 `,
-		ErrOut: "1 object changed, 0 unchanged, 0 failed\n",
+		ErrOut: "1 object changed, 0 unchanged, 0 failed\nundo it with: arbor fields undo --record RECORD\n",
 	}, migrate...)
 
 	step("the second time there is nothing to move", result{
-		Out: `KIND         NAMESPACE   NAME   RESULT      FIELDS   FROM   UNDO WITH
+		Out: `KIND         NAMESPACE   NAME   RESULT      FIELDS   FROM
 Deployment   shop        web    unchanged   0
 `,
 		ErrOut: "0 objects changed, 1 unchanged, 0 failed\n",
 	}, migrate...)
 
-	if files := kept(t, dir); len(files) != 1 || !strings.HasSuffix(files[0], "_deployment_shop_web.json") {
+	if files := kept(t, dir); len(files) != 1 || filepath.Ext(files[0]) != recordSuffix {
 		t.Errorf("got %v, want one file", files)
 	}
 
 	step("and it can be put back", result{
-		Out: `KIND         NAMESPACE   NAME   RESULT    FIELDS   FROM          UNDO WITH
+		Out: `KIND         NAMESPACE   NAME   RESULT    FIELDS   FROM
 Deployment   shop        web    changed   4        eno (Apply)
 `,
 		ErrOut: "1 object changed, 0 unchanged, 0 failed\n",
@@ -198,7 +216,7 @@ func TestFieldsMigrate(t *testing.T) {
 			args:   []string{"deploy/web", "-n", "shop", "--scope", initContainers, "--to", "eno"},
 			fails:  errors.New("cannot write: somebody else was faster"),
 			want: result{
-				Out: "KIND         NAMESPACE   NAME   RESULT   FIELDS   FROM   UNDO WITH\nDeployment   shop        web    failed   0\n", Code: ExitFound,
+				Out: "KIND         NAMESPACE   NAME   RESULT   FIELDS   FROM\nDeployment   shop        web    failed   0\n", Code: ExitFound,
 				ErrOut: "Deployment shop/web: cannot write: somebody else was faster\n0 objects changed, 0 unchanged, 1 failed\n",
 			},
 		},
@@ -207,9 +225,9 @@ func TestFieldsMigrate(t *testing.T) {
 			args:   []string{"deploy", "-A", "--scope", initContainers, "--to", "eno"},
 			want:   result{Code: ExitBlind, Err: "cannot migrate every deploy without being told so: add names, labels with -l, or --all"},
 		},
-		"NoScope": {
-			reason: "and so is all of an object", args: []string{"deploy/web", "--to", "eno"},
-			want: result{Code: ExitBlind, Err: "no part to migrate: name one with --scope, like spec.template.spec.initContainers"},
+		"NothingToApply": {
+			reason: "an apply needs a file", args: []string{"deploy/web", "--to", "eno", "--apply"},
+			want: result{Code: ExitBlind, Err: "nothing to apply: name a file with --desired"},
 		},
 		"Denied": {
 			reason: "nothing is asked of the cluster", args: []string{"deploy/web", "--scope", "metadata.finalizers", "--to", "eno"},
@@ -218,10 +236,6 @@ func TestFieldsMigrate(t *testing.T) {
 		"NoObject": {
 			reason: "there are no files here", args: []string{"--scope", "spec", "--to", "eno"},
 			want: result{Code: ExitBlind, Err: "no object to look at: name one, like deploy/web, or a kind and labels, like deploy -l app=web\nSee 'fields migrate --help' for usage"},
-		},
-		"OneRecord": {
-			reason: "one file is for one object", args: []string{"deploy/web", "gate/north", "-A", "--scope", "spec", "--to", "eno", "--record", "x.json"},
-			want: result{Code: ExitBlind, Err: "--record names one file, and there are 2 objects: leave it out, and each has its own"},
 		},
 	}
 
@@ -243,7 +257,7 @@ func TestFieldsMigrate(t *testing.T) {
 }
 
 func TestFieldsUndo(t *testing.T) {
-	folder(t, map[string]string{"empty.json": "{}", "bad.json": "{"})
+	folder(t, map[string]string{"empty.json": "{}\n", "bad.json": "{]\n", "torn.json": `{"apiVersion":"v1","ki`})
 
 	tests := map[string]struct {
 		reason string
@@ -253,7 +267,8 @@ func TestFieldsUndo(t *testing.T) {
 		"Neither": {reason: "something must be undone", err: "cannot tell what to undo: use either --last or --record FILE"},
 		"Both":    {reason: "and one thing only", args: []string{"--last", "--record", "x"}, err: "cannot tell what to undo: use either --last or --record FILE"},
 		"Missing": {reason: "a file is named once", args: []string{"--record", "x.json"}, err: "cannot read x.json: no such file or directory"},
-		"Bad":     {reason: "it must be JSON", args: []string{"--record", "bad.json"}, err: "cannot read bad.json: unexpected end of JSON input"},
+		"Bad":     {reason: "it must be JSON", args: []string{"--record", "bad.json"}, err: "cannot read bad.json: invalid character ']' looking for beginning of object key string"},
+		"Torn":    {reason: "a record that was not finished is none", args: []string{"--record", "torn.json"}, err: "cannot use torn.json: it is not what a migration leaves behind"},
 		"Empty":   {reason: "of a migration", args: []string{"--record", "empty.json"}, err: "cannot use empty.json: it is not what a migration leaves behind"},
 	}
 
@@ -289,7 +304,7 @@ func TestFieldsMigrateRecord(t *testing.T) {
 	m := &memory{objects: []map[string]any{web}}
 	args := []string{"migrate", "deploy/web", "-n", "shop", "--scope", "spec.template.spec.containers", "--to", "eno", "--record"}
 
-	if got := run(t, migrating(m), "", append(args, "taken.json")...); got.Code != ExitFound || !strings.Contains(got.ErrOut, "cannot make taken.json: file exists") {
+	if got := run(t, migrating(m), "", append(args, "taken.json")...); got.Code != ExitBlind || got.Err != "cannot make taken.json: file exists" {
 		t.Errorf("got %+v, want a refusal", got)
 	}
 
@@ -297,7 +312,7 @@ func TestFieldsMigrateRecord(t *testing.T) {
 		t.Errorf("got %q in the file, want what was there", text)
 	}
 
-	if got := run(t, migrating(m), "", append(args, "new.json")...); got.Code != 0 || !strings.Contains(got.Out, "new.json") {
+	if got := run(t, migrating(m), "", append(args, "new.json")...); got.Code != 0 || !strings.Contains(got.ErrOut, "new.json") {
 		t.Errorf("got %+v, want it moved", got)
 	}
 
@@ -326,8 +341,79 @@ func TestUndoFolder(t *testing.T) {
 		})
 	}
 
-	u := undoFolder{now: func() time.Time { return time.Date(2026, 3, 2, 10, 0, 0, 5, time.UTC) }}
-	if got := u.nameOf(ObjectRef{Kind: "ClusterRole", Name: "system:a/b"}); got != "20260302T100000.000000005Z_clusterrole_system:a-b.json" {
-		t.Errorf("got %s, want a name that is no path", got)
+}
+
+// What is in a ledger is what was moved, and no more.
+func TestLedger(t *testing.T) {
+	record := func(name string) ownership.Record {
+		return ownership.Record{Kind: "Deployment", Name: name, Fields: fields.Record{To: fields.Identity{Manager: "eno", Operation: fields.Apply}}}
+	}
+	type object struct{ kept, moved []string }
+
+	tests := map[string]struct {
+		reason  string
+		objects []object
+		torn    string
+		want    []string
+	}{
+		"Several":   {reason: "one file has all of a run", objects: []object{{[]string{"a"}, []string{"a"}}, {[]string{"b"}, []string{"b"}}}, want: []string{"a", "b"}},
+		"Nothing":   {reason: "there is no file without a record", objects: []object{{}, {}}},
+		"GivenUp":   {reason: "what was not done needs no undoing", objects: []object{{[]string{"a"}, []string{"a"}}, {[]string{"b"}, nil}}, want: []string{"a"}},
+		"AllUp":     {reason: "nor is there a file then", objects: []object{{[]string{"a"}, nil}}},
+		"SecondTry": {reason: "of several tries, only the one that worked is left", objects: []object{{[]string{"old", "new"}, []string{"new"}}, {[]string{"b"}, []string{"b"}}}, want: []string{"new", "b"}},
+		"Torn":      {reason: "a record that was not finished is left out", objects: []object{{[]string{"a"}, []string{"a"}}}, torn: `{"kind":"Depl`, want: []string{"a"}},
+	}
+
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			l, err := undoFolder{path: t.TempDir(), now: time.Now}.create("")
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			for _, o := range tc.objects {
+				for _, name := range o.kept {
+					if err := l.Keep(t.Context(), record(name)); err != nil {
+						t.Fatal(err)
+					}
+				}
+
+				var moved []ownership.Record
+				for _, name := range o.moved {
+					moved = append(moved, record(name))
+				}
+
+				if err := l.settle(moved); err != nil {
+					t.Fatal(err)
+				}
+			}
+
+			if _, err := l.file.WriteString(tc.torn); err != nil {
+				t.Fatal(err)
+			}
+
+			path := l.close()
+			if path == "" {
+				if files := kept(t, filepath.Dir(l.name)); len(files) > 0 || len(tc.want) > 0 {
+					t.Errorf("%s: got no name and files %v, want records %v", tc.reason, files, tc.want)
+				}
+
+				return
+			}
+
+			all, err := readRecords(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			var got []string
+			for _, r := range all {
+				got = append(got, r.Name)
+			}
+
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }

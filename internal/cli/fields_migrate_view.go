@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/arbor-control/arbor/engine/fields"
+	"github.com/arbor-control/arbor/internal/ownership"
 )
 
 // A MigrationReport is the result of arbor fields migrate and undo.
@@ -16,6 +18,10 @@ type MigrationReport struct {
 	DryRun     bool             `json:"dryRun"`
 	Migrations []MigrationView  `json:"migrations"`
 	Summary    MigrationSummary `json:"summary"`
+	// Record is the file that undoes it, "" if there is nothing to undo.
+	Record string `json:"record,omitempty"`
+
+	done atomic.Int64
 }
 
 // MigrationSummary counts objects.
@@ -27,38 +33,77 @@ type MigrationSummary struct {
 
 // A MigrationView is what became of one object.
 type MigrationView struct {
-	Object ObjectRef    `json:"object"`
-	Scope  fields.Scope `json:"scope"`
-	To     string       `json:"to,omitempty"`
-	// Changed says that something was written, or would be in a dry run.
-	Changed bool        `json:"changed"`
+	Object ObjectRef      `json:"object"`
+	Scopes []fields.Scope `json:"scopes"`
+	To     string         `json:"to,omitempty"`
+	// Changed says that ownership was moved, or would be in a dry run. If it was
+	// not, Skipped says why.
+	Changed bool             `json:"changed"`
+	Skipped ownership.Reason `json:"skipped,omitempty"`
+	// Applied says that what is desired was applied.
+	Applied bool        `json:"applied,omitempty"`
 	Moves   []MovedView `json:"moves"`
 	Notes   []MoveNote  `json:"notes"`
-	// Record is the file that undoes it, or that was undone.
-	Record string `json:"record,omitempty"`
-	Error  string `json:"error,omitempty"`
+	// Reason is why it was refused, in a word, if trying again makes no sense.
+	Reason ownership.Reason `json:"reason,omitempty"`
+	Error  string           `json:"error,omitempty"`
 }
 
-func (v MigrationView) with(out outcome, err error) MigrationView {
-	v.Changed, v.Moves, v.Notes = out.Changed, movedViews(out.Moves), moveNotes(out.Notes)
+func (v MigrationView) with(r ownership.Result) MigrationView {
+	v.Changed, v.Skipped, v.Applied = r.Migrated, r.Skipped, r.Applied
+
+	if r.Plan == nil {
+		return v
+	}
+
+	v.Scopes = r.Plan.Scopes
+	if v.Changed {
+		v.Moves = movedViews(r.Plan.Moves)
+	}
+
+	v.Notes = moveNotes(r.Plan.Notes)
+
+	switch {
+	case v.Skipped == ownership.Absent:
+		v.note("it is no longer there")
+	case v.Skipped == ownership.NoScope && len(v.Scopes) == 0:
+		v.note("no part of a %s is moved by default: name one with --scope", v.Object.Kind)
+	case v.Skipped == ownership.NoScope:
+		v.note("it has no %s", v.Scopes[0])
+	case v.Skipped == ownership.NotNeeded:
+		v.note("what is desired can be applied as things are")
+	}
+
+	return v
+}
+
+// ended says how it ended. What programs read has lists, not null.
+func (v MigrationView) ended(err error) MigrationView {
 	if err != nil {
-		return v.failed(err)
+		v.Error, v.Reason = err.Error(), ownership.ReasonOf(err)
 	}
+
+	v.Scopes, v.Moves, v.Notes = listed(v.Scopes), listed(v.Moves), listed(v.Notes)
 
 	return v
 }
 
-func (v MigrationView) failed(err error) MigrationView {
-	v.Error = err.Error()
-	if v.Moves == nil {
-		v.Moves, v.Notes = []MovedView{}, []MoveNote{}
+func listed[T any](all []T) []T {
+	if all == nil {
+		return []T{}
 	}
 
-	return v
+	return all
+}
+
+// progress says how many of the objects are done, if it takes long.
+func (r *MigrationReport) progress(errOut io.Writer, doing string, of int) (stop func()) {
+	return progress(errOut, func() string { return fmt.Sprintf("%s, %d of %s done", doing, r.done.Load(), count(of, "object")) })
 }
 
 func (r *MigrationReport) add(v MigrationView) {
 	r.Migrations = append(r.Migrations, v)
+	r.done.Add(1)
 
 	switch {
 	case v.Error != "":
@@ -77,11 +122,11 @@ func (r *MigrationReport) print(out, errOut io.Writer, format string) error {
 		return err
 	}
 
-	rows := [][]string{{"KIND", "NAMESPACE", "NAME", "RESULT", "FIELDS", "FROM", "UNDO WITH"}}
+	rows := [][]string{{"KIND", "NAMESPACE", "NAME", "RESULT", "FIELDS", "FROM"}}
 	y := styleOf(errOut, os.Getenv)
 
 	for _, v := range r.Migrations {
-		rows = append(rows, []string{v.Object.Kind, v.Object.Namespace, v.Object.Name, r.result(v), strconv.Itoa(v.size()), v.from(), v.undoWith()})
+		rows = append(rows, []string{v.Object.Kind, v.Object.Namespace, v.Object.Name, r.result(v), strconv.Itoa(v.size()), v.from()})
 	}
 
 	writeTable(out, rows)
@@ -97,6 +142,9 @@ func (r *MigrationReport) print(out, errOut io.Writer, format string) error {
 	}
 
 	_, err := fmt.Fprintln(errOut, r.conclusion())
+	if r.Record != "" {
+		_, err = fmt.Fprintf(errOut, "undo it with: arbor fields undo --record %s\n", clean(r.Record))
+	}
 
 	return err
 }
@@ -140,13 +188,4 @@ func (v MigrationView) from() string {
 	}
 
 	return strings.Join(slices.Compact(names), ", ")
-}
-
-// undoWith is the file, as long as it was not used.
-func (v MigrationView) undoWith() string {
-	if v.To == "" {
-		return ""
-	}
-
-	return v.Record
 }

@@ -9,10 +9,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/arbor-control/arbor/engine/fields"
 	"github.com/arbor-control/arbor/internal/manifest"
+	"github.com/arbor-control/arbor/internal/ownership"
 )
 
 const fieldsPlanExamples = `  # What would move if eno were to have the init containers?
@@ -117,7 +119,7 @@ func wishFor(ref ObjectRef, wishes []map[string]any) (map[string]any, error) {
 func newFieldsPlan(streams genericiooptions.IOStreams, find finder) *cobra.Command {
 	o := &fieldsPlanOptions{ownersOptions: newOwnersOptions(streams, find)}
 	cmd := &cobra.Command{
-		Use:   "plan KIND/NAME... --scope SCOPE --to MANAGER",
+		Use:   "plan KIND/NAME... --to MANAGER [--scope SCOPE]",
 		Short: "Show what would move to a manager, and what a removal would do then",
 		Long: `Show which fields would move from whom, so that a manager that applies can remove
 a part of an object; and what its next apply would do to each thing that it no
@@ -128,6 +130,9 @@ longer names, now and after the move:
             if something that goes is required, the server refuses the apply
   stays     it stays for ever, and the server says nothing
   swept     it goes although nobody named it, with what it is in
+
+Without --scope it is about the init containers of a workload, or about what its
+annotation eno.azure.io/migrate-ownership says.
 
 With --desired, the next apply is that file. Without, it is what the manager
 applies now but for the scope. Nothing is written.
@@ -215,6 +220,15 @@ func planMoves(all []*owned, request fields.Request, wishes []map[string]any) (M
 // planMove plans for one object, and compares what the next apply does before
 // and after.
 func planMove(thing *owned, request fields.Request, wishes []map[string]any) (MoveView, error) {
+	if request.Scope.IsZero() {
+		within, err := defaultScope(thing)
+		if err != nil {
+			return MoveView{}, err
+		}
+
+		request.Scope = within
+	}
+
 	if wishes != nil {
 		wish, err := wishFor(thing.ObjectRef, wishes)
 		if err != nil {
@@ -230,6 +244,16 @@ func planMove(thing *owned, request fields.Request, wishes []map[string]any) (Mo
 	}
 
 	return moveViewOf(thing, request, plan), nil
+}
+
+// defaultScope is what is moved of an object if nobody says otherwise.
+func defaultScope(thing *owned) (fields.Scope, error) {
+	within, ok, err := ownership.DefaultScope(&unstructured.Unstructured{Object: thing.live})
+	if err == nil && !ok {
+		err = fmt.Errorf("no part of a %s is moved by default: name one with --scope", thing.Kind)
+	}
+
+	return within, err
 }
 
 func (o *fieldsPlanOptions) print(v MovesView) error {

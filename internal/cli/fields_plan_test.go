@@ -137,10 +137,15 @@ spec.hours          removed   ` + gone + ``},
 		},
 		"NoTo":   {reason: "somebody must get it", args: []string{"gate/north"}, want: result{Code: ExitBlind, Err: "nobody to move ownership to: name a manager with --to"}},
 		"NoMode": {reason: "modes are known by name", args: []string{"gate/north", "--to", "a", "--mode", "all"}, want: result{Code: ExitBlind, Err: `unknown mode "all": use one of needed, whole`}},
+		"NoDefault": {
+			reason: "only of workloads is it known what people move",
+			args:   []string{"gate/north", "--to", "platform"},
+			want:   result{Code: ExitBlind, Err: "Gate north: no part of a Gate is moved by default: name one with --scope"},
+		},
 		"NotDesired": {
 			reason: "a file about other objects is a mistake",
 			stdin:  withBash,
-			args:   []string{"gate/north", "--to", "platform", "--desired", "-"},
+			args:   []string{"gate/north", "--scope", "spec", "--to", "platform", "--desired", "-"},
 			want:   result{Code: ExitBlind, Err: "Gate north: cannot find Gate north in what is to be applied: add it to the file of --desired"},
 		},
 		"OtherVersion": {

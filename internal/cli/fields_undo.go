@@ -2,18 +2,22 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/arbor-control/arbor/engine/fields"
+	"github.com/arbor-control/arbor/internal/ownership"
 )
 
 const fieldsUndoExamples = `  # Put back what was moved last
   arbor fields undo --last
 
   # What is in a file, and what that would do
-  arbor fields undo --record web.json --dry-run`
+  arbor fields undo --record web.jsonl --dry-run`
 
 type fieldsUndoOptions struct {
 	scope
@@ -31,19 +35,20 @@ func newFieldsUndo(streams genericiooptions.IOStreams, connect migratorConnector
 	cmd := &cobra.Command{
 		Use:   "undo --record FILE | --last",
 		Short: "Put back what a migration moved",
-		Long: `Put the ownership of fields back to where it was before a migration. What others
-did since then stays as it is. A file that was used is kept with .undone after its
-name, so that --last goes back one more each time.
+		Long: `Put the ownership of fields back to where it was before a run of "arbor fields
+migrate". What others did since then stays as it is. It may be repeated: what is
+back already is not written. A file that was used is kept with .undone after its
+name, so that --last goes back one run more each time.
 
-Exit codes: 0 it is put back, or there was nothing to put back, 1 it could not be
-changed, 2 the file or the cluster could not be read.`,
+Exit codes: 0 it is put back, or there was nothing to put back, 1 an object could
+not be changed, 2 the file or the cluster could not be read.`,
 		Example: fieldsUndoExamples,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 
 	cmd.Flags().StringVarP(&o.format, "output", "o", formatTable, "output format: table, json or yaml")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "have the server check everything, and change nothing")
-	cmd.Flags().BoolVar(&o.last, "last", false, "undo the last migration that was not undone")
+	cmd.Flags().BoolVar(&o.last, "last", false, "undo the last run that was not undone")
 	cmd.Flags().StringVar(&o.record, "record", "", "file that the migration made")
 	o.flags.AddFlags(cmd.Flags())
 	checkUsage(cmd, cobra.NoArgs)
@@ -61,27 +66,30 @@ func (o *fieldsUndoOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	record, err := readRecord(name)
+	records, err := readRecords(name)
 	if err != nil {
 		return blind("%w", err)
 	}
 
-	m, err := o.connect(o.flags)
+	m, err := o.connect(o.flags, ownership.Options{DryRun: o.dryRun})
 	if err != nil {
 		return blind("%w", err)
-	}
-
-	out, err := m.Undo(ctx, record, o.dryRun)
-	v := MigrationView{Object: record.Object, Scope: record.Scope, Record: name}.with(out, err)
-
-	if err == nil && !o.dryRun {
-		if err := os.Rename(name, name+undoneSuffix); err != nil {
-			v = v.failed(err)
-		}
 	}
 
 	report := MigrationReport{Migrations: []MigrationView{}, DryRun: o.dryRun}
-	report.add(v)
+	stop := report.progress(o.ErrOut, "putting back", len(records))
+
+	for _, r := range slices.Backward(records) {
+		report.add(undo(ctx, m, r))
+	}
+
+	stop()
+
+	if report.Summary.Failed == 0 && !o.dryRun {
+		if err := os.Rename(name, name+undoneSuffix); err != nil {
+			return blind("everything is back, but the file still has its name: %w", err)
+		}
+	}
 
 	if err := report.print(o.Out, o.ErrOut, o.format); err != nil {
 		return err
@@ -92,6 +100,23 @@ func (o *fieldsUndoOptions) run(ctx context.Context) error {
 	}
 
 	return nil
+}
+
+func undo(ctx context.Context, m migrator, r ownership.Record) MigrationView {
+	v := MigrationView{
+		Object: ObjectRef{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name},
+		Scopes: r.Scopes,
+	}
+
+	undone, err := m.Undo(ctx, r)
+	v.Changed, v.Skipped = err == nil && undone.Skipped == "", undone.Skipped
+	v.Moves, v.Notes = movedViews(undone.Moves), moveNotes(undone.Notes)
+
+	if undone.Skipped == ownership.Absent {
+		v.note("it is no longer there")
+	}
+
+	return v.ended(err)
 }
 
 // file is the one to undo.
@@ -111,21 +136,8 @@ func (o *fieldsUndoOptions) file() (string, error) {
 	return name, nil
 }
 
-func readRecord(name string) (undoRecord, error) {
-	var r undoRecord
-
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return r, bareFile("read", name, err)
-	}
-
-	if err := json.Unmarshal(data, &r); err != nil {
-		return r, bareFile("read", name, err)
-	}
-
-	if r.Object.Name == "" || r.Record.To.Manager == "" {
-		return r, bareFile("use", name, errNoRecord)
-	}
-
-	return r, nil
+// note adds something that a person should know and that has nothing to do with
+// single fields.
+func (v *MigrationView) note(format string, args ...any) {
+	v.Notes = append(v.Notes, MoveNote{Reason: fields.Reason(v.Skipped), Message: fmt.Sprintf(format, args...)})
 }
