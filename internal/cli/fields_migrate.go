@@ -165,7 +165,8 @@ func (o *fieldsMigrateOptions) migrateAll(ctx context.Context, all []*owned, req
 		return nil, err
 	}
 
-	defer report.progress(o.ErrOut, "migrating", len(all))()
+	stop := report.progress(o.ErrOut, "migrating", len(all))
+	defer stop()
 
 	for _, thing := range all {
 		report.add(o.migrate(ctx, m, thing.ObjectRef, request, wishes, kept))

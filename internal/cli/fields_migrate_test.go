@@ -340,7 +340,6 @@ func TestUndoFolder(t *testing.T) {
 			}
 		})
 	}
-
 }
 
 // What is in a ledger is what was moved, and no more.

@@ -63,18 +63,32 @@ func (v MigrationView) with(r ownership.Result) MigrationView {
 
 	v.Notes = moveNotes(r.Plan.Notes)
 
-	switch {
-	case v.Skipped == ownership.Absent:
-		v.note("it is no longer there")
-	case v.Skipped == ownership.NoScope && len(v.Scopes) == 0:
-		v.note("no part of a %s is moved by default: name one with --scope", v.Object.Kind)
-	case v.Skipped == ownership.NoScope:
-		v.note("it has no %s", v.Scopes[0])
-	case v.Skipped == ownership.NotNeeded:
-		v.note("what is desired can be applied as things are")
+	if text := v.whySkipped(); text != "" {
+		v.Notes = append(v.Notes, v.remark(text))
 	}
 
 	return v
+}
+
+// whySkipped says what is not said by nothing having moved.
+func (v MigrationView) whySkipped() string {
+	switch {
+	case v.Skipped == ownership.Absent:
+		return "it is no longer there"
+	case v.Skipped == ownership.NoScope && len(v.Scopes) == 0:
+		return fmt.Sprintf("no part of a %s is moved by default: name one with --scope", v.Object.Kind)
+	case v.Skipped == ownership.NoScope:
+		return fmt.Sprintf("it has no %s", v.Scopes[0])
+	case v.Skipped == ownership.NotNeeded:
+		return "what is desired can be applied as things are"
+	default:
+		return ""
+	}
+}
+
+// remark is a note that has nothing to do with single fields.
+func (v MigrationView) remark(text string) MoveNote {
+	return MoveNote{Reason: fields.Reason(v.Skipped), Message: text}
 }
 
 // ended says how it ended. What programs read has lists, not null.

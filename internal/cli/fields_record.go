@@ -91,8 +91,10 @@ func (u undoFolder) create(name string) (*ledger, error) {
 	return &ledger{name: name, file: f}, nil
 }
 
-// Keep adds a record.
-func (l *ledger) Keep(_ context.Context, r ownership.Record) error {
+// Keep adds a record, as a [ownership.Journal].
+func (l *ledger) Keep(_ context.Context, r ownership.Record) error { return l.add(r) }
+
+func (l *ledger) add(r ownership.Record) error {
 	l.open++
 
 	data, err := json.Marshal(r)
@@ -121,7 +123,7 @@ func (l *ledger) settle(moved []ownership.Record) error {
 		}
 
 		for _, r := range moved {
-			if err := l.Keep(context.Background(), r); err != nil {
+			if err := l.add(r); err != nil {
 				return err
 			}
 		}

@@ -2,14 +2,12 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/arbor-control/arbor/engine/fields"
 	"github.com/arbor-control/arbor/internal/ownership"
 )
 
@@ -112,8 +110,8 @@ func undo(ctx context.Context, m migrator, r ownership.Record) MigrationView {
 	v.Changed, v.Skipped = err == nil && undone.Skipped == "", undone.Skipped
 	v.Moves, v.Notes = movedViews(undone.Moves), moveNotes(undone.Notes)
 
-	if undone.Skipped == ownership.Absent {
-		v.note("it is no longer there")
+	if text := v.whySkipped(); text != "" {
+		v.Notes = append(v.Notes, v.remark(text))
 	}
 
 	return v.ended(err)
@@ -134,10 +132,4 @@ func (o *fieldsUndoOptions) file() (string, error) {
 	}
 
 	return name, nil
-}
-
-// note adds something that a person should know and that has nothing to do with
-// single fields.
-func (v *MigrationView) note(format string, args ...any) {
-	v.Notes = append(v.Notes, MoveNote{Reason: fields.Reason(v.Skipped), Message: fmt.Sprintf(format, args...)})
 }
