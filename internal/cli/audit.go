@@ -46,7 +46,8 @@ func newAudit(streams genericiooptions.IOStreams, connect connector) *cobra.Comm
 list those that admission would refuse today: objects that were stored before
 the rule existed, or while admission was off. Of address pools it lists all that
 "arbor pools check" does, and of workloads the containers that somebody applies
-and could not remove, because others hold a part of them. Nothing is changed.
+and could not remove, because others hold a part of them, and in the end who
+blocks whom. Nothing is changed.
 
 Parts of Arbor whose API is not installed are skipped.
 
@@ -124,9 +125,11 @@ func auditPools(ctx context.Context, list lister, namespace string) ([]AuditPart
 
 // An AuditReport is the result of arbor audit.
 type AuditReport struct {
-	Findings []Finding    `json:"findings"`
-	Parts    []AuditPart  `json:"parts"`
-	Summary  AuditSummary `json:"summary"`
+	Findings []Finding `json:"findings"`
+	// Blocks are who blocks whom, of workloads.
+	Blocks  []Block      `json:"blocks"`
+	Parts   []AuditPart  `json:"parts"`
+	Summary AuditSummary `json:"summary"`
 }
 
 // An AuditPart says how much one part of the audit saw.
@@ -169,6 +172,7 @@ func audit(ctx context.Context, list lister, namespace string) (AuditReport, err
 		}
 	}
 
+	r.Blocks = blocksOf(r.Findings)
 	r.Summary.Errors, r.Summary.Warnings = tally(r.Findings, func(f Finding) Severity { return f.Severity })
 
 	return r, nil
@@ -191,6 +195,11 @@ func (o *auditOptions) print(r AuditReport) error {
 		if err := findingTable(o.Out, r.Findings); err != nil {
 			return err
 		}
+	}
+
+	if len(r.Blocks) > 0 {
+		_, _ = fmt.Fprintln(o.Out)
+		blockTable(o.Out, r.Blocks)
 	}
 
 	_, err := fmt.Fprintln(o.ErrOut, auditConclusion(r, styleOf(o.ErrOut, os.Getenv)))

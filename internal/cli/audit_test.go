@@ -112,6 +112,7 @@ func TestAuditMachine(t *testing.T) {
 			Reason:   "SubGroupNameNotLowercase", Field: "spec.subGroups[0].name", Value: "X",
 			Message: `subgroup name "X" must be lowercase`, Fix: `rename it to "x"`,
 		}},
+		Blocks:  []Block{},
 		Parts:   []AuditPart{{Kind: "PodGroup", Checked: 1}, {Kind: "SubnetPool"}, {Kind: "Subnet"}, {Kind: "SubnetClaim"}, {Kind: "SubnetPoolClaim"}, {Kind: "Workload"}},
 		Summary: AuditSummary{Checked: 1, Errors: 1},
 	}

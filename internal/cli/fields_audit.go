@@ -130,8 +130,11 @@ func splitFinding(ref ObjectRef, r fields.Removal, manager string) Finding {
 	const most = 3
 
 	var names []string
+
+	blocked := &Blocked{Manager: manager, Fate: r.Fate}
 	for _, h := range r.Because {
 		names = append(names, h.String())
+		blocked.By = append(blocked.By, h.Identity)
 	}
 
 	who, path := strings.Join(names, " and "), fields.FormatPath(r.Path)
@@ -147,7 +150,7 @@ func splitFinding(ref ObjectRef, r fields.Removal, manager string) Finding {
 	}
 
 	return Finding{
-		Severity: SeverityWarning, Object: ref, Reason: reasonSplit, Field: path, Message: message,
+		Severity: SeverityWarning, Object: ref, Reason: reasonSplit, Field: path, Message: message, Blocked: blocked,
 		Fix: fmt.Sprintf("see arbor fields plan %s/%s%s --scope '%s' --to %s", strings.ToLower(ref.Kind), ref.Name, inNamespace(ref), path, manager),
 	}
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/arbor-control/arbor/engine/fields"
 )
 
 // container is a Deployment with one container, and entries as they are
@@ -44,11 +46,12 @@ const (
 
 func TestAuditOwnership(t *testing.T) {
 	const (
-		head  = "KIND         NAMESPACE   NAME   REASON           FIELD                                     PROBLEM\n"
-		row   = "Deployment   shop        web    SplitOwnership   spec.template.spec.containers[name=web]   "
-		found = "0 errors, 1 warning in 0 PodGroups, 0 SubnetPools, 0 Subnets, 0 SubnetClaims, 0 SubnetPoolClaims, 1 Workload\n"
-		quiet = "no problems in 0 PodGroups, 0 SubnetPools, 0 Subnets, 0 SubnetClaims, 0 SubnetPoolClaims, 1 Workload\n"
-		fix   = " (see arbor fields plan deployment/web -n shop --scope 'spec.template.spec.containers[name=web]' --to eno)\n"
+		head   = "KIND         NAMESPACE   NAME   REASON           FIELD                                     PROBLEM\n"
+		row    = "Deployment   shop        web    SplitOwnership   spec.template.spec.containers[name=web]   "
+		found  = "0 errors, 1 warning in 0 PodGroups, 0 SubnetPools, 0 Subnets, 0 SubnetClaims, 0 SubnetPoolClaims, 1 Workload\n"
+		quiet  = "no problems in 0 PodGroups, 0 SubnetPools, 0 Subnets, 0 SubnetClaims, 0 SubnetPoolClaims, 1 Workload\n"
+		fix    = " (see arbor fields plan deployment/web -n shop --scope 'spec.template.spec.containers[name=web]' --to eno)\n"
+		blocks = "\nBLOCKED   BY                        WORKLOADS   PARTIAL   STAY\neno       legacy (Update apps/v1)   1           "
 	)
 
 	tests := map[string]struct {
@@ -60,12 +63,12 @@ func TestAuditOwnership(t *testing.T) {
 			reason:  "one applies the image, and another wrote the rest",
 			entries: held("eno", "Apply", keyAndImage) + held("legacy", "Update", keyAndCommand),
 			want: result{ErrOut: found, Out: head + row + "eno applies it and cannot remove it: only image would go, and the rest stay, " +
-				"because of legacy (Update apps/v1); the server refuses that if anything that goes is required" + fix},
+				"because of legacy (Update apps/v1); the server refuses that if anything that goes is required" + fix + blocks + "1         0\n"},
 		},
 		"Silent": {
 			reason:  "another wrote all of it: it would stay, and nothing would be said",
 			entries: held("eno", "Apply", keyAndImage) + held("legacy", "Update", wholeContainer),
-			want:    result{ErrOut: found, Out: head + row + "eno applies it and cannot remove it: it would stay, because of legacy (Update apps/v1)" + fix},
+			want:    result{ErrOut: found, Out: head + row + "eno applies it and cannot remove it: it would stay, because of legacy (Update apps/v1)" + fix + blocks + "0         1\n"},
 		},
 		"SetImage": {
 			reason:  "who holds neither the item nor its key holds nothing back",
@@ -89,6 +92,46 @@ func TestAuditOwnership(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, auditOf(holding(container(t, tc.entries))), "")
 			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestBlocks(t *testing.T) {
+	update := func(name string) fields.Identity {
+		return fields.Identity{Manager: name, Operation: fields.Update, APIVersion: "apps/v1"}
+	}
+	finding := func(object, manager string, fate fields.Fate, by ...string) Finding {
+		b := &Blocked{Manager: manager, Fate: fate}
+		for _, name := range by {
+			b.By = append(b.By, update(name))
+		}
+
+		return Finding{Object: ObjectRef{Name: object}, Blocked: b}
+	}
+
+	tests := map[string]struct {
+		reason string
+		all    []Finding
+		want   []Block
+	}{
+		"None":  {reason: "other findings do not count", all: []Finding{{Object: ObjectRef{Name: "a"}}}, want: []Block{}},
+		"Items": {reason: "a workload counts once, however many of its containers are held back", all: []Finding{finding("a", "eno", fields.Kept, "helm"), finding("a", "eno", fields.Partial, "helm")}, want: []Block{{Manager: "eno", By: update("helm"), Workloads: 1, Partial: 1, Kept: 1}}},
+		"Order": {
+			reason: "who blocks most comes first, and each who blocks counts",
+			all:    []Finding{finding("a", "eno", fields.Kept, "helm", "kubectl"), finding("b", "eno", fields.Kept, "kubectl"), finding("c", "argo", fields.Kept, "helm")},
+			want: []Block{
+				{Manager: "eno", By: update("kubectl"), Workloads: 2, Kept: 2},
+				{Manager: "argo", By: update("helm"), Workloads: 1, Kept: 1},
+				{Manager: "eno", By: update("helm"), Workloads: 1, Kept: 1},
+			},
+		},
+	}
+
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, blocksOf(tc.all)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

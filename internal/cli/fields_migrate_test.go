@@ -163,7 +163,7 @@ func TestFieldsMigrateAndUndo(t *testing.T) {
 		Out: `KIND         NAMESPACE   NAME   RESULT         FIELDS   FROM
 Deployment   shop        web    would change   4        Go-http-client (Update apps/v1)
 `,
-		ErrOut: "1 object changed, 0 unchanged, 0 failed (dry run: nothing was written)\n",
+		ErrOut: "1 object would change, 0 unchanged, 0 failed (dry run: nothing was written)\n",
 	}, append(migrate, "--dry-run")...)
 
 	if files := kept(t, dir); len(files) > 0 {

@@ -164,18 +164,22 @@ func (r *MigrationReport) print(out, errOut io.Writer, format string) error {
 }
 
 func (r *MigrationReport) conclusion() string {
-	text := fmt.Sprintf("%s changed, %d unchanged, %d failed", count(r.Summary.Changed, "object"), r.Summary.Unchanged, r.Summary.Failed)
+	changed, rest := count(r.Summary.Changed, "object"), fmt.Sprintf("%d unchanged, %d failed", r.Summary.Unchanged, r.Summary.Failed)
 	if r.DryRun {
-		text += " (dry run: nothing was written)"
+		return changed + " would change, " + rest + " (dry run: nothing was written)"
 	}
 
-	return text
+	return changed + " changed, " + rest
 }
 
 func (r *MigrationReport) result(v MigrationView) string {
 	switch {
 	case v.Error != "":
 		return "failed"
+	case v.Applied && v.Changed:
+		return "changed, applied"
+	case v.Applied:
+		return "applied"
 	case !v.Changed:
 		return "unchanged"
 	case r.DryRun:

@@ -74,6 +74,8 @@ type Finding struct {
 	Message string `json:"message"`
 	// Fix says how to mend it, if that is known.
 	Fix string `json:"fix"`
+	// Blocked says who stands in whose way, if that is what is wrong.
+	Blocked *Blocked `json:"blocked,omitempty"`
 }
 
 // text is the message and the fix.

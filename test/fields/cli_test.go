@@ -171,7 +171,7 @@ func TestCommandApplies(t *testing.T) {
 		}
 		p.fields(0, "undo", "--last")
 
-		p.says(p.fields(0, "migrate", "deploy/web", "--to", eno, "--desired", desired, "--apply"), "changed")
+		p.says(p.fields(0, "migrate", "deploy/web", "--to", eno, "--desired", desired, "--apply"), "changed, applied")
 		now := p.get(before)
 		if got := names(now, initContainers); !slices.Equal(got, []string{"other"}) {
 			t.Errorf("init containers: got %v, want the one that nobody dropped", got)
