@@ -120,7 +120,7 @@ func newInventory(a *addresses, offline bool) *inventory {
 // parent is the pool that a pool was taken from, nil for a root and for one
 // that is not there.
 func (inv *inventory) parent(p *v1alpha1.SubnetPool) *stock {
-	return inv.byKey[types.NamespacedName{Namespace: p.Namespace, Name: pool.Parent(p)}]
+	return inv.byKey[types.NamespacedName{Namespace: p.Namespace, Name: p.ParentName()}]
 }
 
 func (inv *inventory) takePools() {

@@ -264,8 +264,8 @@ func tell(v *view.Pools, e decide.Estate) {
 			v.SetPool(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, prefix)
 		}
 
-		if b, ok := view.DelegationOf(p); ok && pool.Parent(p) != "" {
-			v.Put(types.NamespacedName{Namespace: p.Namespace, Name: pool.Parent(p)}, b)
+		if b, ok := view.DelegationOf(p); ok && p.ParentName() != "" {
+			v.Put(types.NamespacedName{Namespace: p.Namespace, Name: p.ParentName()}, b)
 		}
 	}
 

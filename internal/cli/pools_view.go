@@ -3,7 +3,6 @@ package cli
 import (
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/engine/cidr"
-	"github.com/arbor-control/arbor/internal/decide/pool"
 )
 
 // PoolsView is what arbor pools prints for programs.
@@ -80,7 +79,7 @@ func poolsViewOf(trees []*poolTree) PoolsView {
 
 func poolViewOf(s *stock, notes []note) PoolView {
 	v := PoolView{
-		Namespace: s.Namespace, Name: s.Name, CIDR: s.Spec.CIDR, Parent: pool.Parent(s.SubnetPool), Strategy: s.strategy(),
+		Namespace: s.Namespace, Name: s.Name, CIDR: s.Spec.CIDR, Parent: s.SubnetPool.ParentName(), Strategy: s.strategy(),
 		Subnets: s.live(), ChildPools: s.Delegated, WaitingClaims: len(s.queue),
 		SpaceView: SpaceView{Free: []FreeSize{}}, StatusBehind: s.behind, Notes: []NoteView{},
 	}

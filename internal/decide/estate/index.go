@@ -86,7 +86,7 @@ func newIndex(e Estate) *index {
 		allocated:  map[types.NamespacedName][]*v1alpha1.Subnet{},
 	}
 	for p := range inOrder(x.pools) {
-		x.in(p.Namespace, pool.Parent(p)).children.add(p, p.Spec.CIDR)
+		x.in(p.Namespace, p.ParentName()).children.add(p, p.Spec.CIDR)
 	}
 	for s := range inOrder(x.subnets) {
 		if s.Status.Phase == v1alpha1.SubnetFailed {
@@ -164,14 +164,14 @@ func isAllocated(s *v1alpha1.Subnet) bool { return s.Status.Phase == v1alpha1.Su
 func (x *index) around(p *v1alpha1.SubnetPool, siblings []v1alpha1.SubnetPool) pool.Around {
 	a := pool.Around{Pools: siblings}
 	seen := map[string]bool{}
-	for name := pool.Parent(p); name != "" && !seen[name]; {
+	for name := p.ParentName(); name != "" && !seen[name]; {
 		seen[name] = true
 		o := x.pools[named(p.Namespace, name)]
 		if o == nil {
 			break
 		}
 		a.Pools = append(a.Pools, *o)
-		name = pool.Parent(o)
+		name = o.ParentName()
 	}
 
 	return a

@@ -61,7 +61,7 @@ func (x *inspector) pool(p *v1alpha1.SubnetPool, siblings []v1alpha1.SubnetPool)
 	v.Warnings = slices.DeleteFunc(v.Warnings, func(w verdict.Warning) bool { return w.Reason == pool.ReasonParentNotFound })
 	x.verdict(o, v)
 
-	if parent := pool.Parent(p); parent != "" && x.pools[named(p.Namespace, parent)] == nil {
+	if parent := p.ParentName(); parent != "" && x.pools[named(p.Namespace, parent)] == nil {
 		x.add(SeverityError, o, verdict.Problem{
 			Reason: pool.ReasonParentNotFound, Field: "spec.parent", Value: parent,
 			Message: fmt.Sprintf("its parent %s does not exist, so nobody keeps %s from being handed out again", parent, p.Spec.CIDR),

@@ -102,7 +102,7 @@ func allWithAll(e estate.Estate) (nested map[string]string, delegated []string) 
 			nested[s.Name] = e.Subnets[best].Name
 		}
 		for j := range e.Pools {
-			if c := &e.Pools[j]; pool.Parent(c) == s.Spec.PoolRef && masked(c.Spec.CIDR).Overlaps(masked(s.Spec.CIDR)) {
+			if c := &e.Pools[j]; c.ParentName() == s.Spec.PoolRef && masked(c.Spec.CIDR).Overlaps(masked(s.Spec.CIDR)) {
 				delegated = append(delegated, s.Name)
 
 				break
@@ -116,7 +116,7 @@ func allWithAll(e estate.Estate) (nested map[string]string, delegated []string) 
 
 // backs is true for a Subnet that holds the block of a child pool.
 func backs(e estate.Estate, s *v1alpha1.Subnet) bool {
-	return slices.ContainsFunc(e.Pools, func(c v1alpha1.SubnetPool) bool { return pool.Parent(&c) == s.Spec.PoolRef && pool.Backs(s, &c) })
+	return slices.ContainsFunc(e.Pools, func(c v1alpha1.SubnetPool) bool { return c.ParentName() == s.Spec.PoolRef && pool.Backs(s, &c) })
 }
 
 // TestTwin compares with what compares all with all.
@@ -154,7 +154,7 @@ func foreseen(t *testing.T, seed uint64, e estate.Estate) {
 		p := &e.Pools[i]
 		// What lies outside of a pool is said of what lies there.
 		others := slices.DeleteFunc(slices.Clone(e.Pools), func(o v1alpha1.SubnetPool) bool {
-			return pool.Parent(&o) == p.Name && !slices.Contains(ancestors(e, p), o.Name)
+			return o.ParentName() == p.Name && !slices.Contains(ancestors(e, p), o.Name)
 		})
 		if more(pool.Check(p, pool.Around{Pools: others}), pool.Check(p, pool.Around{})) {
 			pools = append(pools, p.Name)
@@ -172,7 +172,7 @@ func foreseen(t *testing.T, seed uint64, e estate.Estate) {
 			}
 		}
 		for _, p := range e.Pools {
-			if pool.Parent(&p) == s.Spec.PoolRef && !backs(e, s) {
+			if p.ParentName() == s.Spec.PoolRef && !backs(e, s) {
 				a.Children = append(a.Children, p)
 			}
 		}
@@ -200,13 +200,13 @@ func more(v, alone verdict.Verdict) bool {
 
 func ancestors(e estate.Estate, p *v1alpha1.SubnetPool) []string {
 	var names []string
-	for name := pool.Parent(p); name != "" && !slices.Contains(names, name); {
+	for name := p.ParentName(); name != "" && !slices.Contains(names, name); {
 		names = append(names, name)
 		i := slices.IndexFunc(e.Pools, func(o v1alpha1.SubnetPool) bool { return o.Name == name })
 		if i < 0 {
 			break
 		}
-		name = pool.Parent(&e.Pools[i])
+		name = e.Pools[i].ParentName()
 	}
 
 	return names

@@ -44,9 +44,6 @@ type Around struct {
 	Beside []v1alpha1.Subnet
 }
 
-// Parent is the pool that a pool was taken from, "" for a root.
-func Parent(p *v1alpha1.SubnetPool) string { return p.ParentName() }
-
 // Admit judges a change from before to after; before is nil when the pool is
 // new. It refuses only what the change makes wrong: what was wrong in the same
 // way before passes, with a warning.
@@ -198,7 +195,7 @@ func (c *checker) named(name string) *v1alpha1.SubnetPool {
 // parent asks that a pool lies inside of the one that it was taken from, and
 // that nobody is taken from himself.
 func (c *checker) parent() {
-	name := Parent(c.pool)
+	name := c.pool.ParentName()
 	if name == "" {
 		return
 	}
@@ -233,7 +230,7 @@ func (c *checker) cycle(from string) []string {
 		if p == nil || len(way) > len(c.around.Pools)+1 {
 			return nil // the end, or a ring of others, which is theirs to mend
 		}
-		name = Parent(p)
+		name = p.ParentName()
 	}
 
 	return nil
@@ -241,10 +238,10 @@ func (c *checker) cycle(from string) []string {
 
 // siblings asks that pools with one parent, or none, do not overlap.
 func (c *checker) siblings() {
-	parent := Parent(c.pool)
+	parent := c.pool.ParentName()
 	for i := range c.around.Pools {
 		o := &c.around.Pools[i]
-		if o.Name == c.pool.Name || Parent(o) != parent {
+		if o.Name == c.pool.Name || o.ParentName() != parent {
 			continue
 		}
 		prefix, err := netip.ParsePrefix(o.Spec.CIDR)
@@ -287,7 +284,7 @@ func (c *checker) beside() {
 			continue
 		}
 		c.refuse(ReasonOverlap, fieldCIDR, c.pool.Spec.CIDR,
-			fmt.Sprintf("%s overlaps %s, which Subnet %s has of the parent %s", c.prefix, prefix, s.Name, Parent(c.pool)),
+			fmt.Sprintf("%s overlaps %s, which Subnet %s has of the parent %s", c.prefix, prefix, s.Name, c.pool.ParentName()),
 			"choose addresses that are free there; a SubnetPoolClaim finds some")
 		c.about("Subnet " + s.Name)
 	}
@@ -304,7 +301,7 @@ func (c *checker) inside() {
 		}
 	}
 	for i := range c.around.Pools {
-		if p := &c.around.Pools[i]; p.Name != c.pool.Name && Parent(p) == c.pool.Name && !held[p.Spec.CIDR] && c.leavesOut(p.Spec.CIDR) {
+		if p := &c.around.Pools[i]; p.Name != c.pool.Name && p.ParentName() == c.pool.Name && !held[p.Spec.CIDR] && c.leavesOut(p.Spec.CIDR) {
 			out = append(out, fmt.Sprintf("%s of child pool %s", p.Spec.CIDR, p.Name))
 		}
 	}

@@ -85,7 +85,7 @@ func TestParent(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := pool.Parent(&tc.pool); got != tc.want {
+			if got := tc.pool.ParentName(); got != tc.want {
 				t.Errorf("%s\ngot %q, want %q", tc.reason, got, tc.want)
 			}
 		})
