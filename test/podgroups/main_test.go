@@ -15,6 +15,9 @@ import (
 
 var server *cluster.Up
 
+// podGroupsOnly leaves out the other parts, which take their time to start.
+const podGroupsOnly = "--controllers=podgroups"
+
 // The control plane is bare: each test starts the managers that it is about,
 // so that it can also stop them.
 func TestMain(m *testing.M) {

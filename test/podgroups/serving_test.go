@@ -63,7 +63,7 @@ func getSecret(t *testing.T, c client.Client) *corev1.Secret {
 // what is there can still go.
 func TestWebhookDown(t *testing.T) {
 	c := newClient(t, nil)
-	m := server.StartManager(t)
+	m := server.StartManager(t, podGroupsOnly)
 	ns := cluster.Namespace(t, c)
 	pg := group(ns, "there", sub("master"))
 	pg.Finalizers = []string{finalizer}
@@ -83,7 +83,7 @@ func TestWebhookDown(t *testing.T) {
 		t.Errorf("what is being deleted must be able to go: %v", err)
 	}
 
-	server.StartManager(t)
+	server.StartManager(t, podGroupsOnly)
 	if err := c.Create(t.Context(), group(ns, "new", sub("master"))); err != nil {
 		t.Errorf("it is back, creation must work: %v", err)
 	}
@@ -94,7 +94,7 @@ func TestWebhookDown(t *testing.T) {
 func TestRotation(t *testing.T) {
 	c := newClient(t, nil)
 	forgetCertificates(t, c)
-	server.StartManager(t, "--webhook-ca-lifetime=30s")
+	server.StartManager(t, podGroupsOnly, "--webhook-ca-lifetime=30s")
 	ns := cluster.Namespace(t, c)
 
 	bundles := map[string]bool{}
@@ -121,7 +121,7 @@ func TestReplicasShareAnAuthority(t *testing.T) {
 	c := newClient(t, nil)
 	forgetCertificates(t, c)
 	// Started at the same moment, so that they race for the Secret.
-	a, b := server.LaunchManager(t), server.LaunchManager(t)
+	a, b := server.LaunchManager(t, podGroupsOnly), server.LaunchManager(t, podGroupsOnly)
 	for _, m := range []*cluster.Manager{a, b} {
 		must(t, m.Await())
 		cluster.Eventually(t, "its certificate is trusted", func() error {
@@ -163,7 +163,7 @@ func TestReplicasShareAnAuthority(t *testing.T) {
 // edits, are put right.
 func TestServingHeals(t *testing.T) {
 	c := newClient(t, nil)
-	server.StartManager(t)
+	server.StartManager(t, podGroupsOnly)
 	ns := cluster.Namespace(t, c)
 
 	cases := map[string]struct {

@@ -21,7 +21,7 @@ const finalizer = "test.arbor/hold"
 // from a release without one would find it.
 func storeUnchecked(t *testing.T, c client.Client, pg *v2alpha2.PodGroup) {
 	t.Helper()
-	server.StartManager(t, "--webhooks=false").Stop() // installs the definition
+	server.StartManager(t, podGroupsOnly, "--webhooks=false").Stop() // installs the definition
 	unregister(t, c)
 	if err := c.Create(t.Context(), pg); err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestStoredBeforeTheRule(t *testing.T) {
 	pg := group(cluster.Namespace(t, c), "old", sub("Master"), under("Master", "workers"))
 	pg.Finalizers = []string{finalizer}
 	storeUnchecked(t, c, pg)
-	server.StartManager(t)
+	server.StartManager(t, podGroupsOnly)
 
 	steps := []struct {
 		reason string
@@ -75,7 +75,7 @@ func TestValidCondition(t *testing.T) {
 	ns := cluster.Namespace(t, c)
 	pg := group(ns, "old", sub("Master"))
 	storeUnchecked(t, c, pg)
-	server.StartManager(t)
+	server.StartManager(t, podGroupsOnly)
 
 	awaitValid(t, c, pg, metav1.ConditionFalse, v2alpha2.ReasonNameNotLowercase, `subgroup name "Master" must be lowercase`)
 	awaitEvent(t, c, pg, corev1.EventTypeWarning, v2alpha2.ReasonNameNotLowercase, `subgroup name "Master" must be lowercase`)
@@ -90,7 +90,7 @@ func TestValidCondition(t *testing.T) {
 // A condition of somebody else's is kept, and one of ours that was lost comes
 // back.
 func TestConditionsOfOthers(t *testing.T) {
-	server.StartManager(t)
+	server.StartManager(t, podGroupsOnly)
 	c := newClient(t, nil)
 	pg := group(cluster.Namespace(t, c), "shared", sub("master"))
 	if err := c.Create(t.Context(), pg); err != nil {
@@ -113,7 +113,7 @@ func TestConditionsOfOthers(t *testing.T) {
 // An idle group costs nothing: after the condition is there, nothing is
 // written, not even when the manager starts again.
 func TestIdleGroupIsNotWritten(t *testing.T) {
-	m := server.StartManager(t)
+	m := server.StartManager(t, podGroupsOnly)
 	c := newClient(t, nil)
 	ns := cluster.Namespace(t, c)
 	pg := group(ns, "idle", sub("master"))
@@ -123,7 +123,7 @@ func TestIdleGroupIsNotWritten(t *testing.T) {
 	awaitValid(t, c, pg, metav1.ConditionTrue, v2alpha2.ReasonTreeValid, "the subgroups form a tree")
 	m.Stop()
 
-	server.StartManager(t)
+	server.StartManager(t, podGroupsOnly)
 	// A later group passes through the same queue: when it is done, so is the
 	// idle one.
 	later := group(ns, "later", sub("master"))
