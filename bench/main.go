@@ -37,6 +37,7 @@ var scenarios = []scenario{
 	{"webhook", webhook},
 	{"claims", claims},
 	{"pool", pool},
+	{"fields", fieldOwnership},
 }
 
 func main() {
