@@ -38,6 +38,7 @@ var scenarios = []scenario{
 	{"claims", claims},
 	{"pool", pool},
 	{"fields", fieldOwnership},
+	{"migrate", migrate},
 }
 
 func main() {
