@@ -37,6 +37,8 @@ var scenarios = []scenario{
 	{"webhook", webhook},
 	{"claims", claims},
 	{"pool", pool},
+	{"fields", fieldOwnership},
+	{"migrate", migrate},
 }
 
 func main() {

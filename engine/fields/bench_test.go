@@ -1,14 +1,13 @@
 package fields_test
 
 import (
-	"encoding/json"
-	"fmt"
 	"testing"
 
 	"github.com/arbor-control/arbor/engine/fields"
+	"github.com/arbor-control/arbor/engine/fields/fieldstest"
 )
 
-// A load is an object with its entries, and how many bytes both have as JSON.
+// A load is an object with its entries, and how many bytes it has as JSON.
 type load struct {
 	name    string
 	live    map[string]any
@@ -16,71 +15,26 @@ type load struct {
 	bytes   int
 }
 
-// newLoad makes a Deployment. Each manager holds each second field.
-func newLoad(t testing.TB, name string, managers, containers, env int) load {
+func newLoad(t testing.TB, size fieldstest.Size) load {
 	t.Helper()
-	var all []any
-	sets := make([]map[string]any, managers)
-	for m := range sets {
-		sets[m] = map[string]any{}
+	l := load{name: size.Name, live: size.Deployment()}
+	es, err := fields.Read(l.live)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for c := range containers {
-		var vars []any
-		held := make([]map[string]any, managers)
-		for m := range held {
-			held[m] = map[string]any{}
-		}
-		for e := range env {
-			v := fmt.Sprintf("VARIABLE_%d", e)
-			vars = append(vars, map[string]any{"name": v, "value": "some value that says something"})
-			for m := range held {
-				if (e+m)%2 == 0 {
-					held[m][fmt.Sprintf(`k:{"name":%q}`, v)] = map[string]any{".": map[string]any{}, "f:name": map[string]any{}, "f:value": map[string]any{}}
-				}
-			}
-		}
-		container := fmt.Sprintf("container-%d", c)
-		all = append(all, map[string]any{"name": container, "image": "registry.example.com/some/image:1.2.3", "command": []any{"run", "it"}, "env": vars})
-		for m := range held {
-			sets[m][fmt.Sprintf(`k:{"name":%q}`, container)] = map[string]any{
-				".": map[string]any{}, "f:name": map[string]any{}, "f:image": map[string]any{}, "f:command": map[string]any{}, "f:env": held[m],
-			}
-		}
-	}
-	l := load{name: name, live: map[string]any{
-		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web"},
-		"spec": map[string]any{"replicas": 3, "template": map[string]any{"spec": map[string]any{"initContainers": all}}},
-	}}
-	for m, held := range sets {
-		raw, err := json.Marshal(map[string]any{"f:spec": map[string]any{"f:template": map[string]any{"f:spec": map[string]any{"f:initContainers": held}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		parsed, err := fields.ParseFields(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e := fields.Entry{Manager: fmt.Sprintf("manager-%d", m), Operation: fields.Update, APIVersion: "apps/v1", Fields: parsed}
-		if m == 0 {
-			e.Manager, e.Operation = "eno", fields.Apply
-		}
-		l.entries = append(l.entries, e)
-	}
-	l.entries = l.entries.Merge()
-	l.bytes = len(mustJSON(t, l.live)) + len(mustJSON(t, l.entries))
+	l.entries, l.bytes = es.Merge(), len(mustJSON(t, l.live))
 
 	return l
 }
 
 func loads(t testing.TB) []load {
 	t.Helper()
-
-	return []load{
-		newLoad(t, "small", 2, 2, 5),
-		newLoad(t, "10managers", 10, 5, 10),
-		newLoad(t, "50containers", 3, 50, 20),
-		newLoad(t, "1MiB", 10, 50, 60),
+	all := []load{newLoad(t, fieldstest.Size{Name: "small", Managers: 2, Containers: 2, Variables: 5})}
+	for _, size := range fieldstest.Sizes {
+		all = append(all, newLoad(t, size))
 	}
+
+	return all
 }
 
 // benchmark also reports the time for a byte, which should be the same for all
@@ -103,29 +57,21 @@ func BenchmarkTree(b *testing.B) {
 	benchmark(b, func(l load) { fields.New(l.live, l.entries) })
 }
 
-func BenchmarkReadList(b *testing.B) {
-	lists := map[string]any{}
-	for _, l := range loads(b) {
-		var list any
-		if err := json.Unmarshal([]byte(mustJSON(b, l.entries)), &list); err != nil {
-			b.Fatal(err)
-		}
-		lists[l.name] = list
-	}
+func BenchmarkRead(b *testing.B) {
 	benchmark(b, func(l load) {
-		if _, err := fields.ReadList(lists[l.name]); err != nil {
+		if _, err := fields.Read(l.live); err != nil {
 			b.Fatal(err)
 		}
 	})
 }
 
 func BenchmarkCheckOwnership(b *testing.B) {
-	scope := fields.MustParseScope(initContainers)
+	scope := fields.MustParseScope(fieldstest.Scope)
 	trees := map[string]*fields.Tree{}
 	for _, l := range loads(b) {
 		trees[l.name] = fields.New(l.live, l.entries)
 	}
-	benchmark(b, func(l load) { trees[l.name].CheckOwnership(scope, "eno") })
+	benchmark(b, func(l load) { trees[l.name].CheckOwnership(scope, fieldstest.Applier) })
 }
 
 func BenchmarkRemovals(b *testing.B) {
@@ -133,12 +79,12 @@ func BenchmarkRemovals(b *testing.B) {
 	for _, l := range loads(b) {
 		trees[l.name] = fields.New(l.live, l.entries)
 	}
-	benchmark(b, func(l load) { trees[l.name].Removals("eno", nil, nil) })
+	benchmark(b, func(l load) { trees[l.name].Removals(fieldstest.Applier, nil, nil) })
 }
 
 func BenchmarkNewPlan(b *testing.B) {
 	benchmark(b, func(l load) {
-		p, err := fields.NewPlan(l.live, l.entries, fields.Request{To: "eno", Scope: fields.MustParseScope(initContainers)})
+		p, err := fields.NewPlan(l.live, l.entries, fields.Request{To: fieldstest.Applier, Scope: fields.MustParseScope(fieldstest.Scope)})
 		if err != nil || !p.Changed() {
 			b.Fatal(err)
 		}
@@ -148,7 +94,7 @@ func BenchmarkNewPlan(b *testing.B) {
 func BenchmarkUndo(b *testing.B) {
 	plans := map[string]*fields.Plan{}
 	for _, l := range loads(b) {
-		p, err := fields.NewPlan(l.live, l.entries, fields.Request{To: "eno", Scope: fields.MustParseScope(initContainers)})
+		p, err := fields.NewPlan(l.live, l.entries, fields.Request{To: fieldstest.Applier, Scope: fields.MustParseScope(fieldstest.Scope)})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -167,14 +113,19 @@ func TestCostIsLinear(t *testing.T) {
 	for name, run := range map[string]func(load){
 		"tree": func(l load) { fields.New(l.live, l.entries) },
 		"plan": func(l load) {
-			if _, err := fields.NewPlan(l.live, l.entries, fields.Request{To: "eno", Scope: fields.MustParseScope(initContainers)}); err != nil {
+			if _, err := fields.NewPlan(l.live, l.entries, fields.Request{To: fieldstest.Applier, Scope: fields.MustParseScope(fieldstest.Scope)}); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"removals": func(l load) { fields.New(l.live, l.entries).Removals("eno", nil, nil) },
+		"removals": func(l load) { fields.New(l.live, l.entries).Removals(fieldstest.Applier, nil, nil) },
 	} {
 		small := 0.0
-		for _, l := range []load{newLoad(t, "small", 2, 2, 5), newLoad(t, "managers", 20, 2, 5), newLoad(t, "containers", 2, 40, 5), newLoad(t, "variables", 2, 2, 100)} {
+		for _, l := range []load{
+			newLoad(t, fieldstest.Size{Name: "small", Managers: 2, Containers: 2, Variables: 5}),
+			newLoad(t, fieldstest.Size{Name: "managers", Managers: 20, Containers: 2, Variables: 5}),
+			newLoad(t, fieldstest.Size{Name: "containers", Managers: 2, Containers: 40, Variables: 5}),
+			newLoad(t, fieldstest.Size{Name: "variables", Managers: 2, Containers: 2, Variables: 100}),
+		} {
 			each := testing.AllocsPerRun(1, func() { run(l) }) / float64(l.bytes)
 			if small == 0 {
 				small = each
@@ -183,5 +134,13 @@ func TestCostIsLinear(t *testing.T) {
 				t.Errorf("%s of %s: %.4f allocations for a byte, and %.4f in a small object: want no more than twice as many", name, l.name, each, small)
 			}
 		}
+	}
+}
+
+// TestLargest guards what the name of the largest object says.
+func TestLargest(t *testing.T) {
+	sizes := fieldstest.Sizes
+	if l := newLoad(t, sizes[len(sizes)-1]); l.bytes < 1<<20 || l.bytes > 11<<20/10 {
+		t.Errorf("%s has %d bytes, want a MiB", l.name, l.bytes)
 	}
 }
