@@ -1,0 +1,103 @@
+package v1
+
+// Annotations and labels of manifests and compositions. Those of manifests are
+// read and then left out of what is applied; the ones that are marked fall back
+// to those of the composition.
+const (
+	prefix = "eno.azure.io/"
+
+	// AnnotationReconcileInterval is how often an object is looked at even if
+	// nobody touched it; falls back.
+	AnnotationReconcileInterval = prefix + "reconcile-interval"
+	// AnnotationUseDefaultReconcileInterval asks for the interval of the manager;
+	// falls back.
+	AnnotationUseDefaultReconcileInterval = prefix + "use-default-reconcile-interval"
+	// AnnotationReplace has an object written as a whole; falls back.
+	AnnotationReplace = prefix + "replace"
+	// AnnotationDisableUpdates has an object made once and never changed; falls
+	// back.
+	AnnotationDisableUpdates = prefix + "disable-updates"
+	// AnnotationDisableReconciliation has an object left alone; falls back.
+	AnnotationDisableReconciliation = prefix + "disable-reconciliation"
+	// AnnotationDeletionStrategy is orphan or foreground; falls back.
+	AnnotationDeletionStrategy = prefix + "deletion-strategy"
+	// AnnotationReadiness is a CEL expression about the object, self; so is each
+	// annotation that begins with it and a dash.
+	AnnotationReadiness = prefix + "readiness"
+	// AnnotationReadinessGroup is after which objects this one is made.
+	AnnotationReadinessGroup = prefix + "readiness-group"
+	// AnnotationDeletionGroup is after which objects this one is deleted.
+	AnnotationDeletionGroup = prefix + "deletion-group"
+	// AnnotationOverrides are changes of the manifest that depend on the object.
+	AnnotationOverrides = prefix + "overrides"
+	// AnnotationFailOpen has errors passed over; falls back.
+	AnnotationFailOpen = prefix + "fail-open"
+	// AnnotationMigrateOwnership is the scope whose fields are taken over from
+	// others, instead of the default one of the kind.
+	AnnotationMigrateOwnership = prefix + "migrate-ownership"
+
+	// AnnotationInputKey is on every input that a synthesizer is given.
+	AnnotationInputKey = prefix + "input-key"
+	// AnnotationRevision and the two generations are on inputs, and hold back a
+	// synthesis until they fit.
+	AnnotationRevision              = prefix + "revision"
+	AnnotationSynthesizerGeneration = prefix + "synthesizer-generation"
+	AnnotationCompositionGeneration = prefix + "composition-generation"
+	// AnnotationIgnoreSideEffects on a composition, or on one of its inputs: a
+	// change of inputs is no reason for a new synthesis.
+	AnnotationIgnoreSideEffects = prefix + "ignore-side-effects"
+	// AnnotationForceResynthesis on a composition has the uuid of the synthesis that
+	// is to be replaced.
+	AnnotationForceResynthesis = prefix + "force-resynthesis"
+	// AnnotationForceDeleteWhenSymphonyGone lets a composition go without its
+	// objects, if its Symphony is gone.
+	AnnotationForceDeleteWhenSymphonyGone = prefix + "forceDeleteWhenSymphonyGone"
+	// AnnotationOwner on a synthesizer says whom its metrics are counted for.
+	AnnotationOwner = prefix + "owner"
+	// LabelSymphonyDeleting is on compositions whose Symphony is being deleted.
+	LabelSymphonyDeleting = prefix + "symphony-deleting"
+
+	// Labels of the pods of syntheses.
+	LabelCompositionName      = prefix + "composition-name"
+	LabelCompositionNamespace = prefix + "composition-namespace"
+	LabelSynthesizerName      = prefix + "synthesizer-name"
+	LabelSynthesisUUID        = prefix + "synthesis-uuid"
+
+	// Finalizer of compositions and slices.
+	Finalizer = prefix + "cleanup"
+
+	// AnnotationRollback on a composition names an earlier synthesis whose manifests
+	// are to be used. As long as it is there, nothing is synthesized.
+	AnnotationRollback = "arbor/rollback-to"
+)
+
+// Values of AnnotationDeletionStrategy.
+const (
+	DeletionOrphan     = "orphan"
+	DeletionForeground = "foreground"
+)
+
+// Values of SimplifiedStatus.
+const (
+	StatusMissingSynthesizer    = "MissingSynthesizer"
+	StatusSynthesizing          = "Synthesizing"
+	StatusSynthesisBackoff      = "SynthesisBackoff"
+	StatusMissingInputs         = "MissingInputs"
+	StatusMismatchedInputs      = "MismatchedInputs"
+	StatusWaitingOnDependencies = "WaitingOnDependencies"
+	StatusPendingSynthesis      = "PendingSynthesis"
+	StatusReconciling           = "Reconciling"
+	StatusNotReady              = "NotReady"
+	StatusReady                 = "Ready"
+	StatusDeleting              = "Deleting"
+	StatusWaitingOnDependents   = "WaitingOnDependents"
+	StatusUnknown               = "Unknown"
+)
+
+// Reasons of a DependencyStatus.
+const (
+	ReasonDependencyNotFound  = "DependencyNotFound"
+	ReasonDependencyNotReady  = "DependencyNotReady"
+	ReasonDependentNotDeleted = "DependentNotDeleted"
+	ReasonCircularDependency  = "CircularDependency"
+)

@@ -1,0 +1,66 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A ResourceSlice holds manifests of one synthesis, and what has become of each.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Composition",type=string,JSONPath=`.metadata.ownerReferences[0].name`
+// +kubebuilder:printcolumn:name="Synthesis",type=string,JSONPath=`.spec.synthesisUUID`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ResourceSlice struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ResourceSliceSpec   `json:"spec,omitempty"`
+	Status ResourceSliceStatus `json:"status,omitempty"`
+}
+
+// ResourceSliceList is a list of ResourceSlices.
+//
+// +kubebuilder:object:root=true
+type ResourceSliceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []ResourceSlice `json:"items"`
+}
+
+// ResourceSliceSpec holds manifests.
+type ResourceSliceSpec struct {
+	SynthesisUUID string     `json:"synthesisUUID,omitempty"`
+	Resources     []Manifest `json:"resources,omitempty"`
+}
+
+// A Manifest is one object as JSON.
+type Manifest struct {
+	Manifest string `json:"manifest,omitempty"`
+	// Deleted : the object was in an earlier synthesis and is to go.
+	Deleted bool `json:"deleted,omitempty"`
+}
+
+// ResourceSliceStatus says what has become of the manifests.
+type ResourceSliceStatus struct {
+	// Resources are in the order of the manifests.
+	Resources []ResourceState `json:"resources,omitempty"`
+}
+
+// A ResourceState is what has become of one manifest.
+type ResourceState struct {
+	// Reconciled : the cluster agrees with it.
+	Reconciled bool `json:"reconciled,omitempty"`
+	// Ready is since when the object is ready.
+	Ready *metav1.Time `json:"ready,omitempty"`
+	// Deleted : the object is gone, or is none of ours.
+	Deleted bool `json:"deleted,omitempty"`
+	// ReconciliationError is why the cluster does not agree with it.
+	ReconciliationError *string `json:"reconciliationError,omitempty"`
+}
+
+// A ResourceSliceRef names a slice in the namespace of the composition.
+type ResourceSliceRef struct {
+	Name string `json:"name,omitempty"`
+}
