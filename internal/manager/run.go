@@ -138,6 +138,7 @@ func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &grace,
 		HealthProbeBindAddress:        r.options.HealthAddress,
+		PprofBindAddress:              r.options.PprofAddress,
 		Metrics:                       r.metricsOptions(),
 		WebhookServer:                 r.webhookServer(keeper),
 		Cache:                         r.cacheOptions(),
