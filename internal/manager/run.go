@@ -27,6 +27,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/internal/access"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/webhook"
@@ -138,6 +139,7 @@ func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &grace,
 		HealthProbeBindAddress:        r.options.HealthAddress,
+		PprofBindAddress:              r.options.PprofAddress,
 		Metrics:                       r.metricsOptions(),
 		WebhookServer:                 r.webhookServer(keeper),
 		Cache:                         r.cacheOptions(),
@@ -254,6 +256,7 @@ func (r *runner) metricsOptions() metricsserver.Options {
 // what there is to remember and which nobody here reads from a cache.
 func (r *runner) cacheOptions() cache.Options {
 	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
+		&v1alpha1.Subnet{}: {Transform: slimSubnets()},
 		&corev1.Secret{}: {
 			Namespaces: map[string]cache.Config{r.options.Namespace: {}},
 			Field:      fields.OneTermEqualSelector("metadata.name", serving.SecretName),
