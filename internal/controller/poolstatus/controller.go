@@ -39,9 +39,14 @@ type Reconciler struct {
 	now     func() time.Time
 }
 
+// New makes a Reconciler. The client may read from a cache; the reader does not.
+func New(c client.Client, reader client.Reader, v *view.Pools, feed *view.Feed, m *Metrics) *Reconciler {
+	return &Reconciler{client: c, reader: reader, view: v, feed: feed, metrics: m, now: time.Now}
+}
+
 // SetupWithManager starts it with the manager.
 func SetupWithManager(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, t *Trigger, m *Metrics) error {
-	r := &Reconciler{client: mgr.GetClient(), reader: mgr.GetAPIReader(), view: v, feed: feed, metrics: m, now: time.Now}
+	r := New(mgr.GetClient(), mgr.GetAPIReader(), v, feed, m)
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("PoolStatus").
