@@ -74,6 +74,14 @@ type Plan struct {
 	Now, Then []fields.Removal
 
 	record fields.Record
+	// previous and next are what is applied before and after, and known tells how
+	// the fields of the object are held. Each may be nil. said is that next is the
+	// server's word.
+	previous, next, known *fieldpath.Set
+	said                  bool
+	// after is what the object becomes by an apply as things are, nil if that is
+	// refused or not known.
+	after *unstructured.Unstructured
 }
 
 // Changed says whether there is anything to move. It may still be skipped.
@@ -114,12 +122,6 @@ type planning struct {
 
 	request Request
 	tree    *fields.Tree
-	// previous and next are what is applied before and after, and known tells how
-	// the fields of the object are held. Each may be nil.
-	previous, next, known *fieldpath.Set
-	// after is what the object becomes by an apply as things are, nil if that is
-	// refused or not known.
-	after *unstructured.Unstructured
 }
 
 // decide makes the plan, and says whether it is needed.
@@ -170,7 +172,7 @@ func (w *planning) rehearse(ctx context.Context) error {
 	default:
 		return explain(err, "apply "+describe(w.Live)+" as a dry run")
 	}
-	if w.next == nil {
+	if w.said = w.next != nil; !w.said {
 		w.next = w.tree.Desired(w.request.Desired.Object)
 	}
 
@@ -302,7 +304,7 @@ func isEmptied(n *fields.Node, gone map[string]bool) bool {
 }
 
 // sets are all that tells how fields are held, besides the entries.
-func (w *planning) sets() []*fieldpath.Set { return []*fieldpath.Set{w.previous, w.next, w.known} }
+func (p *Plan) sets() []*fieldpath.Set { return []*fieldpath.Set{p.previous, p.next, p.known} }
 
 // removals are those that have to do with the scopes.
 func (w *planning) removals(tree *fields.Tree) []fields.Removal {
@@ -348,16 +350,26 @@ func (w *planning) isLeft(r fields.Removal) bool {
 		return false
 	}
 
-	return w.after == nil || w.has(w.after, r.Path)
+	return w.after == nil || len(w.find(fields.New(w.after.Object, nil, w.shapes()...), r.Path)) > 0
 }
 
-// has says whether an object has a path of this one.
-func (w *planning) has(o *unstructured.Unstructured, path fieldpath.Path) bool {
-	known := w.sets()
-	for _, e := range w.Before {
-		known = append(known, e.Fields)
+// shapes are all that tells how fields are held, with the entries.
+func (p *Plan) shapes() []*fieldpath.Set {
+	all := p.sets()
+	for _, e := range p.Before {
+		all = append(all, e.Fields)
 	}
-	s, err := fields.ParseScope(fields.FormatPath(path))
 
-	return err == nil && fields.New(o.Object, nil, known...).Select(s).Exists()
+	return all
+}
+
+// find returns what another object has at a path of this one.
+func (p *Plan) find(tree *fields.Tree, path fieldpath.Path) []*fields.Node {
+	s, err := fields.ParseScope(fields.FormatPath(path))
+	if err != nil {
+		return nil
+	}
+	found := tree.Select(s)
+
+	return append(found.Nodes, found.Opaque...)
 }

@@ -78,16 +78,23 @@ func (m *Migrator) probeLive(ctx context.Context, live *unstructured.Unstructure
 // appliedBy is what a manager has applied, nil if there is no telling.
 func appliedBy(o *unstructured.Unstructured, manager string) *fieldpath.Set {
 	entries, err := fields.Read(o.Object)
-	if err != nil {
+	if err != nil || len(entries) == 0 {
 		return nil
 	}
+
+	return ownOf(entries, manager)
+}
+
+// ownOf is what a manager has applied by some entries.
+func ownOf(entries fields.Entries, manager string) *fieldpath.Set {
+	own := &fieldpath.Set{}
 	for _, e := range entries {
 		if e.Identity() == (fields.Identity{Manager: manager, Operation: fields.Apply}) {
-			return e.Fields
+			own = own.Union(e.Fields)
 		}
 	}
 
-	return nil
+	return own
 }
 
 type operation struct {
