@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/engine/fields"
@@ -139,7 +138,7 @@ func (m *Migrator) MigrateOwnership(ctx context.Context, object *unstructured.Un
 func (m *Migrator) Migrate(ctx context.Context, r Request) (Result, error) {
 	began := m.now()
 	w := &run{m: m, request: r}
-	err := m.race(isConflict, func() error { return w.attempt(ctx) })
+	err := m.race(ctx, isConflict, func() error { return w.attempt(ctx) })
 	if err != nil && len(w.Records) > 0 && !w.Applied {
 		err = w.restore(ctx, err)
 	}
@@ -149,11 +148,21 @@ func (m *Migrator) Migrate(ctx context.Context, r Request) (Result, error) {
 	return w.Result, err
 }
 
-// race repeats what lost a race.
-func (m *Migrator) race(lost func(error) bool, do func() error) error {
+// race repeats what lost a race. (What client-go has for this takes the end of a
+// context for its own patience, and returns no error at all.)
+func (m *Migrator) race(ctx context.Context, lost func(error) bool, do func() error) error {
 	pause := wait.Backoff{Steps: m.attempts, Duration: 5 * time.Millisecond, Factor: 3, Jitter: 1, Cap: time.Second}
-
-	return retry.OnError(pause, lost, do)
+	for attempt := 1; ; attempt++ {
+		err := do()
+		if err == nil || !lost(err) || attempt >= m.attempts {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, context.Cause(ctx))
+		case <-time.After(pause.Step()):
+		}
+	}
 }
 
 // run is one call of Migrate.

@@ -35,7 +35,7 @@ func (m *Migrator) putBack(ctx context.Context, record Record, wrong func(*unstr
 	again := func(err error) bool {
 		return isConflict(err) || ctx.Err() == nil && ReasonOf(err) == "" && !isAnswer(err)
 	}
-	err := m.race(again, func() error {
+	err := m.race(ctx, again, func() error {
 		var err error
 		result, err = m.undo(ctx, record, wrong)
 

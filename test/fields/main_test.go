@@ -212,8 +212,7 @@ type spy struct {
 	calls []string
 	// before is called with each call, if it is there. An error is the answer.
 	before func(call string) error
-	// after is called with each call that was answered. An error is what becomes
-	// of the answer.
+	// after is called after each call. An error is what becomes of the answer.
 	after func(call string) error
 	// blind leaves managed fields out of what is read.
 	blind bool
@@ -230,11 +229,14 @@ func (s *spy) do(call string, it func() error) error {
 			return err
 		}
 	}
-	if err := it(); err != nil || after == nil {
-		return err
+	err := it()
+	if after != nil {
+		if lost := after(call); lost != nil {
+			return lost
+		}
 	}
 
-	return after(call)
+	return err
 }
 
 func (s *spy) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
