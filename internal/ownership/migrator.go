@@ -171,6 +171,8 @@ type run struct {
 
 	m       *Migrator
 	request Request
+	// asRead is that entries are taken as the server reads them.
+	asRead bool
 	// would is what the apply after the last move makes of the object, by a dry
 	// run, and unanswered its plan if nobody knows whether it was done.
 	would      *unstructured.Unstructured
@@ -180,7 +182,7 @@ type run struct {
 // attempt does everything, with what is there now.
 func (w *run) attempt(ctx context.Context) error {
 	w.Attempts++
-	p, err := w.m.Plan(ctx, w.request)
+	p, err := w.m.plan(ctx, w.request, w.asRead)
 	if p != nil && (w.Plan == nil || len(w.Records) == 0) {
 		w.Plan = p
 	}
@@ -192,7 +194,14 @@ func (w *run) attempt(ctx context.Context) error {
 	}
 	base := p.Live
 	if p.Skip == "" {
-		if base, err = w.rewrite(ctx, p); err != nil {
+		base, err = w.rewrite(ctx, p)
+		if ReasonOf(err) == Altered && len(w.Records) == 0 && !w.asRead {
+			// It was only tried. The entries may be of another schema.
+			w.asRead = true
+
+			return w.attempt(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	} else if p.Refused != nil {

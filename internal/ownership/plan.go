@@ -89,6 +89,11 @@ func (p *Plan) Changed() bool { return !fields.Equal(p.Before, p.Entries) }
 
 // Plan reads the object and says what a migration would do. It writes nothing.
 func (m *Migrator) Plan(ctx context.Context, r Request) (*Plan, error) {
+	return m.plan(ctx, r, false)
+}
+
+// plan is Plan, for the entries as they are or as the server reads them.
+func (m *Migrator) plan(ctx context.Context, r Request, asRead bool) (*Plan, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
@@ -107,6 +112,11 @@ func (m *Migrator) Plan(ctx context.Context, r Request) (*Plan, error) {
 		return p, refuse(Defective, "cannot read the managed fields of %s: %w", describe(live), err)
 	}
 	p.Before = p.Before.Merge()
+	if asRead {
+		if p.Before, err = m.reconciled(ctx, live, p.Before); err != nil {
+			return p, err
+		}
+	}
 	w := &planning{Migrator: m, Plan: p, request: r}
 	if err := w.decide(ctx); err != nil {
 		return p, err
@@ -338,6 +348,13 @@ func concerns(s fields.Scope, r fields.Removal) bool {
 // first one, or the server makes one that holds everything.
 func (w *planning) needed() bool {
 	if w.request.Desired == nil || w.mode == fields.Whole || len(w.Before) == 0 {
+		return true
+	}
+
+	// An entry in a version that lacks a field of the object has the server refuse
+	// every apply.
+	old := func(e fields.Entry) bool { return e.APIVersion != w.Live.GetAPIVersion() }
+	if w.Refused != nil && w.request.Retag && slices.ContainsFunc(w.Before, old) {
 		return true
 	}
 

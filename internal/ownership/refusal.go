@@ -37,8 +37,9 @@ const (
 	Defective Reason = "Defective"
 	// Ignored : the server ignores the entries that it is given.
 	Ignored Reason = "Ignored"
-	// Untracked : the server keeps no entries of this object. It is too large, or
-	// something removes them.
+	// Untracked : the server keeps no entries of this object. It is too large,
+	// something removes them, or an entry is in a version that lacks a field which
+	// the object has by default.
 	Untracked Reason = "Untracked"
 	// Altered : the entries come back as others than were written.
 	Altered Reason = "Altered"

@@ -97,6 +97,22 @@ func ownOf(entries fields.Entries, manager string) *fieldpath.Set {
 	return own
 }
 
+// reconciled are entries as the server reads them. Where the schema has changed
+// since they were written, what was held by parts may be held as one now, or the
+// other way round; the server sees to that with the next write, whoever's it is.
+func (m *Migrator) reconciled(ctx context.Context, live *unstructured.Unstructured, entries fields.Entries) (fields.Entries, error) {
+	doing := "have the server read the managed fields of " + describe(live)
+	dry, err := m.send(ctx, live, entries, client.DryRunAll)
+	if err != nil {
+		return nil, explain(err, doing)
+	}
+	if entries, err = fields.Read(dry.Object); err != nil {
+		return nil, explain(err, doing)
+	}
+
+	return entries.Merge(), nil
+}
+
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
