@@ -392,7 +392,12 @@ func (w *run) event(kind, reason, message string) {
 	if w.m.recorder == nil || w.Plan == nil || w.Plan.Live == nil {
 		return
 	}
-	w.m.recorder.Eventf(w.Plan.Live, nil, kind, reason, "Migrate", "%s", message)
+	// Events about the same object are told from others by all of the reference to
+	// it. With its version they would be one for each write, without end.
+	live := w.Plan.Live
+	o := identify(live.GetAPIVersion(), live.GetKind(), live.GetNamespace(), live.GetName())
+	o.SetUID(live.GetUID())
+	w.m.recorder.Eventf(o, nil, kind, reason, "Migrate", "%s", message)
 }
 
 // sources are the managers that something was moved from.

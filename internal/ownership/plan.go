@@ -132,6 +132,8 @@ type planning struct {
 
 	request Request
 	tree    *fields.Tree
+	// empties are moved so that nothing is left of them.
+	empties []fields.Scope
 }
 
 // decide makes the plan, and says whether it is needed.
@@ -241,7 +243,8 @@ func (w *planning) move() error {
 			return err
 		}
 	}
-	for _, s := range w.emptied() {
+	w.empties = w.emptied()
+	for _, s := range w.empties {
 		if err := w.add(s, fields.Whole); err != nil {
 			return err
 		}
@@ -270,8 +273,8 @@ func (w *planning) add(s fields.Scope, mode fields.Mode) error {
 	return nil
 }
 
-// emptied are the lists in scope of which the apply removes every item. Held by
-// somebody else, such a list would be left as null, which the schema of a custom
+// emptied are the lists and maps in scope of which the apply removes everything.
+// Held by somebody else, they would be left as null, which the schema of a custom
 // resource does not take.
 func (w *planning) emptied() []fields.Scope {
 	if w.request.Desired == nil || len(w.Before) == 0 {
@@ -296,18 +299,24 @@ func (w *planning) emptied() []fields.Scope {
 	return all
 }
 
-// isEmptied says whether a list that somebody holds has items, and all of them
-// go.
+// isEmptied says whether something that somebody holds has anything in it, and
+// all of that goes.
 func isEmptied(n *fields.Node, gone map[string]bool) bool {
-	if n.Kind != fields.Items || len(n.Holders) == 0 {
-		return false
-	}
+	return (n.Kind == fields.Items || n.Kind == fields.Struct) && len(n.Holders) > 0 && vanishes(n, gone)
+}
+
+// vanishes says whether there is something below that goes, and nothing else.
+// Items go themselves, or they stay.
+func vanishes(n *fields.Node, gone map[string]bool) bool {
 	went := false
 	for _, c := range n.Children {
-		if c.Live && !gone[c.Path().String()] {
+		if !c.Live {
+			continue
+		}
+		if !gone[c.Path().String()] && (c.Element.FieldName == nil || !vanishes(c, gone)) {
 			return false
 		}
-		went = went || c.Live
+		went = true
 	}
 
 	return went
@@ -351,6 +360,10 @@ func (w *planning) needed() bool {
 		return true
 	}
 
+	// What is left as null has it refuse this one.
+	if w.Refused != nil && len(w.empties) > 0 {
+		return true
+	}
 	// An entry in a version that lacks a field of the object has the server refuse
 	// every apply.
 	old := func(e fields.Entry) bool { return e.APIVersion != w.Live.GetAPIVersion() }
@@ -358,16 +371,25 @@ func (w *planning) needed() bool {
 		return true
 	}
 
-	return slices.ContainsFunc(w.Now, w.isLeft)
+	return slices.ContainsFunc(w.Now, w.isLeft) || slices.ContainsFunc(w.Then, w.isWon)
 }
 
 // isLeft says whether something that should go stays.
 func (w *planning) isLeft(r fields.Removal) bool {
-	if r.Fate != fields.Kept && r.Fate != fields.Partial {
-		return false
-	}
+	return (r.Fate == fields.Kept || r.Fate == fields.Partial) && w.stays(r.Path)
+}
 
-	return w.after == nil || len(w.find(fields.New(w.after.Object, nil, w.shapes()...), r.Path)) > 0
+// isWon says whether something goes only because of the migration: the manager
+// wrote it, but did not apply it.
+func (w *planning) isWon(r fields.Removal) bool {
+	now := func(n fields.Removal) bool { return n.Fate == fields.Removed && n.Path.Equals(r.Path) }
+
+	return r.Fate == fields.Removed && !slices.ContainsFunc(w.Now, now) && w.stays(r.Path)
+}
+
+// stays says whether an apply leaves a path as things are, as far as is known.
+func (w *planning) stays(path fieldpath.Path) bool {
+	return w.after == nil || len(w.find(fields.New(w.after.Object, nil, w.shapes()...), path)) > 0
 }
 
 // shapes are all that tells how fields are held, with the entries.
