@@ -195,17 +195,17 @@ func (w *run) attempt(ctx context.Context) error {
 	base := p.Live
 	if p.Skip == "" {
 		base, err = w.rewrite(ctx, p)
-		if ReasonOf(err) == Altered && len(w.Records) == 0 && !w.asRead {
-			// It was only tried. The entries may be of another schema.
-			w.asRead = true
+	} else {
+		err = p.Refused
+	}
+	switch {
+	case ReasonOf(err) == Altered && len(w.Records) == 0 && !w.asRead:
+		// It was only tried. The entries may be of another schema.
+		w.asRead = true
 
-			return w.attempt(ctx)
-		}
-		if err != nil {
-			return err
-		}
-	} else if p.Refused != nil {
-		return p.Refused
+		return w.attempt(ctx)
+	case err != nil:
+		return err
 	}
 
 	return w.deliver(ctx, p, base)

@@ -92,15 +92,6 @@ func (s *settling) owned() error {
 // the same one's. The server derives some fields from others, such as the
 // generation of the template of a DaemonSet.
 func (s *settling) kept(values bool, anyway ...*unstructured.Unstructured) error {
-	gone := map[string]bool{}
-	for _, r := range s.Then {
-		switch {
-		case r.Fate == fields.Removed || r.Fate == fields.Swept:
-			gone[r.Path.String()] = true
-		case r.Goes != nil:
-			r.Goes.Iterate(func(path fieldpath.Path) { gone[path.String()] = true })
-		}
-	}
 	was := fields.New(s.Live.Object, s.Entries, s.shapes()...)
 	var usual []*settling
 	for _, o := range anyway {
@@ -111,7 +102,7 @@ func (s *settling) kept(values bool, anyway ...*unstructured.Unstructured) error
 			usual = append(usual, u)
 		}
 	}
-	for _, n := range outside(was.Root(), s.next, gone) {
+	for _, n := range outside(was.Root(), s.next, s.going()) {
 		at := n.Path().String()
 		what := s.differs(was, n, values)
 		fine := func(u *settling) bool { return u.at[at] != nil && s.differs(u.is, u.at[at], values) == "" }
@@ -121,6 +112,21 @@ func (s *settling) kept(values bool, anyway ...*unstructured.Unstructured) error
 	}
 
 	return nil
+}
+
+// going are the paths that the plan says go.
+func (s *settling) going() map[string]bool {
+	paths := map[string]bool{}
+	for _, r := range s.Then {
+		switch {
+		case r.Fate == fields.Removed || r.Fate == fields.Swept:
+			paths[r.Path.String()] = true
+		case r.Goes != nil:
+			r.Goes.Iterate(func(path fieldpath.Path) { paths[path.String()] = true })
+		}
+	}
+
+	return paths
 }
 
 // differs says how a field is not what it was, as far as others than the manager

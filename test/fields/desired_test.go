@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ func twinOf(w *world, o *unstructured.Unstructured) twin {
 	}
 	for _, e := range o.GetManagedFields() {
 		var tree map[string]any
-		must(w.T, json.Unmarshal(e.FieldsV1.Raw, &tree))
+		must(w.T, json.Unmarshal(e.FieldsV1.GetRawBytes(), &tree))
 		by := e.Manager + " " + string(e.Operation)
 		t.named[by] = append(t.named[by], linesOf("", tree)...)
 	}
@@ -50,7 +51,10 @@ func twinOf(w *world, o *unstructured.Unstructured) twin {
 // value writes the lines of a field of the spec.
 func (t twin) value(at, name string, v any) {
 	text := func(v any) string {
-		data, _ := json.Marshal(v)
+		data, err := json.Marshal(v)
+		if err != nil {
+			panic(err) // it came as JSON
+		}
 
 		return string(data)
 	}
@@ -111,7 +115,9 @@ func (t twin) names(by, line string) bool {
 	return slices.ContainsFunc(t.named[by], func(s string) bool { return s == line || strings.HasPrefix(s, line+"|") })
 }
 
-func (t twin) mine(line string) bool { return t.names("eno Apply", line) || t.names("eno Update", line) }
+func (t twin) mine(line string) bool {
+	return t.names("eno Apply", line) || t.names("eno Update", line)
+}
 
 // others are the managers that name a line itself.
 func (t twin) others(line string) []string {
@@ -202,7 +208,7 @@ func TestRandomDesired(t *testing.T) {
 
 			continue
 		}
-		count["migrated "+fmt.Sprint(result.Migrated)]++
+		count["migrated "+strconv.FormatBool(result.Migrated)]++
 
 		// The server adds the keys that are left out.
 		wish, _ := w.apply("reader", renamed(desired))

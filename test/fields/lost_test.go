@@ -87,7 +87,7 @@ func TestLostAnswers(t *testing.T) {
 				s := &spy{Client: w.c}
 				s.after = nth(tc.call, tc.n, func() error {
 					if name == "LateConflict" {
-						w.merge("rival", before, `{metadata: {annotations: {rival: x}}}`)
+						w.merge("rival", before, `{metadata: {annotations: {rival: x}}}`) //nolint:contextcheck // the rival has his own
 					}
 					if then == "Cancelled" && tc.fail == "" {
 						cancel()
