@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -228,4 +229,29 @@ func TestCrash(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRestoreFails has the server be gone from the apply on. What was moved stays
+// moved, which is said, and whoever has the record can undo it.
+func TestRestoreFails(t *testing.T) {
+	w := newWorld(t)
+	before := w.seed()
+	dir := ownership.Files(t.TempDir())
+	gone := false
+	s := &spy{Client: w.c}
+	s.before = func(call string) error {
+		if gone = gone || call == "apply as eno"; gone {
+			return io.ErrUnexpectedEOF
+		}
+
+		return nil
+	}
+	result, err := ownership.New(s, ownership.Options{Journal: dir, MaxAttempts: 3}).Migrate(t.Context(), ownership.Request{Desired: w.object(dropped)})
+	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "cannot put ownership back") || result.Restored || !result.Migrated || len(result.Records) != 1 {
+		t.Errorf("it says %v: %+v", err, result)
+	}
+	if fields.Equal(w.entries(before), w.entries(w.get(before))) {
+		t.Error("nothing was moved")
+	}
+	w.undone(before, dir)
 }
