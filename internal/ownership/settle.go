@@ -102,7 +102,7 @@ func (s *settling) kept(values bool, anyway ...*unstructured.Unstructured) error
 			usual = append(usual, u)
 		}
 	}
-	for _, n := range outside(was.Root(), s.next, s.going()) {
+	for _, n := range outside(was.Root(), s.next, s.going(was)) {
 		at := n.Path().String()
 		what := s.differs(was, n, values)
 		fine := func(u *settling) bool { return u.at[at] != nil && s.differs(u.is, u.at[at], values) == "" }
@@ -114,10 +114,11 @@ func (s *settling) kept(values bool, anyway ...*unstructured.Unstructured) error
 	return nil
 }
 
-// going are the paths that the plan says go.
-func (s *settling) going() map[string]bool {
+// going are the paths that go by the apply, also those out of scope: it is the
+// manager's whole wish.
+func (s *settling) going(was *fields.Tree) map[string]bool {
 	paths := map[string]bool{}
-	for _, r := range s.Then {
+	for _, r := range was.Removals(s.manager, s.previous, s.next) {
 		switch {
 		case r.Fate == fields.Removed || r.Fate == fields.Swept:
 			paths[r.Path.String()] = true

@@ -150,7 +150,7 @@ func (t twin) expect(after, desired twin, scope string) []string {
 			if there {
 				wrong = append(wrong, fmt.Sprintf("%s should be gone: %v name it", line, after.others(line)))
 			}
-		case t.mine(line) || len(t.others(line)) == 0: // out of scope, or nobody's
+		case t.mine(line) || t.mine(item) && !after.names("eno Apply", item) || len(t.others(line)) == 0: // out of scope, or nobody's
 		case !there || now != value || !slices.Equal(t.others(line), after.others(line)):
 			wrong = append(wrong, fmt.Sprintf("%s of %v was %s, is %s of %v", line, t.others(line), value, now, after.others(line)))
 		}
@@ -170,8 +170,12 @@ func TestRandomDesired(t *testing.T) {
 	w := newWorld(t)
 	w.things()
 	count := map[string]int{}
-	for round := range rounds {
-		d := dice{rand.New(rand.NewPCG(uint64(round), 7))}
+	seeds := []uint64{360, 526, 749, 850} // were wrong once
+	for n := range uint64(rounds) {
+		seeds = append(seeds, n)
+	}
+	for _, round := range seeds {
+		d := dice{rand.New(rand.NewPCG(round, 77))}
 		name := fmt.Sprintf("x%d", round)
 		before := d.history(w, name)
 		wanted := d.spec()
