@@ -377,7 +377,7 @@ func TestEdges(t *testing.T) {
 			reason: "So can those of a pod, of which hardly anything else can.",
 			test: func(w *world, m *ownership.Migrator) {
 				const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p%s}\nspec: {%s}\n"
-				containers := `containers: [{name: a, image: "a:1", command: [sh]}, {name: b, image: "b:1"}]`
+				containers := `schedulerName: nobody, containers: [{name: a, image: "a:1", command: [sh]}, {name: b, image: "b:1"}]`
 				cluster.Eventually(w.T, "pods can be made", func() error {
 					return w.c.Create(w.Context(), w.object(fmt.Sprintf(pod, "", containers)), client.FieldOwner(legacy))
 				})
