@@ -280,17 +280,26 @@ func failed(results []enov1.Result) bool { return (&enov1.Synthesis{Results: res
 // tellDone says once for each synthesis what it made.
 func (w *Worker) tellDone(c *enov1.Composition, m made) {
 	if to := c.Status.InFlightSynthesis.RolledBackTo; to != "" {
-		w.recorder.Eventf(c, nil, corev1.EventTypeNormal, "RolledBack", "RollBack", "The manifests are those of synthesis %s", to)
+		w.recorder.Eventf(whoever(c), nil, corev1.EventTypeNormal, "RolledBack", "RollBack", "The manifests are those of synthesis %s", to)
 
 		return
 	}
-	w.recorder.Eventf(c, nil, corev1.EventTypeNormal, "Synthesized", "Synthesize", "Synthesis %s made %d resources", c.Status.InFlightSynthesis.UUID, len(m.manifests))
+	w.recorder.Eventf(whoever(c), nil, corev1.EventTypeNormal, "Synthesized", "Synthesize", "Synthesis %s made %d resources", c.Status.InFlightSynthesis.UUID, len(m.manifests))
 }
 
 // tellFailed is heard less and less often while the same thing fails again and
 // again: the first time, the second, the fourth, the eighth.
 func (w *Worker) tellFailed(c *enov1.Composition, why string) {
 	if n := c.Status.InFlightSynthesis.Attempts; n&(n-1) == 0 {
-		w.recorder.Eventf(c, nil, corev1.EventTypeWarning, "SynthesisFailed", "Synthesize", "%s", why)
+		w.recorder.Eventf(whoever(c), nil, corev1.EventTypeWarning, "SynthesisFailed", "Synthesize", "%s", why)
 	}
+}
+
+// whoever is a composition whatever its version, so that what is said of it twice
+// becomes one event that happened twice.
+func whoever(c *enov1.Composition) *enov1.Composition {
+	c = c.DeepCopy()
+	c.ResourceVersion = ""
+
+	return c
 }
