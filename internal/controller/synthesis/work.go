@@ -169,7 +169,7 @@ func (w *Worker) publish(ctx context.Context, c *enov1.Composition, m made) erro
 	} else if err != nil {
 		return fmt.Errorf("cannot read Composition %s/%s: %w", c.Namespace, c.Name, err)
 	}
-	if live.UID != c.UID || !decide.Wanted(&live.Status, uuid) {
+	if live.UID != c.UID || live.DeletionTimestamp != nil || !decide.Wanted(&live.Status, uuid) {
 		return errSuperseded
 	}
 	done := decide.Done{UUID: uuid, Results: m.results, Inputs: m.inputs}
