@@ -22,12 +22,13 @@ type upOptions struct {
 	controlplane.Options
 
 	controllers []string
+	synthesis   manager.SynthesisOptions
 	bare        bool
 	metrics     string
 }
 
 func newUp(streams genericiooptions.IOStreams) *cobra.Command {
-	o := upOptions{controllers: manager.Parts()}
+	o := upOptions{controllers: manager.DefaultParts(), synthesis: manager.DefaultSynthesisOptions()}
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a Kubernetes control plane with Arbor on it",
@@ -63,6 +64,7 @@ where it stopped.`,
 	fs.IntVar(&o.Port, "port", 0, "Port of the API server. (default the last one if it is free, or any free one)")
 	fs.IntVar(&o.Nodes, "nodes", 3, "Number of nodes that kwok plays, so that pods run without a kubelet.")
 	manager.AddControllersFlag(fs, &o.controllers)
+	o.synthesis.AddFlags(fs)
 	fs.BoolVar(&o.bare, "bare", false, "Start the control plane only, without Arbor.")
 	fs.StringVar(&o.metrics, "metrics-bind-address", "127.0.0.1:0", "Loopback address of Arbor's metrics; port 0 means any free one.")
 	fs.BoolVar(&o.NoFsync, "unsafe-no-fsync", false, "Do not wait for the disk; a power cut then loses everything. For tests.")
@@ -87,12 +89,22 @@ func (o *upOptions) validate() error {
 	if err := manager.ValidateControllers(o.controllers); err != nil {
 		return err
 	}
+	if err := o.synthesis.Validate(); err != nil {
+		return err
+	}
 	if o.Nodes < 0 || o.Nodes > 10000 {
 		return fmt.Errorf("--nodes %d: it must be between 0 and 10000", o.Nodes)
 	}
 	if o.Port < 0 || o.Port > 65535 {
 		return fmt.Errorf("--port %d: it must be between 1 and 65535, or 0 for a free one", o.Port)
 	}
+
+	return o.chooseMetrics()
+}
+
+// chooseMetrics checks where metrics are served, and takes a free port if none is
+// named.
+func (o *upOptions) chooseMetrics() error {
 	host, port, err := net.SplitHostPort(o.metrics)
 	if err != nil {
 		return fmt.Errorf("--metrics-bind-address %q: it must be like 127.0.0.1:8080", o.metrics)
@@ -128,6 +140,7 @@ func (o *upOptions) programs(c controlplane.Cluster) ([]controlplane.Program, er
 		"--health-probe-bind-address=" + health,
 		fmt.Sprintf("--webhook-port=%d", ports[0]),
 	}
+	args = append(args, o.synthesis.Args()...)
 	for _, name := range o.controllers {
 		args = append(args, "--controllers="+name)
 	}

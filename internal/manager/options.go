@@ -44,12 +44,14 @@ type Options struct {
 
 	LogFormat string
 	LogLevel  string
+
+	Synthesis SynthesisOptions
 }
 
 // DefaultOptions are those of a manager in a cluster.
 func DefaultOptions() Options {
 	return Options{
-		Controllers:    Parts(),
+		Controllers:    DefaultParts(),
 		Namespace:      ownNamespace(),
 		CRDs:           crdsInstall,
 		LeaderElect:    true,
@@ -63,6 +65,7 @@ func DefaultOptions() Options {
 		CertLife:       365 * 24 * time.Hour,
 		LogFormat:      logJSON,
 		LogLevel:       "info",
+		Synthesis:      DefaultSynthesisOptions(),
 	}
 }
 
@@ -92,6 +95,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.WebhookHost, "webhook-host", o.WebhookHost, "Host by which the API server reaches the webhooks when there is no --webhook-service; a loopback address is also the only one that they listen on.")
 	fs.StringVar(&o.WebhookConfig, "webhook-configuration", o.WebhookConfig, "Name of the ValidatingWebhookConfiguration. Managers that run different parts of one cluster need different names.")
 	fs.DurationVar(&o.CertLife, "webhook-ca-lifetime", o.CertLife, "How long a certificate authority of the webhooks lives; it is replaced after two thirds of that.")
+	o.Synthesis.AddFlags(fs)
 	fs.StringVar(&o.LogFormat, "log-format", o.LogFormat, "Format of the log: json or text.")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "Least level that is logged: debug, info, warn or error.")
 }
@@ -110,6 +114,9 @@ func (o *Options) Validate() error {
 		return err
 	}
 	if err := either("--log-format", o.LogFormat, logJSON, logText); err != nil {
+		return err
+	}
+	if err := o.Synthesis.Validate(); err != nil {
 		return err
 	}
 	if o.WebhookPort < 1 || o.WebhookPort > 65535 {

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/arbor-control/arbor/api/crds"
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/internal/access"
@@ -41,13 +42,15 @@ import (
 // A part is what --controllers can switch on.
 type part struct {
 	name string
+	// preview : it is off unless --controllers names it.
+	preview bool
 	// kinds whose definitions it needs.
 	kinds []schema.GroupKind
 	// scheme of those kinds.
 	scheme func(*runtime.Scheme) error
 	// controllers starts them with the manager, and returns the endpoints that
 	// they serve beside the webhooks.
-	controllers func(ctrl.Manager) ([]endpoint, error)
+	controllers func(ctrl.Manager, Options) ([]endpoint, error)
 	// webhooks admit the kinds.
 	webhooks []hook
 }
@@ -74,10 +77,12 @@ var probe = metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "arbor-p
 // parts is the list of everything that Arbor can run.
 var parts = []part{
 	{
-		name:        "podgroups",
-		kinds:       []schema.GroupKind{{Group: v2alpha2.GroupVersion.Group, Kind: v2alpha2.PodGroupKind}},
-		scheme:      v2alpha2.AddToScheme,
-		controllers: func(mgr ctrl.Manager) ([]endpoint, error) { return nil, podgroupcontroller.SetupWithManager(mgr) },
+		name:   "podgroups",
+		kinds:  []schema.GroupKind{{Group: v2alpha2.GroupVersion.Group, Kind: v2alpha2.PodGroupKind}},
+		scheme: v2alpha2.AddToScheme,
+		controllers: func(mgr ctrl.Manager, _ Options) ([]endpoint, error) {
+			return nil, podgroupcontroller.SetupWithManager(mgr)
+		},
 		webhooks: []hook{{
 			Webhook: podgroupwebhook.Registration,
 			handler: func(_ client.Reader, m *webhook.Metrics) admission.Handler { return podgroupwebhook.NewHandler(m) },
@@ -116,11 +121,22 @@ var parts = []part{
 			},
 		},
 	},
+	{
+		name:    "synthesis",
+		preview: true,
+		kinds: []schema.GroupKind{
+			{Group: enov1.GroupVersion.Group, Kind: enov1.CompositionKind},
+			{Group: enov1.GroupVersion.Group, Kind: enov1.SynthesizerKind},
+			{Group: enov1.GroupVersion.Group, Kind: enov1.ResourceSliceKind},
+		},
+		scheme:      enov1.AddToScheme,
+		controllers: setupSynthesis,
+	},
 }
 
 // setupSubnets starts what serves subnet pools. Status and allocation share a
 // view, which is fed while this replica leads.
-func setupSubnets(mgr ctrl.Manager) ([]endpoint, error) {
+func setupSubnets(mgr ctrl.Manager, _ Options) ([]endpoint, error) {
 	if err := kube.IndexSubnets(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
@@ -160,11 +176,23 @@ func mayRecalculate(r *http.Request, u user.Info) (authorizer.Attributes, error)
 	}, err
 }
 
-// Parts returns the names that --controllers knows. All are on by default.
+// Parts returns the names that --controllers knows.
 func Parts() []string {
 	names := make([]string, 0, len(parts))
 	for _, p := range parts {
 		names = append(names, p.name)
+	}
+
+	return names
+}
+
+// DefaultParts returns the names of the parts that are on by default.
+func DefaultParts() []string {
+	var names []string
+	for _, p := range parts {
+		if !p.preview {
+			names = append(names, p.name)
+		}
 	}
 
 	return names

@@ -110,9 +110,26 @@ var rules = []rule{
 		why:   "reading files needs no cluster and no opinion on what they say",
 	},
 	{
+		in:    "./internal/krm",
+		never: []string{"./internal", "./engine", clientGo, controllerRuntime},
+		allow: []string{"./internal/krm"},
+		why:   "a protocol is a function of bytes: whoever runs programs, and however, speaks it",
+	},
+	{
+		in:     "./internal/krm",
+		direct: []string{"context", "math/rand", "net/http", "os", "time"},
+		why:    "a protocol is a function of bytes: whoever runs programs, and however, speaks it",
+	},
+	{
+		in:    "./internal/executor",
+		never: []string{"./internal", "./engine", clientGo, controllerRuntime},
+		allow: []string{"./internal/executor"},
+		why:   "it runs a program and brings back what that wrote; what it means is read by others",
+	},
+	{
 		in:    "./internal/controller",
 		never: []string{"./internal"},
-		allow: []string{"./internal/controller", "./internal/decide", "./internal/view", "./internal/ownership", "./internal/kube"},
+		allow: []string{"./internal/controller", "./internal/decide", "./internal/view", "./internal/ownership", "./internal/kube", "./internal/krm", "./internal/executor"},
 		why:   "a controller gathers, asks decide, and applies",
 	},
 	{

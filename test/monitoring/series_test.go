@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbor-control/arbor/internal/controller/poolstatus"
 	"github.com/arbor-control/arbor/internal/controller/subnetclaim"
+	"github.com/arbor-control/arbor/internal/controller/synthesis"
 	"github.com/arbor-control/arbor/internal/webhook"
 )
 
@@ -51,6 +52,7 @@ func served(t *testing.T) series {
 	own := prometheus.NewRegistry()
 	poolstatus.NewMetrics(own)
 	subnetclaim.NewMetrics(own)
+	synthesis.NewMetrics(own)
 	webhook.NewMetrics(own)
 	theirs, ok := metrics.Registry.(prometheus.Collector)
 	if !ok {

@@ -1,0 +1,20 @@
+// Package synthesis makes ResourceSlices of Compositions. Three hands share the
+// work and meet in the objects.
+//
+// The scheduler (schedule.go) looks at all compositions and begins the syntheses
+// whose turn it is, by a write to the status that only one of several managers
+// can make. Whoever made it runs the synthesis.
+//
+// The worker (work.go) runs it: it reads the inputs, has the program executed,
+// writes slices, and promotes them by one write to the status. What nobody waits
+// for any more by then is not promoted.
+//
+// The reconciler (reconcile.go) works by composition: it keeps the status true,
+// gives up what was in flight for too long, clears away slices that no synthesis
+// needs, and lets a composition go when its objects are gone.
+//
+// A manager can be killed between any two writes. Before the first, nothing
+// happened. After it, a synthesis is in flight that nobody runs: it is given up
+// when its time is over, and begun anew. Slices that were written for it belong
+// to no synthesis then, and are cleared away.
+package synthesis

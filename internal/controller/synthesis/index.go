@@ -1,0 +1,127 @@
+package synthesis
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// Indexes of the cache.
+const (
+	bySynthesizer = "synthesis.synthesizer"
+	byDependency  = "synthesis.dependency"
+	byOwner       = "synthesis.owner"
+)
+
+func index(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, i := range []struct {
+		object client.Object
+		name   string
+		keys   func(client.Object) []string
+	}{
+		{&enov1.Composition{}, bySynthesizer, func(o client.Object) []string {
+			c, ok := o.(*enov1.Composition)
+			if !ok {
+				return nil
+			}
+
+			return []string{c.Spec.Synthesizer.Name}
+		}},
+		{&enov1.Composition{}, byDependency, func(o client.Object) []string {
+			var keys []string
+			for _, d := range dependencies(o) {
+				keys = append(keys, d.String())
+			}
+
+			return keys
+		}},
+		{&enov1.ResourceSlice{}, byOwner, func(o client.Object) []string {
+			if owner := owner(o); owner != nil {
+				return []string{owner.Name}
+			}
+
+			return nil
+		}},
+	} {
+		if err := indexer.IndexField(ctx, i.object, i.name, i.keys); err != nil {
+			return fmt.Errorf("cannot index by %s: %w", i.name, err)
+		}
+	}
+
+	return nil
+}
+
+// dependencies are the compositions that one names.
+func dependencies(o client.Object) []types.NamespacedName {
+	c, ok := o.(*enov1.Composition)
+	if !ok {
+		return nil
+	}
+	var keys []types.NamespacedName
+	for _, d := range c.Spec.DependsOn {
+		key := types.NamespacedName{Namespace: d.Namespace, Name: d.Name}
+		if key.Namespace == "" {
+			key.Namespace = c.Namespace
+		}
+		keys = append(keys, key)
+	}
+
+	return keys
+}
+
+// owner is the composition that a slice is of.
+func owner(slice client.Object) *metav1.OwnerReference {
+	o := metav1.GetControllerOf(slice)
+	if o == nil || o.Kind != enov1.CompositionKind {
+		return nil
+	}
+
+	return o
+}
+
+// compositionOf maps a slice to its composition.
+func compositionOf(_ context.Context, o client.Object) []reconcile.Request {
+	owner := owner(o)
+	if owner == nil {
+		return nil
+	}
+
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}}}
+}
+
+// usersOf maps a Synthesizer to the compositions that use it.
+func (r *Reconciler) usersOf(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.list(ctx, client.MatchingFields{bySynthesizer: o.GetName()})
+}
+
+// neighboursOf maps a composition to those that depend on it, which may be
+// waiting for it to be ready, and to those that it depends on, which may be
+// waiting for it to be gone.
+func (r *Reconciler) neighboursOf(ctx context.Context, o client.Object) []reconcile.Request {
+	all := r.list(ctx, client.MatchingFields{byDependency: client.ObjectKeyFromObject(o).String()})
+	for _, key := range dependencies(o) {
+		all = append(all, reconcile.Request{NamespacedName: key})
+	}
+
+	return all
+}
+
+func (r *Reconciler) list(ctx context.Context, which client.MatchingFields) []reconcile.Request {
+	list := &enov1.CompositionList{}
+	// The cache answers from memory; it fails only if it is not there.
+	if err := r.client.List(ctx, list, which, client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	all := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		all = append(all, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+
+	return all
+}

@@ -1,0 +1,142 @@
+package synthesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/executor"
+	"github.com/arbor-control/arbor/internal/krm"
+)
+
+// maxSaid is how much of a program's log is shown beside why it failed.
+const maxSaid = 1 << 10
+
+// made is what a synthesis made.
+type made struct {
+	manifests []string
+	results   []enov1.Result
+	inputs    []enov1.InputRevisions
+}
+
+// make runs the program of a composition, or copies the manifests of an earlier
+// run.
+func (w *Worker) make(ctx context.Context, c *enov1.Composition, s *enov1.Synthesizer) (made, error) {
+	if c.Status.InFlightSynthesis.RolledBackTo != "" {
+		return w.copy(ctx, c)
+	}
+	var m made
+	given, err := w.read(ctx, c, s, &m)
+	if err != nil {
+		return m, err
+	}
+	job := executor.Job{
+		Command: s.Spec.Command, Image: s.Spec.Image, Input: given, Env: c.Spec.SynthesisEnv,
+		CompositionNamespace: c.Namespace, CompositionName: c.Name, SynthesizerName: s.Name, SynthesisUUID: c.Status.InFlightSynthesis.UUID,
+	}
+	limited, cancel := context.WithTimeout(ctx, w.timeout)
+	defer cancel()
+	result, err := w.executor.Execute(limited, job)
+	if err != nil {
+		return m, said(err, result.Log)
+	}
+	out, err := krm.Decode(result.Output)
+	if err != nil {
+		return m, said(err, result.Log)
+	}
+	m.results = out.Results
+	if failed(m.results) {
+		return m, errors.New("the synthesizer reported an error")
+	}
+	for _, item := range out.Items {
+		m.manifests = append(m.manifests, item.Manifest)
+	}
+
+	return m, nil
+}
+
+// said adds the end of a program's log to why it failed.
+func said(err error, log string) error {
+	if log == "" {
+		return fmt.Errorf("synthesizer error: %w", err)
+	}
+	if len(log) > maxSaid {
+		log = "…" + log[len(log)-maxSaid:]
+	}
+
+	return fmt.Errorf("synthesizer error: %w; it said: %s", err, log)
+}
+
+// read gets the inputs from the API server, and encodes them. Which versions they
+// have is what the synthesis is remembered by.
+func (w *Worker) read(ctx context.Context, c *enov1.Composition, s *enov1.Synthesizer, m *made) ([]byte, error) {
+	var (
+		given    []krm.Input
+		optional []string
+	)
+	for _, b := range decide.Bind(c, s) {
+		if b.Optional {
+			optional = append(optional, b.Key)
+		}
+		o, err := w.input(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		if o == nil {
+			continue
+		}
+		given = append(given, krm.Input{Key: b.Key, Object: o.Object})
+		m.inputs = append(m.inputs, decide.Revision(b.Key, o))
+	}
+	if text := decide.Mismatch(c, s, m.inputs); text != "" {
+		return nil, errors.New("inputs changed in the meantime: " + text)
+	}
+
+	return krm.Encode(given, optional)
+}
+
+// input reads one input; nil if it is absent and may be.
+func (w *Worker) input(ctx context.Context, b decide.Bound) (*unstructured.Unstructured, error) {
+	t, problem := resolve(w.mapper, b)
+	if problem == "" {
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(t.kind)
+		err := w.reader.Get(ctx, t.key, o)
+		switch {
+		case err == nil:
+			return o, nil
+		case apierrors.IsNotFound(err):
+			problem = fmt.Sprintf("%s %s does not exist", t.kind.Kind, t.key)
+		default:
+			return nil, fmt.Errorf("cannot read input %q: %w", b.Key, err)
+		}
+	}
+	if b.Optional {
+		return nil, nil //nolint:nilnil // absent is an answer
+	}
+
+	return nil, fmt.Errorf("input %q: %s", b.Key, problem)
+}
+
+// copy takes the manifests of an earlier synthesis.
+func (w *Worker) copy(ctx context.Context, c *enov1.Composition) (made, error) {
+	to := c.Status.InFlightSynthesis.RolledBackTo
+	from := decide.Find(&c.Status, to)
+	if from == nil {
+		return made{}, fmt.Errorf("cannot roll back to synthesis %s: it is not kept any more", to)
+	}
+	slices, err := w.slices(ctx, c.Namespace, from)
+	if err != nil {
+		return made{}, err
+	}
+	if len(slices) != len(from.ResourceSlices) {
+		return made{}, fmt.Errorf("cannot roll back to synthesis %s: %d of its %d slices are gone", to, len(from.ResourceSlices)-len(slices), len(from.ResourceSlices))
+	}
+
+	return made{manifests: decide.Copied(slices), results: from.Results}, nil
+}

@@ -1,0 +1,233 @@
+package synthesis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/executor"
+	"github.com/arbor-control/arbor/internal/kube"
+)
+
+// reconcilers is how many compositions are reconciled at once.
+const reconcilers = 8
+
+// Options of the part.
+type Options struct {
+	// Executor runs programs; nil if none may be run, and Refusal says why.
+	Executor executor.Executor
+	Refusal  string
+	// Timeout of a synthesis.
+	Timeout time.Duration
+	// Concurrency is how many syntheses are in flight at most, Cooldown the time
+	// between two of a rollout.
+	Concurrency int
+	Cooldown    time.Duration
+}
+
+// A Reconciler keeps the status of compositions true, and clears up after them.
+type Reconciler struct {
+	client  client.Client
+	reader  client.Reader
+	inputs  *inputs
+	worker  *Worker
+	options Options
+	now     func() time.Time
+}
+
+// SetupWithManager starts everything with the manager.
+func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
+	if err := index(context.Background(), mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	in, err := newInputs(mgr)
+	if err != nil {
+		return err
+	}
+	w := &Worker{
+		client: mgr.GetClient(), reader: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), recorder: mgr.GetEventRecorder("arbor-synthesis"),
+		executor: o.Executor, metrics: m, timeout: o.Timeout, now: time.Now, flights: map[types.UID]*flight{},
+	}
+	if err := mgr.Add(w); err != nil {
+		return fmt.Errorf("cannot add the worker: %w", err)
+	}
+	s := &Scheduler{
+		client: mgr.GetClient(), worker: w, metrics: m, now: time.Now,
+		limits: decide.Limits{Concurrency: o.Concurrency, Cooldown: o.Cooldown}, ahead: map[types.UID]written{},
+	}
+	if err := s.setup(mgr); err != nil {
+		return fmt.Errorf("cannot set up the scheduler: %w", err)
+	}
+	r := &Reconciler{client: mgr.GetClient(), reader: mgr.GetAPIReader(), inputs: in, worker: w, options: o, now: time.Now}
+
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("synthesis").
+		For(&enov1.Composition{}).
+		Watches(&enov1.Composition{}, handler.EnqueueRequestsFromMapFunc(r.neighboursOf)).
+		Watches(&enov1.Synthesizer{}, handler.EnqueueRequestsFromMapFunc(r.usersOf)).
+		Watches(&enov1.ResourceSlice{}, handler.EnqueueRequestsFromMapFunc(compositionOf)).
+		WatchesRawSource(source.Func(in.source)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: reconcilers}).
+		Complete(r)
+}
+
+// Reconcile looks at one composition.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	c := &enov1.Composition{}
+	if err := r.client.Get(ctx, request.NamespacedName, c); apierrors.IsNotFound(err) {
+		return reconcile.Result{}, r.forget(ctx, request.NamespacedName)
+	} else if err != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot read Composition %s: %w", request, err)
+	}
+	if c.DeletionTimestamp == nil && !slices.Contains(c.Finalizers, enov1.Finalizer) {
+		return reconcile.Result{}, r.finalizer(ctx, c, controllerutil.AddFinalizer)
+	}
+	all, err := r.slices(ctx, request.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	v, again, err := r.gather(ctx, c, all)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+
+	d := decide.Look(v, r.now())
+
+	if err := r.apply(ctx, v, d, all); err != nil {
+		return reconcile.Result{}, err
+	}
+	if !d.Next.IsZero() && (again == 0 || d.Next.Sub(r.now()) < again) {
+		again = max(d.Next.Sub(r.now()), gathering)
+	}
+
+	return reconcile.Result{RequeueAfter: again}, nil
+}
+
+// gather reads everything that is decided on, and after how long to look again.
+func (r *Reconciler) gather(ctx context.Context, c *enov1.Composition, all []*enov1.ResourceSlice) (decide.View, time.Duration, error) {
+	v := decide.View{Composition: c, Refusal: r.options.Refusal, Timeout: r.options.Timeout, Mine: r.worker.runs(c), Find: r.finder(ctx)}
+	var (
+		again time.Duration
+		err   error
+	)
+	s := &enov1.Synthesizer{}
+	if err = r.client.Get(ctx, client.ObjectKey{Name: c.Spec.Synthesizer.Name}, s); err == nil {
+		v.Synthesizer = s
+		v.Inputs, again, err = r.inputs.look(ctx, c, s)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return v, 0, fmt.Errorf("cannot read the inputs of Composition %s/%s: %w", c.Namespace, c.Name, err)
+	}
+	if c.DeletionTimestamp != nil {
+		if v.Dependents, err = r.dependents(ctx, c); err != nil {
+			return v, 0, err
+		}
+	}
+	v.Current, err = r.current(ctx, c, all)
+
+	return v, again, err
+}
+
+// current returns the slices of the current synthesis. The cache may have seen
+// the composition and not yet the slices.
+func (r *Reconciler) current(ctx context.Context, c *enov1.Composition, all []*enov1.ResourceSlice) ([]*enov1.ResourceSlice, error) {
+	if c.Status.CurrentSynthesis == nil {
+		return nil, nil
+	}
+	var current []*enov1.ResourceSlice
+	for _, ref := range c.Status.CurrentSynthesis.ResourceSlices {
+		if i := slices.IndexFunc(all, func(s *enov1.ResourceSlice) bool { return s.Name == ref.Name }); i >= 0 {
+			current = append(current, all[i])
+
+			continue
+		}
+		s := &enov1.ResourceSlice{}
+		err := r.reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: ref.Name}, s)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("cannot read ResourceSlice %s/%s: %w", c.Namespace, ref.Name, err)
+		}
+		if err != nil {
+			s = nil
+		}
+		current = append(current, s)
+	}
+
+	return current, nil
+}
+
+// slices lists those that a composition of this name owns, or owned.
+func (r *Reconciler) slices(ctx context.Context, key types.NamespacedName) ([]*enov1.ResourceSlice, error) {
+	list := &enov1.ResourceSliceList{}
+	if err := r.client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{byOwner: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("cannot list ResourceSlices: %w", err)
+	}
+	all := make([]*enov1.ResourceSlice, 0, len(list.Items))
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+
+	return all, nil
+}
+
+func (r *Reconciler) finder(ctx context.Context) decide.Lookup {
+	return func(namespace, name string) *enov1.Composition {
+		c := &enov1.Composition{}
+		if err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, c); err != nil {
+			return nil
+		}
+
+		return c
+	}
+}
+
+func (r *Reconciler) dependents(ctx context.Context, c *enov1.Composition) ([]*enov1.Composition, error) {
+	list := &enov1.CompositionList{}
+	if err := r.client.List(ctx, list, client.MatchingFields{byDependency: client.ObjectKeyFromObject(c).String()}); err != nil {
+		return nil, fmt.Errorf("cannot list Compositions: %w", err)
+	}
+	all := make([]*enov1.Composition, 0, len(list.Items))
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+
+	return all, nil
+}
+
+// apply does what was decided. Whatever is not done because somebody else wrote
+// first is done when that write comes by.
+func (r *Reconciler) apply(ctx context.Context, v decide.View, d decide.Decision, all []*enov1.ResourceSlice) error {
+	c := v.Composition.DeepCopy()
+	before := c.Status
+	c.Status = d.Status
+	if d.Canceled {
+		r.worker.stop(c.UID)
+	}
+	wrote, err := kube.WriteStatus(ctx, r.client, c, before, c.Status)
+	if err != nil {
+		return err
+	}
+	if wrote {
+		return nil // what was written brings it back
+	}
+	if d.Release {
+		return r.release(ctx, c, all)
+	}
+	if err := r.heal(ctx, v); err != nil {
+		return err
+	}
+
+	return r.collect(ctx, c, all)
+}

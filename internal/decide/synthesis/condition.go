@@ -1,0 +1,226 @@
+package synthesis
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// Conditions of a Composition.
+const (
+	// ConditionSynthesized : the current synthesis is of the composition as it is.
+	ConditionSynthesized = "Synthesized"
+	// ConditionReconciled : the cluster agrees with the current synthesis.
+	ConditionReconciled = "Reconciled"
+	// ConditionReady : all of its objects are ready.
+	ConditionReady = "Ready"
+)
+
+// Reasons of conditions, beside the values of the simplified status.
+const (
+	ReasonSynthesized     = "Synthesized"
+	ReasonRolledBack      = "RolledBack"
+	ReasonRollbackUnknown = "RollbackUnknown"
+	ReasonRolloutPending  = "RolloutPending"
+	ReasonNoExecutor      = "NoExecutor"
+	ReasonReconciled      = "Reconciled"
+	ReasonNotSynthesized  = "NotSynthesized"
+	ReasonSliceLost       = "SliceLost"
+)
+
+// timedOut is what is said of a synthesis that was given up without a word.
+const timedOut = "Timeout"
+
+const maxMessage = 1 << 10
+
+// simplified is everything in a word.
+func simplified(v View, after *enov1.Composition, o *anObstacle, p Progress) *enov1.SimplifiedStatus {
+	st := &after.Status
+	current := st.CurrentSynthesis
+	switch {
+	case after.DeletionTimestamp != nil:
+		return going(st, p)
+	case Running(st):
+		return &enov1.SimplifiedStatus{Status: enov1.StatusSynthesizing}
+	case pinned(after) && current != nil: // what is asked for is there, or never will be
+	case v.Synthesizer == nil:
+		return &enov1.SimplifiedStatus{Status: enov1.StatusMissingSynthesizer, Error: shorten(o.message)}
+	case st.InFlightSynthesis != nil:
+		return &enov1.SimplifiedStatus{Status: enov1.StatusSynthesisBackoff, Error: failure(st.InFlightSynthesis)}
+	case o != nil && (o.reason != ReasonNoExecutor || current == nil):
+		return &enov1.SimplifiedStatus{Status: o.status, Error: shorten(o.message)}
+	}
+
+	return come(current, p)
+}
+
+// going is the word for a composition that is being deleted.
+func going(st *enov1.CompositionStatus, p Progress) *enov1.SimplifiedStatus {
+	if st.DependencyStatus != nil {
+		return &enov1.SimplifiedStatus{Status: enov1.StatusWaitingOnDependents}
+	}
+
+	return &enov1.SimplifiedStatus{Status: enov1.StatusDeleting, Error: errorOf(p.Undeleted)}
+}
+
+// come is the word for how far a synthesis has come.
+func come(current *enov1.Synthesis, p Progress) *enov1.SimplifiedStatus {
+	switch {
+	case current == nil:
+		return &enov1.SimplifiedStatus{Status: enov1.StatusPendingSynthesis}
+	case current.Ready != nil:
+		return &enov1.SimplifiedStatus{Status: enov1.StatusReady}
+	case current.Reconciled != nil:
+		return &enov1.SimplifiedStatus{Status: enov1.StatusNotReady}
+	default:
+		return &enov1.SimplifiedStatus{Status: enov1.StatusReconciling, Error: errorOf(p.Unreconciled)}
+	}
+}
+
+// pinned says whether a rollback keeps a composition from being synthesized.
+func pinned(c *enov1.Composition) bool {
+	to := c.Annotations[enov1.AnnotationRollback]
+	in := c.Status.InFlightSynthesis
+
+	return to != "" && (in == nil || in.RolledBackTo != to)
+}
+
+func errorOf(w Waiting) string {
+	if w.Error == "" {
+		return ""
+	}
+
+	return shorten(w.say(""))
+}
+
+// failure is why a synthesis was given up.
+func failure(s *enov1.Synthesis) string {
+	for _, r := range s.Results {
+		if r.Severity == enov1.SeverityError {
+			return shorten(r.Message)
+		}
+	}
+
+	return timedOut
+}
+
+// word is what a condition says.
+type word struct {
+	status          metav1.ConditionStatus
+	reason, message string
+}
+
+// say writes the conditions. Their texts depend on nothing but the state, so that
+// they stay the same as long as it does.
+func say(v View, after *enov1.Composition, o *anObstacle, p Progress, now time.Time) {
+	for _, c := range []struct {
+		word
+
+		kind string
+	}{
+		{synthesized(v, after, o, p), ConditionSynthesized},
+		{reconciled(after, p), ConditionReconciled},
+		{ready(after, p), ConditionReady},
+	} {
+		meta.SetStatusCondition(&after.Status.Conditions, metav1.Condition{
+			Type: c.kind, Status: c.status, Reason: c.reason, Message: shorten(c.message),
+			ObservedGeneration: after.Generation, LastTransitionTime: *at(now),
+		})
+	}
+}
+
+func synthesized(v View, after *enov1.Composition, o *anObstacle, p Progress) word {
+	st := &after.Status
+	to := after.Annotations[enov1.AnnotationRollback]
+	switch {
+	case after.DeletionTimestamp != nil:
+		return word{metav1.ConditionFalse, enov1.StatusDeleting, "the composition is being deleted"}
+	case Running(st):
+		return word{metav1.ConditionFalse, enov1.StatusSynthesizing, "a synthesis is in flight"}
+	case pinned(after):
+		return rolledBack(after, to)
+	case to == "" && o != nil:
+		return word{metav1.ConditionFalse, o.reason, o.message}
+	case st.InFlightSynthesis != nil:
+		return word{metav1.ConditionFalse, enov1.StatusSynthesisBackoff, failure(st.InFlightSynthesis)}
+	default:
+		return idle(v, after, p)
+	}
+}
+
+// idle is what is said while nothing is in flight and nothing stands against it.
+func idle(v View, after *enov1.Composition, p Progress) word {
+	st := &after.Status
+	wish, ok := Want(after, v.Synthesizer)
+	switch {
+	case st.CurrentSynthesis == nil:
+		return word{metav1.ConditionFalse, enov1.StatusPendingSynthesis, "the first synthesis waits for its turn"}
+	case ok && wish.Cause.deferred():
+		return word{metav1.ConditionTrue, ReasonRolloutPending, fmt.Sprintf("the next synthesis waits for its turn in a rollout (%s)", wish.Cause)}
+	case ok:
+		return word{metav1.ConditionFalse, enov1.StatusPendingSynthesis, fmt.Sprintf("the next synthesis waits for its turn (%s)", wish.Cause)}
+	default:
+		return word{metav1.ConditionTrue, ReasonSynthesized, fmt.Sprintf("%d resources in %d slices", p.Total, len(st.CurrentSynthesis.ResourceSlices))}
+	}
+}
+
+func rolledBack(after *enov1.Composition, to string) word {
+	current := after.Status.CurrentSynthesis
+	switch {
+	case current != nil && (current.UUID == to || current.RolledBackTo == to):
+		return word{metav1.ConditionTrue, ReasonRolledBack, fmt.Sprintf("the manifests are those of synthesis %s; nothing is synthesized until the annotation %s is removed", to, enov1.AnnotationRollback)}
+	case Find(&after.Status, to) == nil:
+		return word{metav1.ConditionFalse, ReasonRollbackUnknown, fmt.Sprintf("annotation %s: there is no synthesis %s in currentSynthesis, previousSynthesis or history; nothing is synthesized until it names one of them or is removed", enov1.AnnotationRollback, to)}
+	default:
+		return word{metav1.ConditionFalse, enov1.StatusPendingSynthesis, fmt.Sprintf("the rollback to %s waits for its turn", to)}
+	}
+}
+
+func reconciled(after *enov1.Composition, p Progress) word {
+	switch current := after.Status.CurrentSynthesis; {
+	case after.DeletionTimestamp != nil && after.Status.DependencyStatus != nil:
+		by := after.Status.DependencyStatus.BlockedBy[0]
+
+		return word{metav1.ConditionFalse, enov1.StatusWaitingOnDependents, fmt.Sprintf("Composition %s/%s depends on this one and is not deleted", by.Namespace, by.Name)}
+	case after.DeletionTimestamp != nil && p.Undeleted.Count > 0:
+		return word{metav1.ConditionFalse, enov1.StatusDeleting, p.Undeleted.say("it is not deleted yet")}
+	case after.DeletionTimestamp != nil:
+		return word{metav1.ConditionFalse, enov1.StatusDeleting, "no object is left"}
+	case current == nil:
+		return word{metav1.ConditionFalse, ReasonNotSynthesized, "nothing was synthesized yet"}
+	case p.Lost > 0:
+		return word{metav1.ConditionFalse, ReasonSliceLost, fmt.Sprintf("%d of %d slices of the current synthesis do not exist", p.Lost, p.Lost+p.Slices)}
+	case current.Reconciled == nil:
+		return word{metav1.ConditionFalse, enov1.StatusReconciling, p.Unreconciled.say("it is not reconciled yet")}
+	default:
+		return word{metav1.ConditionTrue, ReasonReconciled, fmt.Sprintf("the cluster agrees with all %d resources", p.Total)}
+	}
+}
+
+func ready(after *enov1.Composition, p Progress) word {
+	switch current := after.Status.CurrentSynthesis; {
+	case after.DeletionTimestamp != nil:
+		return word{metav1.ConditionFalse, enov1.StatusDeleting, "the composition is being deleted"}
+	case current == nil:
+		return word{metav1.ConditionFalse, ReasonNotSynthesized, "nothing was synthesized yet"}
+	case current.Ready != nil:
+		return word{metav1.ConditionTrue, enov1.StatusReady, fmt.Sprintf("all %d resources are ready", p.Total)}
+	case p.Unready.Count > 0:
+		return word{metav1.ConditionFalse, enov1.StatusNotReady, p.Unready.say("it is not ready yet")}
+	default:
+		return word{metav1.ConditionFalse, enov1.StatusReconciling, "all resources are ready, and not all are reconciled"}
+	}
+}
+
+func shorten(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	runes := []rune(text)
+
+	return string(runes[:min(len(runes), maxMessage/4)]) + "…"
+}

@@ -1,0 +1,103 @@
+package synthesis
+
+import (
+	"slices"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// A Lookup finds a composition, or nil.
+type Lookup func(namespace, name string) *enov1.Composition
+
+// Dependencies says which compositions one waits for before it is synthesized,
+// in the order in which it names them; nil if for none.
+func Dependencies(c *enov1.Composition, find Lookup) *enov1.DependencyStatus {
+	var by []enov1.BlockedBy
+	circular := false
+	for _, d := range c.Spec.DependsOn {
+		namespace := namespaceOf(d, c)
+		reason := enov1.ReasonDependencyNotReady
+		on := find(namespace, d.Name)
+		switch {
+		case on == nil:
+			reason = enov1.ReasonDependencyNotFound
+		case Reaches(on, c, find):
+			reason, circular = enov1.ReasonCircularDependency, true
+		case on.Status.CurrentSynthesis != nil && on.Status.CurrentSynthesis.Ready != nil && on.DeletionTimestamp == nil:
+			continue
+		}
+		by = append(by, enov1.BlockedBy{Name: d.Name, Namespace: namespace, Reason: reason})
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	st := &enov1.DependencyStatus{Blocked: true, Reason: enov1.StatusWaitingOnDependencies, BlockedBy: by}
+	if circular {
+		st.Reason = enov1.ReasonCircularDependency
+	}
+
+	return st
+}
+
+// Dependents says which compositions one waits for before it is deleted: those
+// that depend on it and are not gone. Of a circle nobody would ever be first, so
+// there nobody waits.
+func Dependents(c *enov1.Composition, dependents []*enov1.Composition, find Lookup) *enov1.DependencyStatus {
+	var by []enov1.BlockedBy
+	for _, d := range dependents {
+		if !slices.Contains(d.Finalizers, enov1.Finalizer) || Reaches(c, d, find) {
+			continue
+		}
+		by = append(by, enov1.BlockedBy{Name: d.Name, Namespace: d.Namespace, Reason: enov1.ReasonDependentNotDeleted})
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	slices.SortFunc(by, func(a, b enov1.BlockedBy) int {
+		return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
+	})
+
+	return &enov1.DependencyStatus{Blocked: true, Reason: enov1.StatusWaitingOnDependents, BlockedBy: by}
+}
+
+// Reaches says whether a composition depends on another, or on one that does, or
+// is that one itself.
+func Reaches(from, to *enov1.Composition, find Lookup) bool {
+	type key struct{ namespace, name string }
+	seen := map[key]bool{}
+	next := []*enov1.Composition{from}
+	for len(next) > 0 {
+		c := next[len(next)-1]
+		next = next[:len(next)-1]
+		k := key{c.Namespace, c.Name}
+		if k == (key{to.Namespace, to.Name}) {
+			return true
+		}
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
+		for _, d := range c.Spec.DependsOn {
+			if on := find(namespaceOf(d, c), d.Name); on != nil {
+				next = append(next, on)
+			}
+		}
+	}
+
+	return false
+}
+
+// DependsOn says whether a composition names another one.
+func DependsOn(c *enov1.Composition, namespace, name string) bool {
+	return slices.ContainsFunc(c.Spec.DependsOn, func(d enov1.CompositionDependency) bool {
+		return d.Name == name && namespaceOf(d, c) == namespace
+	})
+}
+
+func namespaceOf(d enov1.CompositionDependency, c *enov1.Composition) string {
+	if d.Namespace == "" {
+		return c.Namespace
+	}
+
+	return d.Namespace
+}

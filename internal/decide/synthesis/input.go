@@ -1,0 +1,159 @@
+package synthesis
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// A Bound is an input of a Synthesizer, and the object that it is bound to. It
+// has no name if nobody bound it.
+type Bound struct {
+	enov1.Ref
+
+	Namespace, Name string
+}
+
+// Bind returns what the inputs of a composition are bound to. A binding of the
+// composition goes before one of the Synthesizer.
+func Bind(c *enov1.Composition, s *enov1.Synthesizer) []Bound {
+	all := make([]Bound, 0, len(s.Spec.Refs))
+	for _, ref := range s.Spec.Refs {
+		b := Bound{Ref: ref, Namespace: ref.Resource.Namespace, Name: ref.Resource.Name}
+		if i := slices.IndexFunc(c.Spec.Bindings, func(b enov1.Binding) bool { return b.Key == ref.Key }); i >= 0 {
+			b.Namespace, b.Name = c.Spec.Bindings[i].Resource.Namespace, c.Spec.Bindings[i].Resource.Name
+		}
+		all = append(all, b)
+	}
+
+	return all
+}
+
+// Revision is what is remembered of an input. Annotations that are no numbers
+// are as good as absent.
+func Revision(key string, o metav1.Object) enov1.InputRevisions {
+	r := enov1.InputRevisions{Key: key, ResourceVersion: o.GetResourceVersion()}
+	annotations := o.GetAnnotations()
+	if n, err := strconv.Atoi(annotations[enov1.AnnotationRevision]); err == nil {
+		r.Revision = &n
+	}
+	if n, err := strconv.ParseInt(annotations[enov1.AnnotationSynthesizerGeneration], 10, 64); err == nil {
+		r.SynthesizerGeneration = &n
+	}
+	if n, err := strconv.ParseInt(annotations[enov1.AnnotationCompositionGeneration], 10, 64); err == nil {
+		r.CompositionGeneration = &n
+	}
+	if b, err := strconv.ParseBool(annotations[enov1.AnnotationIgnoreSideEffects]); err == nil {
+		r.IgnoreSideEffects = &b
+	}
+
+	return r
+}
+
+// Missing returns the keys of inputs that must be there and are not.
+func Missing(s *enov1.Synthesizer, have []enov1.InputRevisions) []string {
+	var keys []string
+	for _, ref := range s.Spec.Refs {
+		if _, ok := revisionOf(have, ref.Key); !ok && !ref.Optional {
+			keys = append(keys, ref.Key)
+		}
+	}
+
+	return keys
+}
+
+// Mismatch says what does not fit together, or nothing. Inputs that have a
+// revision must have the same one, and those that were made for a generation
+// must not be older than it.
+func Mismatch(c *enov1.Composition, s *enov1.Synthesizer, have []enov1.InputRevisions) string {
+	var first *enov1.InputRevisions
+	for i := range have {
+		r := &have[i]
+		switch {
+		case r.SynthesizerGeneration != nil && *r.SynthesizerGeneration < s.Generation:
+			return fmt.Sprintf("input %q is for generation %d of the Synthesizer, which has %d", r.Key, *r.SynthesizerGeneration, s.Generation)
+		case r.CompositionGeneration != nil && *r.CompositionGeneration < c.Generation:
+			return fmt.Sprintf("input %q is for generation %d of the Composition, which has %d", r.Key, *r.CompositionGeneration, c.Generation)
+		case r.Revision == nil:
+		case first == nil:
+			first = r
+		case *first.Revision != *r.Revision:
+			return fmt.Sprintf("input %q has revision %d and input %q has %d", first.Key, *first.Revision, r.Key, *r.Revision)
+		}
+	}
+
+	return ""
+}
+
+// inputsChanged says whether inputs differ from those of a synthesis, as far as
+// the composition minds, and whether any of them is not deferred.
+func inputsChanged(c *enov1.Composition, s *enov1.Synthesizer, before []enov1.InputRevisions) (now, deferred bool) {
+	for _, ref := range s.Spec.Refs {
+		was, had := revisionOf(before, ref.Key)
+		is, has := revisionOf(c.Status.InputRevisions, ref.Key)
+		switch {
+		case had == has && (!has || !newer(was, is)):
+		case ignored(c, was, is):
+		case ref.Defer:
+			deferred = true
+		default:
+			now = true
+		}
+	}
+
+	return now, deferred
+}
+
+// newer says whether an input changed since. A synthesis can have read a later
+// version than the status of its composition knows of yet: that is no change.
+func newer(was, is enov1.InputRevisions) bool {
+	if was.Revision != nil && is.Revision != nil {
+		return *was.Revision != *is.Revision
+	}
+	a, errA := strconv.ParseUint(was.ResourceVersion, 10, 64)
+	b, errB := strconv.ParseUint(is.ResourceVersion, 10, 64)
+	if errA != nil || errB != nil {
+		return was.ResourceVersion != is.ResourceVersion
+	}
+
+	return b > a
+}
+
+// ignored : the word of the input goes before that of the composition.
+func ignored(c *enov1.Composition, was, is enov1.InputRevisions) bool {
+	for _, said := range []*bool{is.IgnoreSideEffects, was.IgnoreSideEffects} {
+		if said != nil {
+			return *said
+		}
+	}
+
+	return ignoresSideEffects(c)
+}
+
+func ignoresSideEffects(c *enov1.Composition) bool {
+	return c.Annotations[enov1.AnnotationIgnoreSideEffects] == "true"
+}
+
+func revisionOf(all []enov1.InputRevisions, key string) (enov1.InputRevisions, bool) {
+	i := slices.IndexFunc(all, func(r enov1.InputRevisions) bool { return r.Key == key })
+	if i < 0 {
+		return enov1.InputRevisions{}, false
+	}
+
+	return all[i], true
+}
+
+// quoted lists keys for people.
+func quoted(keys []string) string {
+	all := make([]string, 0, len(keys))
+	for _, k := range keys {
+		all = append(all, strconv.Quote(k))
+	}
+
+	return strings.Join(all, ", ")
+}

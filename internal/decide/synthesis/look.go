@@ -1,0 +1,194 @@
+package synthesis
+
+import (
+	"fmt"
+	"time"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// grace is how much longer than its time a synthesis is left in flight: whoever
+// runs it knows better why it did not end, and gets to say so first. Times are
+// stored in seconds.
+const grace = 2 * time.Second
+
+// An Input is what is known of one input of a composition.
+type Input struct {
+	Key string
+	// Revision of the object, if it is there.
+	Revision *enov1.InputRevisions
+	// Unknown : whether it is there cannot be told yet.
+	Unknown bool
+	// Problem is why it is not there.
+	Problem string
+}
+
+// A View is everything that is known about one composition.
+type View struct {
+	Composition *enov1.Composition
+	// Synthesizer is nil if it does not exist.
+	Synthesizer *enov1.Synthesizer
+	// Inputs in the order of the Synthesizer's refs.
+	Inputs []Input
+	// Current are the slices of the current synthesis, nil for those that are not
+	// there.
+	Current []*enov1.ResourceSlice
+	// Find finds compositions that this one depends on, and Dependents are those
+	// that depend on this one.
+	Find       Lookup
+	Dependents []*enov1.Composition
+	// Refusal is why nothing is synthesized here, if that is so.
+	Refusal string
+	// Timeout of a synthesis, and whether the one in flight is run here: then it is
+	// ended there.
+	Timeout time.Duration
+	Mine    bool
+}
+
+// A Decision is what to do about a composition.
+type Decision struct {
+	Status enov1.CompositionStatus
+	// Release : nothing of a composition that is being deleted is left.
+	Release bool
+	// Canceled : the synthesis in flight has just been given up.
+	Canceled bool
+	// Next is when to look again even if nothing happens; zero if never.
+	Next time.Time
+}
+
+// Look decides about one composition.
+func Look(v View, now time.Time) Decision {
+	d := Decision{Status: *v.Composition.Status.DeepCopy()}
+	st := &d.Status
+	progress := Measure(v.Current)
+	if v.Synthesizer != nil && v.Composition.DeletionTimestamp == nil {
+		st.InputRevisions = revisions(v)
+	}
+	st.DependencyStatus = depends(v)
+	d.Canceled, d.Next = cancel(v, st, now)
+	if st.CurrentSynthesis != nil && v.Composition.DeletionTimestamp == nil {
+		progress.aggregate(st.CurrentSynthesis, now)
+	}
+	d.Release = released(v, st, progress)
+
+	// What is said is about the composition with the status that it will have.
+	after := *v.Composition
+	after.Status = *st
+	o := obstacleOf(v, &after)
+	st.Simplified = simplified(v, &after, o, progress)
+	say(v, &after, o, progress, now)
+	st.Conditions = after.Status.Conditions
+
+	return d
+}
+
+// revisions of the inputs. What cannot be told yet stays as it was.
+func revisions(v View) []enov1.InputRevisions {
+	var all []enov1.InputRevisions
+	for _, in := range v.Inputs {
+		was, had := revisionOf(v.Composition.Status.InputRevisions, in.Key)
+		switch {
+		case in.Revision != nil:
+			all = append(all, *in.Revision)
+		case in.Unknown && had:
+			all = append(all, was)
+		}
+	}
+
+	return all
+}
+
+func depends(v View) *enov1.DependencyStatus {
+	if v.Composition.DeletionTimestamp != nil {
+		return Dependents(v.Composition, v.Dependents, v.Find)
+	}
+
+	return Dependencies(v.Composition, v.Find)
+}
+
+// cancel gives up the synthesis in flight: when its time is over, when the
+// composition is deleted, and when it is to be rolled back.
+func cancel(v View, st *enov1.CompositionStatus, now time.Time) (canceled bool, next time.Time) {
+	if !Running(st) {
+		return false, time.Time{}
+	}
+	in := st.InFlightSynthesis
+	to := v.Composition.Annotations[enov1.AnnotationRollback]
+	over := time.Time{}
+	if in.Initialized != nil {
+		over = in.Initialized.Add(v.Timeout + grace)
+	}
+	switch {
+	case v.Composition.DeletionTimestamp != nil, to != "" && in.RolledBackTo != to:
+	case !v.Mine && !now.Before(over):
+	case !v.Mine:
+		return false, over
+	default:
+		return false, time.Time{}
+	}
+	in.Canceled = at(now)
+
+	return true, time.Time{}
+}
+
+// released says whether a composition that is being deleted may go: when all of
+// its objects are gone, or are to be left alone.
+func released(v View, st *enov1.CompositionStatus, p Progress) bool {
+	c := v.Composition
+	switch {
+	case c.DeletionTimestamp == nil:
+		return false
+	case c.Labels[enov1.LabelSymphonyDeleting] == "true", c.Annotations[enov1.AnnotationDeletionStrategy] == enov1.DeletionOrphan:
+		return true
+	default:
+		return st.DependencyStatus == nil && p.Undeleted.Count == 0
+	}
+}
+
+// anObstacle is why a composition cannot be synthesized.
+type anObstacle struct {
+	status, reason, message string
+}
+
+// obstacle says what a composition lacks, going by its status.
+func obstacle(c *enov1.Composition, s *enov1.Synthesizer, depends *enov1.DependencyStatus) *anObstacle {
+	if s == nil {
+		return &anObstacle{enov1.StatusMissingSynthesizer, enov1.StatusMissingSynthesizer, fmt.Sprintf("Synthesizer %q does not exist", c.Spec.Synthesizer.Name)}
+	}
+	if keys := Missing(s, c.Status.InputRevisions); len(keys) > 0 {
+		return &anObstacle{enov1.StatusMissingInputs, enov1.StatusMissingInputs, "inputs are missing: " + quoted(keys)}
+	}
+	if text := Mismatch(c, s, c.Status.InputRevisions); text != "" {
+		return &anObstacle{enov1.StatusMismatchedInputs, enov1.StatusMismatchedInputs, text}
+	}
+	if depends == nil {
+		return nil
+	}
+	by := depends.BlockedBy[0]
+	text := fmt.Sprintf("Composition %s/%s: %s", by.Namespace, by.Name, by.Reason)
+	if n := len(depends.BlockedBy); n > 1 {
+		text += fmt.Sprintf(" (and %d more)", n-1)
+	}
+
+	return &anObstacle{enov1.StatusWaitingOnDependencies, depends.Reason, text}
+}
+
+// obstacleOf is obstacle with all that is known: it can tell why an input is not
+// there, and of a manager that runs nothing.
+func obstacleOf(v View, after *enov1.Composition) *anObstacle {
+	o := obstacle(after, v.Synthesizer, after.Status.DependencyStatus)
+	if o != nil && o.status == enov1.StatusMissingInputs {
+		for _, in := range v.Inputs {
+			if key := Missing(v.Synthesizer, after.Status.InputRevisions)[0]; in.Key == key && in.Problem != "" {
+				o.message = fmt.Sprintf("input %q: %s", in.Key, in.Problem)
+			}
+		}
+	}
+	if o == nil && v.Refusal != "" {
+		if _, ok := Want(after, v.Synthesizer); ok {
+			o = &anObstacle{enov1.StatusPendingSynthesis, ReasonNoExecutor, v.Refusal}
+		}
+	}
+
+	return o
+}

@@ -1,0 +1,225 @@
+package synthesis_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/decide/synthesis"
+)
+
+// slice of three Deployments.
+func slice(states ...enov1.ResourceState) *enov1.ResourceSlice {
+	s := &enov1.ResourceSlice{Status: enov1.ResourceSliceStatus{Resources: states}}
+	for _, name := range []string{"api", "web", "job"} {
+		s.Spec.Resources = append(s.Spec.Resources, enov1.Manifest{Manifest: manifest(name)})
+	}
+
+	return s
+}
+
+func TestLook(t *testing.T) {
+	stuck := func(text string) enov1.ResourceState { return enov1.ResourceState{ReconciliationError: &text} }
+	fine := enov1.ResourceState{Reconciled: true, Ready: after(5)}
+	gone := enov1.ResourceState{Reconciled: true, Deleted: true}
+	deleting := func(c *enov1.Composition) { c.DeletionTimestamp = after(0) }
+	failed := func(c *enov1.Composition) {
+		canceled(c)
+		c.Status.InFlightSynthesis.Results = []enov1.Result{{Message: "fine", Severity: "info"}, {Message: "no such chart", Severity: "error"}}
+	}
+	all := []synthesis.Input{
+		{Key: "in", Revision: &enov1.InputRevisions{Key: "in", ResourceVersion: "10"}},
+		{Key: "slow", Revision: &enov1.InputRevisions{Key: "slow", ResourceVersion: "20"}},
+		{Key: "maybe"},
+	}
+
+	cases := map[string]struct {
+		reason  string
+		changes []func(*enov1.Composition)
+		view    func(*synthesis.View)
+		slices  []*enov1.ResourceSlice
+		want    []string // simplified status and error; then reason and message of Synthesized, Reconciled, Ready
+		release bool
+	}{
+		"Ready": {
+			reason: "All is well.", slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
+			want: []string{"Ready", "", "Synthesized: 3 resources in 1 slices", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
+		},
+		"NotReady": {
+			reason: "The first that is not is named.", slices: []*enov1.ResourceSlice{slice(fine, enov1.ResourceState{Reconciled: true}, enov1.ResourceState{Reconciled: true})},
+			want: []string{"NotReady", "", "Synthesized: 3 resources in 1 slices", "Reconciled: the cluster agrees with all 3 resources", "NotReady: Deployment default/web: it is not ready yet (and 1 more)"},
+		},
+		"Stuck": {
+			reason: "What is wrong goes before what merely waits.", slices: []*enov1.ResourceSlice{slice(enov1.ResourceState{}, stuck("no quota"), stuck("no room"))},
+			want: []string{
+				"Reconciling", "Deployment default/web: no quota (and 2 more)", "Synthesized: 3 resources in 1 slices",
+				"Reconciling: Deployment default/web: no quota (and 2 more)", "NotReady: Deployment default/web: no quota (and 2 more)",
+			},
+		},
+		"Behind": {
+			reason: "A slice that says nothing yet.", slices: []*enov1.ResourceSlice{slice()},
+			want: []string{
+				"Reconciling", "", "Synthesized: 3 resources in 1 slices",
+				"Reconciling: Deployment default/api: it is not reconciled yet (and 2 more)", "NotReady: Deployment default/api: it is not ready yet (and 2 more)",
+			},
+		},
+		"Lost": {
+			reason: "Somebody took a slice away.", slices: []*enov1.ResourceSlice{nil},
+			want: []string{"Reconciling", "", "Synthesized: 0 resources in 1 slices", "SliceLost: 1 of 1 slices of the current synthesis do not exist", "Reconciling: all resources are ready, and not all are reconciled"},
+		},
+		"Empty": {
+			reason: "Nothing is ready at once.", changes: []func(*enov1.Composition){func(c *enov1.Composition) { c.Status.CurrentSynthesis.ResourceSlices = nil }},
+			want: []string{"Ready", "", "Synthesized: 0 resources in 0 slices", "Reconciled: the cluster agrees with all 0 resources", "Ready: all 0 resources are ready"},
+		},
+		"MissingSynthesizer": {
+			reason: "It can still come.", view: func(v *synthesis.View) { v.Synthesizer = nil }, changes: []func(*enov1.Composition){fresh},
+			want: []string{"MissingSynthesizer", `Synthesizer "s" does not exist`, `MissingSynthesizer: Synthesizer "s" does not exist`, "NotSynthesized: nothing was synthesized yet", "NotSynthesized: nothing was synthesized yet"},
+		},
+		"MissingInputs": {
+			reason: "With the reason, if it is known.", changes: []func(*enov1.Composition){fresh},
+			view: func(v *synthesis.View) {
+				v.Inputs = []synthesis.Input{all[0], {Key: "slow", Problem: "ConfigMap n/slow does not exist"}}
+			},
+			want: []string{"MissingInputs", `input "slow": ConfigMap n/slow does not exist`, `MissingInputs: input "slow": ConfigMap n/slow does not exist`, "NotSynthesized: nothing was synthesized yet", "NotSynthesized: nothing was synthesized yet"},
+		},
+		"Mismatched": {
+			reason: "Inputs of two revisions.", changes: []func(*enov1.Composition){fresh},
+			view: func(v *synthesis.View) {
+				v.Inputs = []synthesis.Input{{Key: "in", Revision: &enov1.InputRevisions{Key: "in", Revision: new(1)}}, {Key: "slow", Revision: &enov1.InputRevisions{Key: "slow", Revision: new(2)}}}
+			},
+			want: []string{"MismatchedInputs", `input "in" has revision 1 and input "slow" has 2`, `MismatchedInputs: input "in" has revision 1 and input "slow" has 2`, "NotSynthesized: nothing was synthesized yet", "NotSynthesized: nothing was synthesized yet"},
+		},
+		"Dependencies": {
+			reason: "It waits for others.", changes: []func(*enov1.Composition){fresh, func(c *enov1.Composition) { c.Spec.DependsOn = []enov1.CompositionDependency{{Name: "other"}} }},
+			want: []string{"WaitingOnDependencies", "Composition n/other: DependencyNotFound", "WaitingOnDependencies: Composition n/other: DependencyNotFound", "NotSynthesized: nothing was synthesized yet", "NotSynthesized: nothing was synthesized yet"},
+		},
+		"Pending": {
+			reason: "It waits for room.", changes: []func(*enov1.Composition){fresh},
+			want: []string{"PendingSynthesis", "", "PendingSynthesis: the first synthesis waits for its turn", "NotSynthesized: nothing was synthesized yet", "NotSynthesized: nothing was synthesized yet"},
+		},
+		"Refused": {
+			reason: "This manager runs nothing, and says why.", changes: []func(*enov1.Composition){fresh}, view: func(v *synthesis.View) { v.Refusal = "use the flag" },
+			want: []string{"PendingSynthesis", "use the flag", "NoExecutor: use the flag", "NotSynthesized: nothing was synthesized yet", "NotSynthesized: nothing was synthesized yet"},
+		},
+		"RefusedIdle": {
+			reason: "As long as nothing is to be run, that does not matter.", view: func(v *synthesis.View) { v.Refusal = "use the flag" }, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
+			want: []string{"Ready", "", "Synthesized: 3 resources in 1 slices", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
+		},
+		"Synthesizing": {
+			reason: "One is in flight.", changes: []func(*enov1.Composition){inFlight}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
+			want: []string{"Synthesizing", "", "Synthesizing: a synthesis is in flight", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
+		},
+		"Timeout": {
+			reason: "One was in flight for too long.", changes: []func(*enov1.Composition){inFlight, func(c *enov1.Composition) { c.Status.InFlightSynthesis.Initialized = after(68) }}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
+			want: []string{"SynthesisBackoff", "Timeout", "SynthesisBackoff: Timeout", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
+		},
+		"Backoff": {
+			reason: "The first error is told.", changes: []func(*enov1.Composition){failed}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
+			want: []string{"SynthesisBackoff", "no such chart", "SynthesisBackoff: no such chart", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
+		},
+		"Rollout": {
+			reason: "What waits for its turn is not broken.", view: func(v *synthesis.View) { v.Synthesizer.Generation++ }, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
+			want: []string{"Ready", "", "RolloutPending: the next synthesis waits for its turn in a rollout (SynthesizerModified)", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
+		},
+		"RolledBack": {
+			reason: "It stays so.", changes: []func(*enov1.Composition){generation, annotate(enov1.AnnotationRollback, "now")}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
+			want: []string{"Ready", "", "RolledBack: the manifests are those of synthesis now; nothing is synthesized until the annotation arbor/rollback-to is removed", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
+		},
+		"RollbackUnknown": {
+			reason: "There is none of that name.", changes: []func(*enov1.Composition){annotate(enov1.AnnotationRollback, "x")}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
+			want: []string{
+				"Ready", "", "RollbackUnknown: annotation arbor/rollback-to: there is no synthesis x in currentSynthesis, previousSynthesis or history; nothing is synthesized until it names one of them or is removed",
+				"Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready",
+			},
+		},
+		"Deleting": {
+			reason: "The objects go first.", changes: []func(*enov1.Composition){deleting}, slices: []*enov1.ResourceSlice{slice(gone, stuck("held"), fine)},
+			want: []string{"Deleting", "Deployment default/web: held (and 1 more)", "Deleting: the composition is being deleted", "Deleting: Deployment default/web: held (and 1 more)", "Deleting: the composition is being deleted"},
+		},
+		"Deleted": {
+			reason: "Then the composition.", changes: []func(*enov1.Composition){deleting}, slices: []*enov1.ResourceSlice{slice(gone, gone, gone)}, release: true,
+			want: []string{"Deleting", "", "Deleting: the composition is being deleted", "Deleting: no object is left", "Deleting: the composition is being deleted"},
+		},
+		"Orphaned": {
+			reason: "Unless they are to stay.", changes: []func(*enov1.Composition){deleting, annotate(enov1.AnnotationDeletionStrategy, "orphan")}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)}, release: true,
+			want: []string{"Deleting", "", "Deleting: the composition is being deleted", "Deleting: Deployment default/api: it is not deleted yet (and 2 more)", "Deleting: the composition is being deleted"},
+		},
+		"Dependents": {
+			reason: "Who needs it goes before.", changes: []func(*enov1.Composition){deleting}, slices: []*enov1.ResourceSlice{slice(gone, gone, gone)},
+			view: func(v *synthesis.View) { v.Dependents = []*enov1.Composition{named("other")} },
+			want: []string{"WaitingOnDependents", "", "Deleting: the composition is being deleted", "WaitingOnDependents: Composition n/other depends on this one and is not deleted", "Deleting: the composition is being deleted"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			v := synthesis.View{
+				Composition: composition(tc.changes...), Synthesizer: synthesizer(), Inputs: all, Current: tc.slices,
+				Find: func(string, string) *enov1.Composition { return nil }, Timeout: 30 * time.Second,
+			}
+			if tc.view != nil {
+				tc.view(&v)
+			}
+			d := synthesis.Look(v, epoch.Add(100*time.Second))
+			got := []string{d.Status.Simplified.Status, d.Status.Simplified.Error}
+			for _, kind := range []string{"Synthesized", "Reconciled", "Ready"} {
+				c := meta.FindStatusCondition(d.Status.Conditions, kind)
+				got = append(got, c.Reason+": "+c.Message)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || d.Release != tc.release {
+				t.Errorf("%s\nrelease %v\n%s", tc.reason, d.Release, diff)
+			}
+
+			// Who looks again sees the same, and writes nothing.
+			v.Composition.Status = d.Status
+			if diff := cmp.Diff(d.Status, synthesis.Look(v, epoch.Add(101*time.Second)).Status); diff != "" {
+				t.Errorf("it is not the same a second later:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadyIsTakenBack(t *testing.T) {
+	fine := enov1.ResourceState{Reconciled: true, Ready: after(5)}
+	v := synthesis.View{Composition: composition(), Synthesizer: synthesizer(), Current: []*enov1.ResourceSlice{slice(fine, fine, fine)}, Find: lookup(nil)}
+	d := synthesis.Look(v, epoch.Add(3*time.Second))
+	if current := d.Status.CurrentSynthesis; !current.Reconciled.Equal(after(3)) || !current.Ready.Equal(after(5)) {
+		t.Errorf("reconciled %s, ready %s", current.Reconciled, current.Ready)
+	}
+	v.Composition.Status, v.Current = d.Status, []*enov1.ResourceSlice{slice(fine, enov1.ResourceState{}, fine)}
+	if current := synthesis.Look(v, epoch).Status.CurrentSynthesis; current.Reconciled != nil || current.Ready != nil {
+		t.Error("what the cluster does not agree with any more is not reconciled")
+	}
+}
+
+// A synthesis is ended by whoever runs it, and by others only if that one is
+// gone.
+func TestCancel(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		seconds  int
+		changes  []func(*enov1.Composition)
+		mine     bool
+		canceled bool
+	}{
+		"Early":    {"It has time.", 120, nil, false, false},
+		"Late":     {"Its time is over.", 132, nil, false, true},
+		"Mine":     {"Who runs it ends it.", 132, nil, true, false},
+		"Rollback": {"It is not wanted.", 101, []func(*enov1.Composition){annotate(enov1.AnnotationRollback, "now")}, true, true},
+		"Deleted":  {"Nothing is.", 101, []func(*enov1.Composition){func(c *enov1.Composition) { c.DeletionTimestamp = after(101) }}, true, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			v := synthesis.View{Composition: composition(append(tc.changes, inFlight)...), Synthesizer: synthesizer(), Find: lookup(nil), Timeout: 30 * time.Second, Mine: tc.mine}
+			d := synthesis.Look(v, after(tc.seconds).Time)
+			if d.Canceled != tc.canceled || (d.Status.InFlightSynthesis.Canceled != nil) != tc.canceled {
+				t.Errorf("%s\n%+v", tc.reason, d.Status.InFlightSynthesis)
+			}
+			if !tc.mine && !tc.canceled && !d.Next.Equal(after(132).Time) {
+				t.Errorf("nobody looks again at %s", d.Next)
+			}
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package synthesis
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// HistoryLimit is how many syntheses before the previous one are kept.
+const HistoryLimit = 5
+
+// Begin returns the status with a new synthesis in flight.
+func Begin(s Start, uuid string, now time.Time) enov1.CompositionStatus {
+	c := s.Composition
+	st := *c.Status.DeepCopy()
+	n := &enov1.Synthesis{
+		UUID:                          uuid,
+		ObservedCompositionGeneration: c.Generation,
+		Initialized:                   at(now),
+		Attempts:                      1,
+		Deferred:                      s.Wish.Cause.deferred(),
+		RolledBackTo:                  s.Wish.RollBackTo,
+	}
+	if s.Synthesizer != nil {
+		n.ObservedSynthesizerGeneration = s.Synthesizer.Generation
+	}
+	if n.RolledBackTo == "" {
+		n.InputRevisions = st.InputRevisions
+	}
+	if s.Wish.Cause == Retry && st.InFlightSynthesis != nil {
+		n.Attempts = st.InFlightSynthesis.Attempts + 1
+		// A rollout that fails goes on as slowly as it began.
+		n.Deferred = st.InFlightSynthesis.Deferred
+	}
+	st.InFlightSynthesis = n
+
+	return *st.DeepCopy()
+}
+
+// Done is what came of a synthesis.
+type Done struct {
+	UUID string
+	// BasedOn is the uuid of the synthesis that was the current one when tombstones
+	// were made; empty if there was none.
+	BasedOn string
+	Slices  []string
+	Results []enov1.Result
+	// Inputs are those that were read.
+	Inputs []enov1.InputRevisions
+}
+
+// Wanted says whether what comes of a synthesis is still wanted: it was neither
+// given up nor superseded.
+func Wanted(st *enov1.CompositionStatus, uuid string) bool {
+	return Running(st) && st.InFlightSynthesis.UUID == uuid
+}
+
+// Promote returns the status with the synthesis in flight as the current one. It
+// refuses one that is not wanted any more, or whose tombstones are those of
+// something else than what it replaces.
+func Promote(st *enov1.CompositionStatus, d Done, now time.Time) (enov1.CompositionStatus, bool) {
+	current := ""
+	if st.CurrentSynthesis != nil {
+		current = st.CurrentSynthesis.UUID
+	}
+	if !Wanted(st, d.UUID) || current != d.BasedOn {
+		return *st, false
+	}
+	next := *st.DeepCopy()
+	n := next.InFlightSynthesis
+	n.Synthesized, n.Results, n.ResourceSlices = at(now), d.Results, nil
+	for _, name := range d.Slices {
+		n.ResourceSlices = append(n.ResourceSlices, &enov1.ResourceSliceRef{Name: name})
+	}
+	if n.RolledBackTo == "" {
+		n.InputRevisions = d.Inputs
+	}
+	if next.PreviousSynthesis != nil {
+		next.History = append([]enov1.Synthesis{*next.PreviousSynthesis}, next.History...)
+		next.History = next.History[:min(len(next.History), HistoryLimit)]
+	}
+	next.PreviousSynthesis, next.CurrentSynthesis, next.InFlightSynthesis = next.CurrentSynthesis, n, nil
+
+	return next, true
+}
+
+// Fail returns the status with the synthesis in flight given up, and what is to
+// be said about it.
+func Fail(st *enov1.CompositionStatus, uuid string, results []enov1.Result, now time.Time) (enov1.CompositionStatus, bool) {
+	if !Wanted(st, uuid) {
+		return *st, false
+	}
+	next := *st.DeepCopy()
+	next.InFlightSynthesis.Canceled, next.InFlightSynthesis.Results = at(now), results
+
+	return next, true
+}
+
+// Garbage returns the slices of a composition that nobody needs any more: those
+// of no synthesis that is kept or in flight.
+func Garbage(st *enov1.CompositionStatus, all []*enov1.ResourceSlice) []*enov1.ResourceSlice {
+	kept := map[string]bool{}
+	for _, s := range promoted(st) {
+		for _, ref := range s.ResourceSlices {
+			kept[ref.Name] = true
+		}
+	}
+	var garbage []*enov1.ResourceSlice
+	for _, s := range all {
+		if !kept[s.Name] && !Wanted(st, s.Spec.SynthesisUUID) {
+			garbage = append(garbage, s)
+		}
+	}
+
+	return garbage
+}
+
+// at is a time as it is stored, so that what is written compares equal to what
+// is read.
+func at(t time.Time) *metav1.Time { return new(metav1.NewTime(t).Rfc3339Copy()) }

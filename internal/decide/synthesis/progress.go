@@ -1,0 +1,115 @@
+package synthesis
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// A Progress is how far the manifests of a synthesis have come, as their slices
+// tell it.
+type Progress struct {
+	// Total counts manifests, without tombstones; Slices counts those that there
+	// are, and Lost those that are not.
+	Total, Slices, Lost int
+
+	Unreconciled, Unready, Undeleted Waiting
+
+	// ReadySince is when the last object became ready.
+	ReadySince *metav1.Time
+}
+
+// Waiting are the objects that something is still to happen to.
+type Waiting struct {
+	Count int
+	// First is the first of them that something is wrong with, or else the first of
+	// all, and Error what is wrong.
+	First Ref
+	Error string
+}
+
+// Measure reads the slices of a synthesis, in their order; nil stands for one
+// that is not there.
+func Measure(slices []*enov1.ResourceSlice) Progress {
+	var p Progress
+	for _, s := range slices {
+		if s == nil {
+			p.Lost++
+
+			continue
+		}
+		p.Slices++
+		for i, m := range s.Spec.Resources {
+			p.count(m, stateOf(s, i))
+		}
+	}
+
+	return p
+}
+
+func (p *Progress) count(m enov1.Manifest, state enov1.ResourceState) {
+	if !m.Deleted {
+		p.Total++
+	}
+	gone := m.Deleted && state.Deleted
+	if !state.Reconciled && !gone {
+		p.Unreconciled.add(m, state)
+	}
+	switch {
+	case m.Deleted:
+	case state.Ready == nil:
+		p.Unready.add(m, state)
+	case p.ReadySince == nil || state.Ready.After(p.ReadySince.Time):
+		p.ReadySince = state.Ready
+	}
+	// What a Patch did is not undone, so nobody waits for that.
+	if !state.Deleted && !RefOf(m.Manifest).Patch() {
+		p.Undeleted.add(m, state)
+	}
+}
+
+func (w *Waiting) add(m enov1.Manifest, state enov1.ResourceState) {
+	w.Count++
+	text := ""
+	if state.ReconciliationError != nil {
+		text = *state.ReconciliationError
+	}
+	if w.Count == 1 || w.Error == "" && text != "" {
+		w.First, w.Error = RefOf(m.Manifest), text
+	}
+}
+
+// say names what is stuck, and how many more there are.
+func (w *Waiting) say(otherwise string) string {
+	text := w.First.String() + ": " + otherwise
+	if w.Error != "" {
+		text = w.First.String() + ": " + w.Error
+	}
+	if w.Count > 1 {
+		text += fmt.Sprintf(" (and %d more)", w.Count-1)
+	}
+
+	return text
+}
+
+// aggregate writes on a synthesis when all of its objects got how far. It takes
+// back what is true no longer.
+func (p *Progress) aggregate(s *enov1.Synthesis, now time.Time) {
+	switch {
+	case p.Unreconciled.Count > 0 || p.Lost > 0:
+		s.Reconciled = nil
+	case s.Reconciled == nil:
+		s.Reconciled = at(now)
+	}
+	switch {
+	case s.Reconciled == nil || p.Unready.Count > 0:
+		s.Ready = nil
+	case s.Ready == nil && p.ReadySince != nil && p.ReadySince.After(s.Reconciled.Time):
+		s.Ready = p.ReadySince
+	case s.Ready == nil:
+		s.Ready = s.Reconciled
+	}
+}

@@ -1,0 +1,115 @@
+package synthesis
+
+import (
+	"encoding/json"
+	"strings"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// softCap is how many bytes of manifests a slice has. More than that it has only
+// if one manifest alone is larger.
+const softCap = 512 << 10
+
+// A Ref says which object a manifest is about.
+type Ref struct{ Group, Kind, Namespace, Name string }
+
+// String names the object for people.
+func (r Ref) String() string {
+	if r.Namespace == "" {
+		return r.Kind + " " + r.Name
+	}
+
+	return r.Kind + " " + r.Namespace + "/" + r.Name
+}
+
+// Patch says whether the manifest changes an object that somebody else makes.
+func (r Ref) Patch() bool {
+	return r.Kind == enov1.PatchKind && r.Group == enov1.GroupVersion.Group
+}
+
+// RefOf reads which object a manifest is about. Versions of a group are views of
+// the same object.
+func RefOf(manifest string) Ref {
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		} `json:"metadata"`
+	}
+	// What was stored was read before: there is nobody left to tell.
+	_ = json.Unmarshal([]byte(manifest), &head)
+	group, _, ok := strings.Cut(head.APIVersion, "/")
+	if !ok {
+		group = ""
+	}
+
+	return Ref{group, head.Kind, head.Metadata.Namespace, head.Metadata.Name}
+}
+
+// Manifests returns what the slices of a new synthesis have: its manifests, then
+// a tombstone for everything that the current synthesis has and the new one has
+// not. Tombstones of the current synthesis are carried over unless a slice says
+// that the object is gone. What a Patch did is not undone, so it leaves none.
+func Manifests(fresh []string, current []*enov1.ResourceSlice) []enov1.Manifest {
+	var all []enov1.Manifest
+	seen := map[Ref]bool{}
+	for _, m := range fresh {
+		all = append(all, enov1.Manifest{Manifest: m})
+		seen[RefOf(m)] = true
+	}
+	for _, slice := range current {
+		for i, m := range slice.Spec.Resources {
+			ref := RefOf(m.Manifest)
+			if seen[ref] || ref.Patch() || m.Deleted && stateOf(slice, i).Deleted {
+				continue
+			}
+			seen[ref] = true
+			all = append(all, enov1.Manifest{Manifest: m.Manifest, Deleted: true})
+		}
+	}
+
+	return all
+}
+
+// Copied returns the manifests of an earlier synthesis, without its tombstones.
+func Copied(from []*enov1.ResourceSlice) []string {
+	var all []string
+	for _, slice := range from {
+		for _, m := range slice.Spec.Resources {
+			if !m.Deleted {
+				all = append(all, m.Manifest)
+			}
+		}
+	}
+
+	return all
+}
+
+// Cut distributes manifests over slices, in their order.
+func Cut(manifests []enov1.Manifest) [][]enov1.Manifest {
+	var (
+		cuts [][]enov1.Manifest
+		size int
+	)
+	for _, m := range manifests {
+		if len(cuts) == 0 || size+len(m.Manifest) > softCap {
+			cuts, size = append(cuts, nil), 0
+		}
+		cuts[len(cuts)-1] = append(cuts[len(cuts)-1], m)
+		size += len(m.Manifest)
+	}
+
+	return cuts
+}
+
+// stateOf is what a slice says of one of its manifests; nothing if it is behind.
+func stateOf(s *enov1.ResourceSlice, i int) enov1.ResourceState {
+	if i >= len(s.Status.Resources) {
+		return enov1.ResourceState{}
+	}
+
+	return s.Status.Resources[i]
+}

@@ -1,0 +1,80 @@
+package synthesis_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/decide/synthesis"
+)
+
+func manifest(name string) string {
+	return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q,"namespace":"default"}}`, name)
+}
+
+func TestManifests(t *testing.T) {
+	const patch = `{"apiVersion":"eno.azure.io/v1","kind":"Patch","metadata":{"name":"p"}}`
+	current := &enov1.ResourceSlice{
+		Spec: enov1.ResourceSliceSpec{Resources: []enov1.Manifest{
+			{Manifest: manifest("kept")},
+			{Manifest: manifest("dropped")},
+			{Manifest: patch},
+			{Manifest: manifest("dying"), Deleted: true},
+			{Manifest: manifest("dead"), Deleted: true},
+			{Manifest: manifest("back"), Deleted: true},
+			{Manifest: manifest("unseen"), Deleted: true},
+		}},
+		Status: enov1.ResourceSliceStatus{Resources: []enov1.ResourceState{{}, {Deleted: true}, {}, {Reconciled: true}, {Deleted: true}, {}}},
+	}
+	got := synthesis.Manifests([]string{manifest("back"), strings.Replace(manifest("kept"), "apps/v1", "apps/v2", 1)}, []*enov1.ResourceSlice{current})
+	want := []enov1.Manifest{
+		// No tombstone any more, and another version of the same.
+		{Manifest: manifest("back")},
+		{Manifest: strings.Replace(manifest("kept"), "apps/v1", "apps/v2", 1)},
+		{Manifest: manifest("dropped"), Deleted: true},
+		{Manifest: manifest("dying"), Deleted: true},
+		{Manifest: manifest("unseen"), Deleted: true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{manifest("kept"), manifest("dropped"), patch}, synthesis.Copied([]*enov1.ResourceSlice{current})); diff != "" {
+		t.Errorf("tombstones are not copied: %s", diff)
+	}
+}
+
+func TestCut(t *testing.T) {
+	const most = 512 << 10
+	cases := map[string]struct {
+		reason string
+		sizes  []int
+		want   [][]int
+	}{
+		"None":  {"Nothing needs no slice.", nil, nil},
+		"Few":   {"What fits goes together.", []int{1, most - 1}, [][]int{{1, most - 1}}},
+		"Over":  {"One byte too many.", []int{1, most}, [][]int{{1}, {most}}},
+		"Large": {"A slice has more only if one manifest has.", []int{1, most + 1, 1}, [][]int{{1}, {most + 1}, {1}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var all []enov1.Manifest
+			for _, n := range tc.sizes {
+				all = append(all, enov1.Manifest{Manifest: strings.Repeat("x", n)})
+			}
+			var got [][]int
+			for _, cut := range synthesis.Cut(all) {
+				var sizes []int
+				for _, m := range cut {
+					sizes = append(sizes, len(m.Manifest))
+				}
+				got = append(got, sizes)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

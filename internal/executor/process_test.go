@@ -1,0 +1,110 @@
+package executor_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/executor"
+)
+
+func shell(script string) executor.Job {
+	return executor.Job{
+		Command: []string{"sh", "-c", script}, Image: "image", Input: []byte("input"),
+		CompositionNamespace: "n", CompositionName: "c", SynthesisUUID: "u",
+		Env: []enov1.EnvVar{{Name: "OWN", Value: "a b"}, {Name: "IMAGE", Value: "mine"}, {Name: "PATH", Value: "/nowhere"}, {Name: "OWN", Value: "again"}},
+	}
+}
+
+func TestProcess(t *testing.T) {
+	t.Setenv("ARBOR_SECRET", "secret")
+	cases := map[string]struct {
+		reason  string
+		job     executor.Job
+		want    string
+		log     string
+		err     string
+		timeout time.Duration
+	}{
+		"Input":       {reason: "It reads and writes.", job: shell(`cat; echo hello >&2`), want: "input", log: "hello"},
+		"Environment": {reason: "It knows whom it runs for, and nothing of us.", job: shell(`echo "$COMPOSITION_NAMESPACE/$COMPOSITION_NAME $SYNTHESIS_UUID $IMAGE $OWN [$ARBOR_SECRET]"`), want: "n/c u image a b []\n"},
+		"Deaf":        {reason: "It need not read.", job: shell(`echo done`), want: "done\n"},
+		"Fails":       {reason: "What it wrote last is kept.", job: shell(`echo bad >&2; exit 3`), log: "bad", err: "sh failed: exit status 3"},
+		"Tail":        {reason: "The end of a long log, from a whole line.", job: shell(`i=0; while [ $i -lt 2000 ]; do echo "line $i"; i=$((i+1)); done >&2; exit 1`), log: "line 1999", err: "exit status 1"},
+		"Absent":      {reason: "The command does not exist.", job: executor.Job{Command: []string{"no-such-command"}}, err: "cannot run no-such-command"},
+		"Nothing":     {reason: "There is no command.", err: "it has no command"},
+		"Large":       {reason: "It writes too much.", job: shell(`head -c 11534336 /dev/zero`), err: "larger than 10 MiB"},
+		"Endless":     {reason: "It never ends.", job: shell(`echo waiting >&2; exec sleep 600`), log: "waiting", err: "sh did not end in time and was killed", timeout: 300 * time.Millisecond},
+		"Background":  {reason: "What it left behind holds nothing up.", job: shell(`sleep 600 & echo done`), want: "done\n"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			if tc.timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, tc.timeout)
+				defer cancel()
+			}
+			got, err := (&executor.Process{}).Execute(ctx, tc.job)
+			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
+				t.Errorf("%s\ngot %v, want %q", tc.reason, err, tc.err)
+			}
+			if !strings.HasSuffix(got.Log, tc.log) || len(got.Log) > 4<<10 {
+				t.Errorf("%s\nthe log is %q", tc.reason, got.Log)
+			}
+			if diff := cmp.Diff(tc.want, string(got.Output)); tc.err == "" && diff != "" {
+				t.Errorf("%s\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// What a program has started ends with it.
+func TestProcessGroup(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pid")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := (&executor.Process{}).Execute(ctx, shell(`sleep 600 & echo $! > `+file+`.new; mv `+file+`.new `+file+`; wait`))
+		ended <- err
+	}()
+	var child int
+	await(t, func() bool {
+		data, err := os.ReadFile(file)
+		if err == nil {
+			child, err = strconv.Atoi(strings.TrimSpace(string(data)))
+		}
+
+		return err == nil
+	})
+	cancel()
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "was killed") {
+		t.Errorf("it ended with %v", err)
+	}
+	await(t, func() bool {
+		data, err := os.ReadFile("/proc/" + strconv.Itoa(child) + "/stat")
+
+		return syscall.Kill(child, 0) != nil || err != nil || strings.Contains(string(data), ") Z ")
+	})
+}
+
+func await(t *testing.T, condition func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for range 3000 {
+		if condition() {
+			return
+		}
+		<-tick.C
+	}
+	t.Fatal("waited in vain")
+}

@@ -1,0 +1,271 @@
+package krm
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// Limits of what a program may write. A result goes into the status of a
+// Composition, which has to stay small enough to be stored.
+const (
+	MaxOutput = 10 << 20
+
+	maxResults = 50
+	maxMessage = 2 << 10
+	maxTags    = 20
+	maxTag     = 256
+)
+
+// An Output is what a program wrote.
+type Output struct {
+	Items   []Item
+	Results []enov1.Result
+}
+
+// An Item is one manifest. A Patch has the name of its target, and its own kind.
+type Item struct {
+	APIVersion, Kind, Namespace, Name string
+	// Manifest is the item as the program wrote it, as JSON without spaces: nothing
+	// is read into numbers and lost.
+	Manifest string
+}
+
+// received is a ResourceList as programs write it. Pointers tell what is empty
+// from what is absent.
+type received struct {
+	Kind    string             `json:"kind"`
+	Items   *[]json.RawMessage `json:"items"`
+	Results *[]result          `json:"results"`
+}
+
+type result struct {
+	Message  string            `json:"message"`
+	Severity string            `json:"severity"`
+	Tags     map[string]string `json:"tags"`
+}
+
+// Decode reads what a program wrote. apiVersion and kind of the list are not
+// asked for, as long as it can be told from a manifest that was printed bare: to
+// read that as "no items" would delete everything there is.
+func Decode(data []byte) (Output, error) {
+	if len(data) > MaxOutput {
+		return Output{}, TooLarge()
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return Output{}, errors.New("cannot read the output: it is empty, a ResourceList is wanted")
+	}
+	var list received
+	if err := json.Unmarshal(data, &list); err != nil {
+		return Output{}, fmt.Errorf("cannot read the output as a ResourceList: %w (it begins with %s)", err, beginning(data))
+	}
+	if list.Items == nil && list.Results == nil && list.Kind != listKind {
+		return Output{}, fmt.Errorf("cannot read the output: it is no ResourceList, it has kind %q and neither items nor results", list.Kind)
+	}
+
+	var out Output
+	if list.Results != nil {
+		out.Results = results(*list.Results)
+	}
+	if list.Items == nil {
+		return out, nil
+	}
+	items, err := decodeItems(*list.Items)
+	out.Items = items
+
+	return out, err
+}
+
+// TooLarge is what is wrong with an output that is larger than MaxOutput.
+func TooLarge() error {
+	return fmt.Errorf("cannot read the output: it is larger than %d MiB", MaxOutput>>20)
+}
+
+func decodeItems(raw []json.RawMessage) ([]Item, error) {
+	items := make([]Item, 0, len(raw))
+	first := make(map[identity]int, len(raw))
+	for i, r := range raw {
+		item, err := decodeItem(r)
+		if err != nil {
+			return nil, fmt.Errorf("items[%d]: %w", i, err)
+		}
+		id := identityOf(item)
+		if j, ok := first[id]; ok && id.kind != enov1.PatchKind {
+			return nil, fmt.Errorf("items[%d]: %s is in the list already, as items[%d]", i, item, j)
+		}
+		first[id] = i
+		items = append(items, item)
+	}
+
+	return items, nil
+}
+
+// identity is what makes two manifests the same object. Versions of a group are
+// views of one object. Patches change the object of somebody else, and several
+// may change the same.
+type identity struct{ group, kind, namespace, name string }
+
+func identityOf(i Item) identity {
+	group, _, ok := strings.Cut(i.APIVersion, "/")
+	if !ok {
+		group = ""
+	}
+
+	return identity{group, i.Kind, i.Namespace, i.Name}
+}
+
+// String names the item for people.
+func (i Item) String() string {
+	if i.Namespace == "" {
+		return i.Kind + " " + i.Name
+	}
+
+	return i.Kind + " " + i.Namespace + "/" + i.Name
+}
+
+func decodeItem(raw json.RawMessage) (Item, error) {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
+		return Item{}, fmt.Errorf("it is no object but %s", beginning(raw))
+	}
+	item, err := head(object)
+	if err != nil {
+		return Item{}, err
+	}
+	if item.Kind == enov1.PatchKind && item.APIVersion == enov1.GroupVersion.String() {
+		if err := checkPatch(object); err != nil {
+			return Item{}, err
+		}
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, raw); err != nil {
+		return Item{}, fmt.Errorf("it is no JSON: %w", err)
+	}
+	item.Manifest = compact.String()
+
+	return item, nil
+}
+
+// head reads what every manifest must have.
+func head(object map[string]json.RawMessage) (Item, error) {
+	var (
+		item     Item
+		metadata map[string]json.RawMessage
+	)
+	if err := field(object, "metadata", &metadata); err != nil {
+		return Item{}, err
+	}
+	for _, f := range []struct {
+		in       map[string]json.RawMessage
+		at, name string
+		to       *string
+		optional bool
+	}{
+		{in: object, name: "apiVersion", to: &item.APIVersion},
+		{in: object, name: "kind", to: &item.Kind},
+		{in: metadata, at: "metadata.", name: "name", to: &item.Name},
+		{in: metadata, at: "metadata.", name: "namespace", to: &item.Namespace, optional: true},
+	} {
+		if err := field(f.in, f.name, f.to); err != nil {
+			return Item{}, fmt.Errorf("%s%w", f.at, err)
+		}
+		if *f.to == "" && !f.optional {
+			return Item{}, fmt.Errorf("%s%s is missing", f.at, f.name)
+		}
+	}
+
+	return item, nil
+}
+
+// checkPatch wants what a Patch cannot do without: what it changes, and how.
+func checkPatch(object map[string]json.RawMessage) error {
+	var patch map[string]json.RawMessage
+	if err := field(object, "patch", &patch); err != nil {
+		return err
+	}
+	var apiVersion, kind string
+	for name, to := range map[string]*string{"apiVersion": &apiVersion, "kind": &kind} {
+		if err := field(patch, name, to); err != nil {
+			return fmt.Errorf("patch.%w", err)
+		}
+	}
+	var ops []map[string]json.RawMessage
+	if err := field(patch, "ops", &ops); err != nil {
+		return fmt.Errorf("patch.%w", err)
+	}
+	switch {
+	case apiVersion == "":
+		return errors.New("patch.apiVersion is missing")
+	case kind == "":
+		return errors.New("patch.kind is missing")
+	case ops == nil:
+		return errors.New("patch.ops is missing")
+	default:
+		return nil
+	}
+}
+
+// field reads a field if it is there.
+func field(object map[string]json.RawMessage, name string, to any) error {
+	raw, ok := object[name]
+	if !ok {
+		return nil
+	}
+	if err := json.Unmarshal(raw, to); err != nil {
+		return fmt.Errorf("%s cannot be read: it is %s", name, beginning(raw))
+	}
+
+	return nil
+}
+
+func results(from []result) []enov1.Result {
+	to := make([]enov1.Result, 0, min(len(from), maxResults))
+	// What failed is told first, should there be too much to tell all.
+	for _, errorsNow := range []bool{true, false} {
+		for _, r := range from {
+			if (r.Severity == enov1.SeverityError) != errorsNow || len(to) == maxResults {
+				continue
+			}
+			to = append(to, enov1.Result{Message: Shorten(r.Message, maxMessage), Severity: r.Severity, Tags: tags(r.Tags)})
+		}
+	}
+
+	return to
+}
+
+func tags(from map[string]string) map[string]string {
+	if len(from) == 0 || len(from) > maxTags {
+		return nil
+	}
+	to := make(map[string]string, len(from))
+	for k, v := range from {
+		to[Shorten(k, maxTag)] = Shorten(v, maxTag)
+	}
+
+	return to
+}
+
+// Shorten cuts a text to a number of bytes, and not within a letter.
+func Shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+
+	return text[:end] + "…"
+}
+
+// beginning quotes what a person needs to recognise a text.
+func beginning(data []byte) string {
+	const enough = 60
+
+	return fmt.Sprintf("%q", Shorten(strings.ToValidUTF8(string(bytes.TrimSpace(data[:min(len(data), 4*enough)])), "?"), enough))
+}

@@ -1,0 +1,196 @@
+package krm_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/krm"
+)
+
+func TestEncode(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		inputs   []krm.Input
+		optional []string
+		want     string
+	}{
+		"Nothing": {
+			reason: "Programs are used to null where there is nothing.",
+			want:   `{"apiVersion":"config.kubernetes.io/v1","kind":"ResourceList","items":null,"functionConfig":{"apiVersion":"v1","kind":"ConfigMap","optionalRefs":[]}}`,
+		},
+		"Key": {
+			reason:   "Every object has the key by which the program knows it, beside what was there.",
+			inputs:   []krm.Input{{Key: "a", Object: map[string]any{"kind": "ConfigMap", "metadata": map[string]any{"name": "x", "annotations": map[string]any{"b": "c"}}}}},
+			optional: []string{"o"},
+			want:     `{"apiVersion":"config.kubernetes.io/v1","kind":"ResourceList","items":[{"kind":"ConfigMap","metadata":{"annotations":{"b":"c","eno.azure.io/input-key":"a"},"name":"x"}}],"functionConfig":{"apiVersion":"v1","kind":"ConfigMap","optionalRefs":["o"]}}`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := krm.Encode(tc.inputs, tc.optional)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
+				t.Errorf("%s\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// What is encoded may be shared with a cache.
+func TestEncodeLeavesInputsAlone(t *testing.T) {
+	object := map[string]any{"metadata": map[string]any{"name": "x", "annotations": map[string]any{"b": "c"}}}
+	if _, err := krm.Encode([]krm.Input{{Key: "a", Object: object}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"metadata": map[string]any{"name": "x", "annotations": map[string]any{"b": "c"}}}
+	if diff := cmp.Diff(want, object); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEncodeRefuses(t *testing.T) {
+	for name, object := range map[string]map[string]any{
+		"there is no object": nil,
+		"metadata is no map": {"metadata": "x"},
+	} {
+		if _, err := krm.Encode([]krm.Input{{Key: "a", Object: object}}, nil); err == nil || !strings.Contains(err.Error(), `input "a": `+name) {
+			t.Errorf("got %v, want %s", err, name)
+		}
+	}
+}
+
+func TestDecode(t *testing.T) {
+	const config = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n"}}`
+	const patch = `{"apiVersion":"eno.azure.io/v1","kind":"Patch","metadata":{"name":"a"},"patch":{"apiVersion":"v1","kind":"ConfigMap","ops":[]}}`
+
+	cases := map[string]struct {
+		reason string
+		text   string
+		want   krm.Output
+		err    string
+	}{
+		"Items": {
+			reason: "An item keeps its text.",
+			text:   `{"items":[ {"apiVersion":"v1", "kind":"Big","metadata":{"name":"a"},"n":12345678901234567890.10} ]}`,
+			want:   krm.Output{Items: []krm.Item{{APIVersion: "v1", Kind: "Big", Name: "a", Manifest: `{"apiVersion":"v1","kind":"Big","metadata":{"name":"a"},"n":12345678901234567890.10}`}}},
+		},
+		"None": {
+			reason: "No items are an answer.",
+			text:   `{"kind":"ResourceList"}`,
+		},
+		"Results": {
+			reason: "Errors come first, and what has no place is left out.",
+			text:   `{"results":[{"message":"i","severity":"info"},{"message":"e","severity":"error","tags":{"k":"v"},"file":{"path":"x"}}]}`,
+			want: krm.Output{Results: []enov1.Result{
+				{Message: "e", Severity: "error", Tags: map[string]string{"k": "v"}},
+				{Message: "i", Severity: "info"},
+			}},
+		},
+		"Patch": {
+			reason: "A Patch is an item.",
+			text:   `{"items":[` + patch + `]}`,
+			want:   krm.Output{Items: []krm.Item{{APIVersion: "eno.azure.io/v1", Kind: "Patch", Name: "a", Manifest: patch}}},
+		},
+		"Patches": {
+			reason: "Several may change one object.",
+			text:   `{"items":[` + patch + `,` + patch + `]}`,
+			want: krm.Output{Items: []krm.Item{
+				{APIVersion: "eno.azure.io/v1", Kind: "Patch", Name: "a", Manifest: patch}, {APIVersion: "eno.azure.io/v1", Kind: "Patch", Name: "a", Manifest: patch},
+			}},
+		},
+		"Empty":       {reason: "Nothing is no answer.", text: " \n", err: "it is empty"},
+		"Garbage":     {reason: "A person recognises what was printed.", text: "Hello!", err: `it begins with "Hello!"`},
+		"Trailing":    {reason: "Nothing may follow.", text: `{"items":[]} done`, err: "as a ResourceList"},
+		"Bare":        {reason: "A manifest without a list is not a list without items.", text: config, err: `it has kind "ConfigMap" and neither items nor results`},
+		"NoObject":    {reason: "An item is an object.", text: `{"items":[` + config + `,7]}`, err: `items[1]: it is no object but "7"`},
+		"Null":        {reason: "Null is none.", text: `{"items":[null]}`, err: `items[0]: it is no object`},
+		"NoVersion":   {reason: "It has a version.", text: `{"items":[{"kind":"A","metadata":{"name":"a"}}]}`, err: "items[0]: apiVersion is missing"},
+		"NoKind":      {reason: "It has a kind.", text: `{"items":[{"apiVersion":"v1","metadata":{"name":"a"}}]}`, err: "items[0]: kind is missing"},
+		"NoName":      {reason: "It has a name.", text: `{"items":[{"apiVersion":"v1","kind":"A","metadata":{"generateName":"a"}}]}`, err: "items[0]: metadata.name is missing"},
+		"BadName":     {reason: "Which is a string.", text: `{"items":[{"apiVersion":"v1","kind":"A","metadata":{"name":{"a":1}}}]}`, err: "items[0]: metadata.name cannot be read"},
+		"BadMetadata": {reason: "In a map.", text: `{"items":[{"apiVersion":"v1","kind":"A","metadata":[]}]}`, err: "items[0]: metadata cannot be read"},
+		"Twice":       {reason: "No object is there twice.", text: `{"items":[` + config + `,` + config + `]}`, err: "items[1]: ConfigMap n/a is in the list already, as items[0]"},
+		"Versions":    {reason: "Versions of a group are one object.", text: `{"items":[{"apiVersion":"g/v1","kind":"A","metadata":{"name":"a"}},{"apiVersion":"g/v2","kind":"A","metadata":{"name":"a"}}]}`, err: "items[1]: A a is in the list already"},
+		"PatchOps":    {reason: "A Patch says what to do.", text: strings.Replace(`{"items":[`+patch+`]}`, `"ops":[]`, `"op":[]`, 1), err: "items[0]: patch.ops is missing"},
+		"PatchKind":   {reason: "And to what.", text: strings.Replace(`{"items":[`+patch+`]}`, `"kind":"ConfigMap"`, `"kind":""`, 1), err: "items[0]: patch.kind is missing"},
+		"Large":       {reason: "There is a limit.", text: strings.Repeat(" ", krm.MaxOutput+1), err: "it is larger than 10 MiB"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := krm.Decode([]byte(tc.text))
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("%s\ngot %v, want %q", tc.reason, err, tc.err)
+				}
+
+				return
+			}
+			if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
+				t.Errorf("%s\n%v\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+}
+
+// Whatever a program says, there is an end to what is stored of it.
+func TestDecodeLimitsResults(t *testing.T) {
+	long := strings.Repeat("é", 5000)
+	var said []map[string]any
+	for range 200 {
+		said = append(said, map[string]any{"message": long, "severity": "info"})
+	}
+	data, err := json.Marshal(map[string]any{"results": append(said, map[string]any{"message": "last", "severity": "error"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := krm.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Results) != 50 || got.Results[0].Message != "last" || len(got.Results[1].Message) > 2060 {
+		t.Errorf("%d results, the first is %q, the next has %d bytes", len(got.Results), got.Results[0].Message, len(got.Results[1].Message))
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}],"results":[{"message":"m"}]}`))
+	f.Add([]byte(`{"items":[{"apiVersion":"eno.azure.io/v1","kind":"Patch","metadata":{"name":"a"},"patch":{"apiVersion":"v1","kind":"A","ops":[{}]}}]}`))
+	f.Add([]byte(`{"items":[null,7,[]]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		out, err := krm.Decode(data)
+		if err != nil {
+			return
+		}
+		for i, item := range out.Items {
+			if item.APIVersion == "" || item.Kind == "" || item.Name == "" || !json.Valid([]byte(item.Manifest)) {
+				t.Errorf("item %d was let through: %+v", i, item)
+			}
+		}
+		// What was read can be read again, and is the same.
+		list := struct {
+			Items []json.RawMessage `json:"items"`
+		}{Items: []json.RawMessage{}}
+		for _, item := range out.Items {
+			list.Items = append(list.Items, json.RawMessage(item.Manifest))
+		}
+		var text strings.Builder
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(list); err != nil {
+			t.Fatal(err)
+		}
+		again, err := krm.Decode([]byte(text.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(again.Items) != len(out.Items) {
+			t.Errorf("%d items became %d", len(out.Items), len(again.Items))
+		}
+	})
+}
