@@ -27,7 +27,7 @@ type upOptions struct {
 }
 
 func newUp(streams genericiooptions.IOStreams) *cobra.Command {
-	o := upOptions{controllers: manager.Parts()}
+	o := upOptions{controllers: manager.DefaultParts()}
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a Kubernetes control plane with Arbor on it",

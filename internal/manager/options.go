@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/arbor-control/arbor/internal/controller/delivery"
 )
 
 const (
@@ -41,6 +43,10 @@ type Options struct {
 	WebhookConfig  string
 	CertLife       time.Duration
 
+	OwnershipMigration string
+	RemoteKubeconfig   string
+	DeliveryWorkers    int
+
 	LogFormat string
 	LogLevel  string
 }
@@ -48,7 +54,7 @@ type Options struct {
 // DefaultOptions are those of a manager in a cluster.
 func DefaultOptions() Options {
 	return Options{
-		Controllers:    Parts(),
+		Controllers:    DefaultParts(),
 		Namespace:      ownNamespace(),
 		CRDs:           crdsInstall,
 		LeaderElect:    true,
@@ -60,8 +66,12 @@ func DefaultOptions() Options {
 		WebhookPort:    9443,
 		WebhookConfig:  "arbor",
 		CertLife:       365 * 24 * time.Hour,
-		LogFormat:      logJSON,
-		LogLevel:       "info",
+
+		OwnershipMigration: delivery.MigrationOn,
+		DeliveryWorkers:    16,
+
+		LogFormat: logJSON,
+		LogLevel:  "info",
 	}
 }
 
@@ -90,6 +100,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.WebhookHost, "webhook-host", o.WebhookHost, "Host by which the API server reaches the webhooks when there is no --webhook-service; a loopback address is also the only one that they listen on.")
 	fs.StringVar(&o.WebhookConfig, "webhook-configuration", o.WebhookConfig, "Name of the ValidatingWebhookConfiguration. Managers that run different parts of one cluster need different names.")
 	fs.DurationVar(&o.CertLife, "webhook-ca-lifetime", o.CertLife, "How long a certificate authority of the webhooks lives; it is replaced after two thirds of that.")
+	fs.StringVar(&o.OwnershipMigration, "ownership-migration", o.OwnershipMigration, "What delivery does about fields that others hold and that are to go: off, report (on the composition) or on (take them over first).")
+	fs.StringVar(&o.RemoteKubeconfig, "remote-kubeconfig", o.RemoteKubeconfig, "Kubeconfig of the cluster that is delivered to. Empty: the one that the compositions are in.")
+	fs.IntVar(&o.DeliveryWorkers, "delivery-workers", o.DeliveryWorkers, "How many resources are delivered at a time.")
 	fs.StringVar(&o.LogFormat, "log-format", o.LogFormat, "Format of the log: json or text.")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "Least level that is logged: debug, info, warn or error.")
 }
@@ -110,6 +123,9 @@ func (o *Options) Validate() error {
 	if err := either("--log-format", o.LogFormat, logJSON, logText); err != nil {
 		return err
 	}
+	if err := o.validateDelivery(); err != nil {
+		return err
+	}
 	if o.WebhookPort < 1 || o.WebhookPort > 65535 {
 		return fmt.Errorf("--webhook-port %d: it must be between 1 and 65535", o.WebhookPort)
 	}
@@ -118,6 +134,17 @@ func (o *Options) Validate() error {
 	}
 	if !o.MetricsSecure && o.MetricsAddress != "0" && !isLoopback(o.MetricsAddress) {
 		return fmt.Errorf("--metrics-bind-address %q: metrics without TLS and authorization are served on a loopback address only; use 127.0.0.1:PORT, or leave --metrics-secure on", o.MetricsAddress)
+	}
+
+	return nil
+}
+
+func (o *Options) validateDelivery() error {
+	if !slices.Contains([]string{delivery.MigrationOff, delivery.MigrationReport, delivery.MigrationOn}, o.OwnershipMigration) {
+		return fmt.Errorf("--ownership-migration %q: it must be %s, %s or %s", o.OwnershipMigration, delivery.MigrationOff, delivery.MigrationReport, delivery.MigrationOn)
+	}
+	if o.DeliveryWorkers < 1 {
+		return fmt.Errorf("--delivery-workers %d: it must be at least 1", o.DeliveryWorkers)
 	}
 
 	return nil

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +22,8 @@ func TestValidate(t *testing.T) {
 		"NoHost":         {"An address that cannot be read is not a loopback one.", func(o *Options) { o.MetricsSecure, o.MetricsAddress = false, "8080" }, "--metrics-bind-address"},
 		"Port":           {"Ports have a range.", func(o *Options) { o.WebhookPort = 0 }, "--webhook-port 0"},
 		"Unknown":        {"Parts have names.", func(o *Options) { o.Controllers = []string{"podgroups", "trees"} }, `unknown controller "trees"`},
+		"Migration":      {"Ownership is moved, reported or left.", func(o *Options) { o.OwnershipMigration = "maybe" }, `--ownership-migration "maybe"`},
+		"Workers":        {"Somebody must work.", func(o *Options) { o.DeliveryWorkers = 0 }, "--delivery-workers 0"},
 		"LogFormat":      {"Two formats.", func(o *Options) { o.LogFormat = "xml" }, `--log-format "xml"`},
 		"NoneControlled": {"Nothing to do is a mistake.", func(o *Options) { o.Controllers = nil }, "--controllers is empty"},
 	}
@@ -49,6 +52,9 @@ func TestParts(t *testing.T) {
 				t.Errorf("part %s: webhook %+v", p.name, h.Webhook)
 			}
 		}
+	}
+	if slices.Contains(DefaultParts(), "delivery") || !slices.Contains(Parts(), "delivery") {
+		t.Errorf("of %v, %v are on", Parts(), DefaultParts())
 	}
 	if got := len(selected([]string{"podgroups", "podgroups"})); got != 1 {
 		t.Errorf("a part named twice runs %d times", got)

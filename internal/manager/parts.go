@@ -20,9 +20,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/arbor-control/arbor/api/crds"
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/internal/access"
+	"github.com/arbor-control/arbor/internal/controller/delivery"
 	podgroupcontroller "github.com/arbor-control/arbor/internal/controller/podgroup"
 	"github.com/arbor-control/arbor/internal/controller/poolstatus"
 	"github.com/arbor-control/arbor/internal/controller/subnet"
@@ -47,7 +49,9 @@ type part struct {
 	scheme func(*runtime.Scheme) error
 	// controllers starts them with the manager, and returns the endpoints that
 	// they serve beside the webhooks.
-	controllers func(ctrl.Manager) ([]endpoint, error)
+	controllers func(ctrl.Manager, Options) ([]endpoint, error)
+	// asked : it is on only for whoever asks for it.
+	asked bool
 	// webhooks admit the kinds.
 	webhooks []hook
 }
@@ -74,10 +78,12 @@ var probe = metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "arbor-p
 // parts is the list of everything that Arbor can run.
 var parts = []part{
 	{
-		name:        "podgroups",
-		kinds:       []schema.GroupKind{{Group: v2alpha2.GroupVersion.Group, Kind: v2alpha2.PodGroupKind}},
-		scheme:      v2alpha2.AddToScheme,
-		controllers: func(mgr ctrl.Manager) ([]endpoint, error) { return nil, podgroupcontroller.SetupWithManager(mgr) },
+		name:   "podgroups",
+		kinds:  []schema.GroupKind{{Group: v2alpha2.GroupVersion.Group, Kind: v2alpha2.PodGroupKind}},
+		scheme: v2alpha2.AddToScheme,
+		controllers: func(mgr ctrl.Manager, _ Options) ([]endpoint, error) {
+			return nil, podgroupcontroller.SetupWithManager(mgr)
+		},
 		webhooks: []hook{{
 			Webhook: podgroupwebhook.Registration,
 			handler: func(_ client.Reader, m *webhook.Metrics) admission.Handler { return podgroupwebhook.NewHandler(m) },
@@ -116,11 +122,35 @@ var parts = []part{
 			},
 		},
 	},
+	{
+		name:  "delivery",
+		asked: true,
+		kinds: []schema.GroupKind{
+			{Group: enov1.GroupVersion.Group, Kind: enov1.CompositionKind},
+			{Group: enov1.GroupVersion.Group, Kind: enov1.ResourceSliceKind},
+		},
+		scheme:      enov1.AddToScheme,
+		controllers: setupDelivery,
+	},
+}
+
+// setupDelivery starts what makes a cluster agree with compositions.
+func setupDelivery(mgr ctrl.Manager, o Options) ([]endpoint, error) {
+	d := delivery.Options{Workers: o.DeliveryWorkers, Migration: o.OwnershipMigration}
+	if o.RemoteKubeconfig != "" {
+		remote, err := restConfig(o.RemoteKubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		d.Remote = remote
+	}
+
+	return nil, delivery.SetupWithManager(mgr, d)
 }
 
 // setupSubnets starts what serves subnet pools. Status and allocation share a
 // view, which is fed while this replica leads.
-func setupSubnets(mgr ctrl.Manager) ([]endpoint, error) {
+func setupSubnets(mgr ctrl.Manager, _ Options) ([]endpoint, error) {
 	if err := kube.IndexSubnets(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
@@ -160,11 +190,24 @@ func mayRecalculate(r *http.Request, u user.Info) (authorizer.Attributes, error)
 	}, err
 }
 
-// Parts returns the names that --controllers knows. All are on by default.
+// Parts returns the names that --controllers knows.
 func Parts() []string {
 	names := make([]string, 0, len(parts))
 	for _, p := range parts {
 		names = append(names, p.name)
+	}
+
+	return names
+}
+
+// DefaultParts returns the names of those that are on unless --controllers says
+// otherwise.
+func DefaultParts() []string {
+	var names []string
+	for _, p := range parts {
+		if !p.asked {
+			names = append(names, p.name)
+		}
 	}
 
 	return names

@@ -147,7 +147,7 @@ func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime
 	}
 	var endpoints []endpoint
 	for _, p := range r.parts {
-		served, err := p.controllers(mgr)
+		served, err := p.controllers(mgr, r.options)
 		if err != nil {
 			return nil, fmt.Errorf("cannot set up %s: %w", p.name, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 )
@@ -31,7 +32,7 @@ func (u *Up) Client(t testing.TB, said func(string)) client.Client {
 func (u *Up) NewClient(said func(string)) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v2alpha2.AddToScheme, v1alpha1.AddToScheme,
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v2alpha2.AddToScheme, v1alpha1.AddToScheme, enov1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, err
