@@ -83,7 +83,7 @@ func TestRestart(t *testing.T) {
 // not have.
 func TestReadiness(t *testing.T) {
 	w := newWorld(t)
-	start(t)
+	start(t, "--remote-kubeconfig="+server.Kubeconfig) // the same cluster, by another way
 	group := func(n int) []string { return []string{enov1.AnnotationReadinessGroup, strconv.Itoa(n)} }
 	first := append(group(1), enov1.AnnotationReadiness, "self.data.go == 'yes'")
 	w.synthesize(configMap("third", "3", group(7)...), configMap("second", "2", group(2)...), configMap("first", "1", first...))

@@ -62,14 +62,13 @@ func TestDrift(t *testing.T) {
 	w.eventually("one", "a", "1")
 	must(t, w.c.Delete(t.Context(), w.config("two")))
 	w.eventually("two", "a", "2")
+	quiet(t, m, time.Second)
 	if got := applies(t, m) - before; got != 3 {
 		t.Errorf("there were %v applies for three changes", got)
 	}
 	if got := m.Sum(t, "eno_reconciliation_corrections_total"); got != 3 {
 		t.Errorf("%v corrections were counted", got)
 	}
-
-	quiet(t, m, time.Second)
 	all := requests(t, m)
 	w.merge(w.config("one"), `{data: {b: added}, metadata: {labels: {their: own}}}`)
 	w.eventually("one", "b", "added")
@@ -252,5 +251,35 @@ func TestNotOurs(t *testing.T) {
 	}
 	if got := w.value("moved", "a"); got != "2" {
 		t.Errorf("what another composition has now is %q", got)
+	}
+}
+
+// TestCompositionSettings has settings on the composition, which come late.
+func TestCompositionSettings(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	w.synthesize(configMap("stays", "1"), configMap("goes", "1", enov1.AnnotationDeletionStrategy, "foreground"))
+	w.ready()
+	patch := fmt.Sprintf(`{"metadata": {"annotations": {%q: "orphan"}}}`, enov1.AnnotationDeletionStrategy)
+	must(t, w.c.Patch(t.Context(), w.composition(), client.RawPatch(types.MergePatchType, []byte(patch))))
+	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.deleted()
+	if w.config("stays") == nil || w.config("goes") != nil {
+		t.Error("the composition says that objects stay, unless they say otherwise")
+	}
+}
+
+// TestAbandoned has a composition whose Symphony is being deleted.
+func TestAbandoned(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	w.synthesize(configMap("stays", "1"))
+	w.ready()
+	patch := fmt.Sprintf(`{"metadata": {"labels": {%q: "true"}}}`, enov1.LabelSymphonyDeleting)
+	must(t, w.c.Patch(t.Context(), w.composition(), client.RawPatch(types.MergePatchType, []byte(patch))))
+	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.deleted()
+	if w.config("stays") == nil {
+		t.Error("it was deleted")
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/ownership"
 )
 
@@ -89,7 +90,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("delivery").
 		For(&enov1.Composition{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: loaders}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: loaders, RateLimiter: kube.NewLimiter()}).
 		Complete(d)
 }
 

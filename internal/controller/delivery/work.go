@@ -151,6 +151,16 @@ func (d *Deliverer) due(it *item) bool {
 	return it.Interval > 0 && !d.now().Before(it.memory.due)
 }
 
+// next is when it will be. What happens in between does not put it off.
+func (d *Deliverer) next(it *item) time.Duration {
+	if d.due(it) {
+		wait := float64(it.Interval) * (1 + jitter*rand.Float64()) //nolint:gosec // it only spreads load
+		it.memory.due = d.now().Add(time.Duration(wait))
+	}
+
+	return max(it.memory.due.Sub(d.now()), time.Millisecond)
+}
+
 // isSame says whether an object is as it was written last, as far as that is ours.
 func isSame(m *memory, seen observation) bool {
 	switch {
@@ -227,8 +237,7 @@ func (d *Deliverer) delivered(v *view, it *item, out outcome) outcome {
 		out.again = patience
 	}
 	if it.Interval > 0 && out.again == 0 {
-		out.again = time.Duration(float64(it.Interval) * (1 + jitter*rand.Float64())) //nolint:gosec // it only spreads load
-		it.memory.due = d.now().Add(it.Interval)
+		out.again = d.next(it)
 	}
 	it.memory.told = ""
 	d.settle(v, it, s)
