@@ -112,8 +112,8 @@ func (p *planner) adopt() {
 	if p.request.Effect == Release {
 		p.gained = &fieldpath.Set{}
 	}
-	p.note(Note{Reason: Untracked, Fields: p.gained})
 	if !p.gained.Empty() {
+		p.note(Note{Reason: Untracked, Fields: p.gained})
 		p.Moves = []Move{{To: p.to, Fields: p.gained}}
 	}
 }

@@ -151,11 +151,23 @@ func (c OwnershipCheck) verdict() string {
 		return "yes"
 	case c.OwnUpdates:
 		return "no, not all of it is applied"
+	case len(c.OtherManagers) == 0 && len(c.Subresources) > 0:
+		return "no, " + subresourceNames(c.Subresources) + " has it"
 	case len(c.OtherManagers) == 0:
 		return "no, nobody owns it"
 	default:
 		return "no"
 	}
+}
+
+// subresourceNames are as arbor fields show has them.
+func subresourceNames(all []fields.Identity) string {
+	texts := make([]string, len(all))
+	for i, id := range all {
+		texts[i] = id.Manager + "/" + id.Subresource
+	}
+
+	return strings.Join(texts, " and ")
 }
 
 func (o *fieldsCheckOptions) print(r OwnershipReport) error {

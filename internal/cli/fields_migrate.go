@@ -211,7 +211,7 @@ func (o *fieldsMigrateOptions) check() (r fields.Request, wishes []map[string]an
 // migrate changes one object.
 func (o *fieldsMigrateOptions) migrate(ctx context.Context, m migrator, target ObjectRef, request fields.Request, wishes []map[string]any, kept *ledger) MigrationView {
 	v := MigrationView{Object: target, To: request.To}
-	what := ownership.Request{Object: reference(target), MoveOnly: !o.apply}
+	what := ownership.Request{Object: reference(target), MoveOnly: !o.apply, Retag: request.Retag}
 
 	if o.within != "" {
 		what.Scopes = []fields.Scope{request.Scope}

@@ -160,10 +160,10 @@ func TestFieldsMigrateAndUndo(t *testing.T) {
 	}
 
 	step("a dry run leaves nothing behind", result{
-		Out: `KIND         NAMESPACE   NAME   RESULT         FIELDS   FROM
-Deployment   shop        web    would change   4        Go-http-client (Update apps/v1)
+		Out: `KIND         NAMESPACE   NAME   RESULT       FIELDS   FROM
+Deployment   shop        web    would move   4        Go-http-client (Update apps/v1)
 `,
-		ErrOut: "1 object would change, 0 unchanged, 0 failed (dry run: nothing was written)\n",
+		ErrOut: "1 object would be changed, 0 unchanged, 0 failed (dry run: nothing was written)\n",
 	}, append(migrate, "--dry-run")...)
 
 	if files := kept(t, dir); len(files) > 0 {
@@ -171,10 +171,10 @@ Deployment   shop        web    would change   4        Go-http-client (Update a
 	}
 
 	step("what was moved can be undone with a file", result{
-		Out: `KIND         NAMESPACE   NAME   RESULT    FIELDS   FROM
-Deployment   shop        web    changed   4        Go-http-client (Update apps/v1)
+		Out: `KIND         NAMESPACE   NAME   RESULT   FIELDS   FROM
+Deployment   shop        web    moved    4        Go-http-client (Update apps/v1)
 `,
-		ErrOut: "1 object changed, 0 unchanged, 0 failed\nundo it with: arbor fields undo --record RECORD\n",
+		ErrOut: "1 object changed, 0 unchanged, 0 failed\nto put it back: arbor fields undo --record RECORD\n",
 	}, migrate...)
 
 	step("the second time there is nothing to move", result{
@@ -189,8 +189,8 @@ Deployment   shop        web    unchanged   0
 	}
 
 	step("and it can be put back", result{
-		Out: `KIND         NAMESPACE   NAME   RESULT    FIELDS   FROM
-Deployment   shop        web    changed   4        eno (Apply)
+		Out: `KIND         NAMESPACE   NAME   RESULT     FIELDS   FROM
+Deployment   shop        web    put back   4        eno (Apply)
 `,
 		ErrOut: "1 object changed, 0 unchanged, 0 failed\n",
 	}, "undo", "--last")

@@ -157,7 +157,7 @@ func (r *MigrationReport) print(out, errOut io.Writer, format string) error {
 
 	_, err := fmt.Fprintln(errOut, r.conclusion())
 	if r.Record != "" {
-		_, err = fmt.Fprintf(errOut, "undo it with: arbor fields undo --record %s\n", clean(r.Record))
+		_, err = fmt.Fprintf(errOut, "to put it back: arbor fields undo --record %s\n", clean(r.Record))
 	}
 
 	return err
@@ -166,26 +166,31 @@ func (r *MigrationReport) print(out, errOut io.Writer, format string) error {
 func (r *MigrationReport) conclusion() string {
 	changed, rest := count(r.Summary.Changed, "object"), fmt.Sprintf("%d unchanged, %d failed", r.Summary.Unchanged, r.Summary.Failed)
 	if r.DryRun {
-		return changed + " would change, " + rest + " (dry run: nothing was written)"
+		return changed + " would be changed, " + rest + " (dry run: nothing was written)"
 	}
 
 	return changed + " changed, " + rest
 }
 
 func (r *MigrationReport) result(v MigrationView) string {
+	moved, would := "moved", "would move"
+	if v.To == "" {
+		moved, would = "put back", "would be put back"
+	}
+
 	switch {
 	case v.Error != "":
 		return "failed"
 	case v.Applied && v.Changed:
-		return "changed, applied"
+		return moved + " and applied"
 	case v.Applied:
 		return "applied"
 	case !v.Changed:
 		return "unchanged"
 	case r.DryRun:
-		return "would change"
+		return would
 	default:
-		return "changed"
+		return moved
 	}
 }
 

@@ -42,11 +42,13 @@ type moveOptions struct {
 	to      string
 	mode    string
 	desired string
+	retag   bool
 }
 
 func (m *moveOptions) addMoveFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.to, "to", "", "the manager that is to own it, as one who applies")
 	cmd.Flags().StringVar(&m.mode, "mode", modeNeeded, "needed: what the manager names or has a part of; whole: everything in the scope")
+	cmd.Flags().BoolVar(&m.retag, "retag", false, "read entries in other API versions as if they were in the object's, instead of leaving them alone")
 	cmd.Flags().StringVar(&m.desired, "desired", "", "file with what the manager is about to apply, - for standard input")
 }
 
@@ -57,7 +59,7 @@ const (
 
 // request is what is asked for, but for what differs from object to object.
 func (m *moveOptions) request(within fields.Scope) (fields.Request, error) {
-	r := fields.Request{Scope: within, To: m.to, Mode: fields.Needed}
+	r := fields.Request{Scope: within, To: m.to, Mode: fields.Needed, Retag: m.retag}
 
 	switch m.mode {
 	case modeNeeded:
@@ -220,22 +222,24 @@ func planMoves(all []*owned, request fields.Request, wishes []map[string]any) (M
 // planMove plans for one object, and compares what the next apply does before
 // and after.
 func planMove(thing *owned, request fields.Request, wishes []map[string]any) (MoveView, error) {
+	var wish map[string]any
+
+	if wishes != nil {
+		var err error
+		if wish, err = wishFor(thing.ObjectRef, wishes); err != nil {
+			return MoveView{}, err
+		}
+
+		request.Next = thing.tree.Desired(wish)
+	}
+
 	if request.Scope.IsZero() {
-		within, err := defaultScope(thing)
+		within, err := defaultScope(thing, wish)
 		if err != nil {
 			return MoveView{}, err
 		}
 
 		request.Scope = within
-	}
-
-	if wishes != nil {
-		wish, err := wishFor(thing.ObjectRef, wishes)
-		if err != nil {
-			return MoveView{}, err
-		}
-
-		request.Next = thing.tree.Desired(wish)
 	}
 
 	plan, err := fields.NewPlan(thing.live, thing.entries, request)
@@ -246,9 +250,15 @@ func planMove(thing *owned, request fields.Request, wishes []map[string]any) (Mo
 	return moveViewOf(thing, request, plan), nil
 }
 
-// defaultScope is what is moved of an object if nobody says otherwise.
-func defaultScope(thing *owned) (fields.Scope, error) {
-	within, ok, err := ownership.DefaultScope(&unstructured.Unstructured{Object: thing.live})
+// defaultScope is what is moved of an object if nobody says otherwise. What is
+// to be applied can say so before the object does.
+func defaultScope(thing *owned, wish map[string]any) (fields.Scope, error) {
+	from := &unstructured.Unstructured{Object: thing.live}
+	if w := (&unstructured.Unstructured{Object: wish}); w.GetAnnotations()[ownership.ScopeAnnotation] != "" {
+		from = w
+	}
+
+	within, ok, err := ownership.DefaultScope(from)
 	if err == nil && !ok {
 		err = fmt.Errorf("no part of a %s is moved by default: name one with --scope", thing.Kind)
 	}

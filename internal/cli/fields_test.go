@@ -549,6 +549,14 @@ func TestFieldsCheck(t *testing.T) {
 				Code: ExitFound, ErrOut: "eno owns all of spec.template.spec.dnsPolicy in 0 of 1 object\n",
 			},
 		},
+		"Subresource": {
+			reason: "what was written through a subresource is not nobody's",
+			args:   []string{"-f", saved("web"), "--scope", "spec.replicas", "--manager", "eno"},
+			want: result{
+				Out:  "KIND         NAMESPACE   NAME   OWNED                                      OTHER MANAGERS\nDeployment   shop        web    no, kube-controller-manager/scale has it\n",
+				Code: ExitFound, ErrOut: "eno owns all of spec.replicas in 0 of 1 object\n",
+			},
+		},
 		"Absent": {
 			reason: "what is not there cannot be owned",
 			args:   []string{"deploy/web", "-n", "shop", "--scope", "spec.paused", "--manager", "eno"},

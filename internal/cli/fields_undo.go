@@ -108,7 +108,11 @@ func undo(ctx context.Context, m migrator, r ownership.Record) MigrationView {
 
 	undone, err := m.Undo(ctx, r)
 	v.Changed, v.Skipped = err == nil && undone.Skipped == "", undone.Skipped
-	v.Moves, v.Notes = movedViews(undone.Moves), moveNotes(undone.Notes)
+	v.Notes = moveNotes(undone.Notes)
+
+	if v.Changed {
+		v.Moves = movedViews(undone.Moves)
+	}
 
 	if text := v.whySkipped(); text != "" {
 		v.Notes = append(v.Notes, v.remark(text))

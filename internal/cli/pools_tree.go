@@ -61,7 +61,7 @@ func newPoolTree(namespace string, pools []*stock) *poolTree {
 	for i, s := range pools {
 		up[i] = onTop
 
-		if parent := s.SubnetPool.ParentName(); parent != "" {
+		if parent := s.ParentName(); parent != "" {
 			at, ok := index[parent]
 			if up[i] = at; !ok {
 				up[i] = lost
@@ -85,7 +85,7 @@ func newPoolTree(namespace string, pools []*stock) *poolTree {
 // explainLoose says why a pool hangs in the air.
 func (t *poolTree) explainLoose(i int, up []int) {
 	n := &t.nodes[i]
-	why := note{SeverityWarning, fmt.Sprintf("its parent %q was not found", n.SubnetPool.ParentName())}
+	why := note{SeverityWarning, fmt.Sprintf("its parent %q was not found", n.ParentName())}
 
 	if up[i] >= 0 {
 		way := []string{n.Name}
@@ -109,7 +109,7 @@ func (t *poolTree) narrow(name string) bool {
 
 	n := &t.nodes[i]
 	if !slices.Contains(t.tops, i) && !slices.Contains(t.loose, i) {
-		n.from = n.SubnetPool.ParentName()
+		n.from = n.ParentName()
 	}
 
 	t.tops, t.loose = nil, nil

@@ -79,7 +79,7 @@ func poolsViewOf(trees []*poolTree) PoolsView {
 
 func poolViewOf(s *stock, notes []note) PoolView {
 	v := PoolView{
-		Namespace: s.Namespace, Name: s.Name, CIDR: s.Spec.CIDR, Parent: s.SubnetPool.ParentName(), Strategy: s.strategy(),
+		Namespace: s.Namespace, Name: s.Name, CIDR: s.Spec.CIDR, Parent: s.ParentName(), Strategy: s.strategy(),
 		Subnets: s.live(), ChildPools: s.Delegated, WaitingClaims: len(s.queue),
 		SpaceView: SpaceView{Free: []FreeSize{}}, StatusBehind: s.behind, Notes: []NoteView{},
 	}

@@ -14,7 +14,16 @@ func RetryOnConflict(ctx context.Context, do func(context.Context) error) error 
 		return ctx.Err() == nil && (apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err))
 	}
 
-	return retry.OnError(retry.DefaultBackoff, lost, func() error { return do(ctx) })
+	// What repeats it takes the end of a context for its own patience, and returns
+	// the error before that, or none at all.
+	var last error
+	_ = retry.OnError(retry.DefaultBackoff, lost, func() error {
+		last = do(ctx)
+
+		return last
+	})
+
+	return last
 }
 
 // IgnoreStale drops the errors of a write that came too late: the object is

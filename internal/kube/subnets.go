@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
@@ -17,7 +18,8 @@ const (
 	SubnetPoolRefIndexKey = ".spec.poolRef.name"
 	// SubnetBlockIndexKey finds Subnets by pool and address; see Overlapping.
 	SubnetBlockIndexKey = ".spec.cidr"
-	// SubnetClaimIndexKey finds the Subnets that were taken for a claim.
+	// SubnetClaimIndexKey finds the Subnets that were taken for a claim; see
+	// SubnetsOf.
 	SubnetClaimIndexKey = ".spec.claimRef.uid"
 	// PoolParentIndexKey finds the pools that were taken from a pool.
 	PoolParentIndexKey = ".spec.parent"
@@ -27,9 +29,20 @@ const (
 	ClaimWaitingIndexKey = ".spec.poolRef"
 )
 
-// step is how many bits lie between two indexed lengths of one address: more
-// would make the lists longer, fewer the index larger.
-const step = 8
+// A value that one Subnet stands under alone takes six times the memory of a
+// Subnet's place under a value of many: the store keeps a map for each value.
+// So a Subnet stands under blocks that are larger than itself only, and under
+// the beginning of a UID, and those that are looked for are chosen from a few
+// neighbours.
+const (
+	// step is how many bits lie between two indexed lengths of one address:
+	// more would make the lists longer, fewer the index larger.
+	step = 8
+	// class is how many lengths stand together, up to sixteen neighbours.
+	class = 4
+	// digits are the beginning of a UID: a dozen of 50,000 have the same.
+	digits = 3
+)
 
 // IndexSubnets registers all indexes over the address API.
 func IndexSubnets(ctx context.Context, i client.FieldIndexer) error {
@@ -45,7 +58,7 @@ func IndexSubnets(ctx context.Context, i client.FieldIndexer) error {
 				return nil
 			}
 
-			return []string{string(s.Spec.ClaimRef.UID)}
+			return []string{beginning(s.Spec.ClaimRef.UID)}
 		})},
 		{&v1alpha1.SubnetPool{}, PoolParentIndexKey, func(o client.Object) []string {
 			p, ok := o.(*v1alpha1.SubnetPool)
@@ -93,28 +106,58 @@ func controllerOf(o client.Object) []string {
 	return nil
 }
 
-// blockValues are a Subnet's own block, and the larger blocks at every step
-// above it.
+// blockValues are the class of a Subnet's own block, and the larger blocks at
+// every step above it.
 func blockValues(s *v1alpha1.Subnet) []string {
 	block, err := netip.ParsePrefix(s.Spec.CIDR)
 	if err != nil {
 		return nil
 	}
-	block = block.Masked()
-	values := []string{exactly(s.Spec.PoolRef, block)}
-	for length := 0; length <= block.Bits(); length += step {
+	values := []string{beside(s.Spec.PoolRef, block, classOf(block.Bits()))}
+	for length := 0; length < block.Bits(); length += step {
 		values = append(values, below(s.Spec.PoolRef, block, length))
 	}
 
 	return values
 }
 
-func exactly(pool string, block netip.Prefix) string {
-	return pool + "=" + block.String()
+// classOf is the length that the class of a block begins behind. The classes of
+// 0 and 1 to 4 are one.
+func classOf(length int) int {
+	return max(0, length-1) / class * class
 }
 
+// beside is what the blocks of one class in one block of this length stand
+// under.
+func beside(pool string, block netip.Prefix, length int) string {
+	return pool + "=" + netip.PrefixFrom(block.Addr(), length).Masked().String()
+}
+
+// below is what all smaller blocks in a block of this length stand under.
 func below(pool string, block netip.Prefix, length int) string {
 	return pool + "<" + netip.PrefixFrom(block.Addr(), length).Masked().String()
+}
+
+func beginning(claim types.UID) string {
+	return string(claim[:min(digits, len(claim))])
+}
+
+// SubnetsOf lists the Subnets that were taken for a claim from a cache, as
+// copies.
+func SubnetsOf(ctx context.Context, r client.Reader, claim *v1alpha1.SubnetClaim) ([]v1alpha1.Subnet, error) {
+	list := &v1alpha1.SubnetList{}
+	fields := client.MatchingFields{SubnetClaimIndexKey: beginning(claim.UID)}
+	if err := r.List(ctx, list, client.InNamespace(claim.Namespace), fields, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("cannot list Subnets: %w", err)
+	}
+	var taken []v1alpha1.Subnet
+	for i := range list.Items {
+		if s := &list.Items[i]; s.Spec.ClaimRef != nil && s.Spec.ClaimRef.UID == claim.UID {
+			taken = append(taken, *s.DeepCopy())
+		}
+	}
+
+	return taken, nil
 }
 
 // SubnetsNear lists Subnets of a pool from a cache: all that overlap a block, and
@@ -149,12 +192,12 @@ func ChildPools(ctx context.Context, r client.Reader, namespace, pool string) ([
 // Subnet of a pool stands that overlaps a block; other Subnets may stand there
 // too. The number of values depends on the length only.
 func Overlapping(pool string, block netip.Prefix) []string {
-	// Those from the step above down, and those larger than that, which can
-	// only be the blocks around this one.
+	// Those that are smaller than the step above, and those that are not, which
+	// can only be the step itself and the blocks around it.
 	from := block.Bits() / step * step
 	values := []string{below(pool, block, from)}
-	for length := range from {
-		values = append(values, exactly(pool, netip.PrefixFrom(block.Addr(), length).Masked()))
+	for length := classOf(from); length >= 0; length -= class {
+		values = append(values, beside(pool, block, length))
 	}
 
 	return values

@@ -48,6 +48,24 @@ func TestOverlapping(t *testing.T) {
 	}
 }
 
+// A Subnet that is alone under a value costs a map; see step.
+func TestBlockValuesAreShared(t *testing.T) {
+	values := map[string]int{}
+	for i := range 256 {
+		for _, v := range blockValues(&v1alpha1.Subnet{Spec: v1alpha1.SubnetSpec{PoolRef: "p", CIDR: fmt.Sprintf("10.0.%d.0/24", i)}}) {
+			values[v]++
+		}
+	}
+	for v, n := range values {
+		if n < 16 {
+			t.Errorf("%s is for %d of 256", v, n)
+		}
+	}
+	if n := len(Overlapping("p", netip.MustParsePrefix("fd00::/64"))); n > 20 {
+		t.Errorf("to look for a /64 takes %d lists", n)
+	}
+}
+
 // The delay grows by half from 50 ms to 30 s, per item, until it succeeds.
 func TestLimiter(t *testing.T) {
 	g := &gradual{failures: map[reconcile.Request]int{}}

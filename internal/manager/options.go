@@ -35,6 +35,7 @@ type Options struct {
 	MetricsAddress string
 	MetricsSecure  bool
 	HealthAddress  string
+	PprofAddress   string
 
 	Webhooks       bool
 	WebhookHost    string
@@ -94,6 +95,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "Address of the metrics. 0: none.")
 	fs.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure, "Serve metrics over HTTPS, to clients that may get the URL /metrics. Plain HTTP is possible on a loopback address only.")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "Address of /healthz and /readyz. 0: none.")
+	fs.StringVar(&o.PprofAddress, "pprof-bind-address", o.PprofAddress, "Loopback address of the profiles of Go, /debug/pprof: they are for whoever is on the machine or forwards the port. Empty: none.")
 	fs.BoolVar(&o.Webhooks, "webhooks", o.Webhooks, "Serve and register the admission webhooks.")
 	fs.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "Port of the admission webhooks.")
 	fs.StringVar(&o.WebhookService, "webhook-service", o.WebhookService, "Service, in --namespace, by which the API server reaches the webhooks. Empty: it is told --webhook-host.")
@@ -136,7 +138,17 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--metrics-bind-address %q: metrics without TLS and authorization are served on a loopback address only; use 127.0.0.1:PORT, or leave --metrics-secure on", o.MetricsAddress)
 	}
 
-	return nil
+	return o.validatePprof()
+}
+
+// validatePprof keeps profiles on this machine: nobody is asked who they are
+// there, and a profile takes processor time and shows how one was started.
+func (o *Options) validatePprof() error {
+	if o.PprofAddress == "" || o.PprofAddress == "0" || isLoopback(o.PprofAddress) {
+		return nil
+	}
+
+	return fmt.Errorf("--pprof-bind-address %q: profiles are served on a loopback address only; use 127.0.0.1:PORT, and kubectl port-forward from elsewhere", o.PprofAddress)
 }
 
 func (o *Options) validateDelivery() error {

@@ -20,6 +20,8 @@ func TestValidate(t *testing.T) {
 		"NoMetrics":      {"None at all are fine too.", func(o *Options) { o.MetricsSecure, o.MetricsAddress = false, "0" }, ""},
 		"PublicPlain":    {"For the world they are not.", func(o *Options) { o.MetricsSecure = false }, "--metrics-bind-address"},
 		"NoHost":         {"An address that cannot be read is not a loopback one.", func(o *Options) { o.MetricsSecure, o.MetricsAddress = false, "8080" }, "--metrics-bind-address"},
+		"LoopbackPprof":  {"Profiles are for this machine.", func(o *Options) { o.PprofAddress = "localhost:6060" }, ""},
+		"PublicPprof":    {"And for no other: nobody is asked who they are.", func(o *Options) { o.PprofAddress = ":6060" }, "--pprof-bind-address"},
 		"Port":           {"Ports have a range.", func(o *Options) { o.WebhookPort = 0 }, "--webhook-port 0"},
 		"Unknown":        {"Parts have names.", func(o *Options) { o.Controllers = []string{"podgroups", "trees"} }, `unknown controller "trees"`},
 		"Migration":      {"Ownership is moved, reported or left.", func(o *Options) { o.OwnershipMigration = "maybe" }, `--ownership-migration "maybe"`},

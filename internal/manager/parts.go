@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -50,6 +51,8 @@ type part struct {
 	// controllers starts them with the manager, and returns the endpoints that
 	// they serve beside the webhooks.
 	controllers func(ctrl.Manager, Options) ([]endpoint, error)
+	// cached is how objects of its kinds are remembered, if not like all others.
+	cached map[client.Object]cache.ByObject
 	// asked : it is on only for whoever asks for it.
 	asked bool
 	// webhooks admit the kinds.
@@ -105,6 +108,7 @@ var parts = []part{
 		},
 		scheme:      v1alpha1.AddToScheme,
 		controllers: setupSubnets,
+		cached:      map[client.Object]cache.ByObject{&v1alpha1.Subnet{}: {Transform: slimSubnets()}},
 		webhooks: []hook{
 			{
 				Webhook: subnetpoolwebhook.Registration,

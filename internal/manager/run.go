@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"time"
@@ -138,6 +139,7 @@ func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &grace,
 		HealthProbeBindAddress:        r.options.HealthAddress,
+		PprofBindAddress:              r.options.PprofAddress,
 		Metrics:                       r.metricsOptions(),
 		WebhookServer:                 r.webhookServer(keeper),
 		Cache:                         r.cacheOptions(),
@@ -253,7 +255,7 @@ func (r *runner) metricsOptions() metricsserver.Options {
 // copy of all Secrets, and leave out who owns which field, which is a third of
 // what there is to remember and which nobody here reads from a cache.
 func (r *runner) cacheOptions() cache.Options {
-	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
+	o := cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 		&corev1.Secret{}: {
 			Namespaces: map[string]cache.Config{r.options.Namespace: {}},
 			Field:      fields.OneTermEqualSelector("metadata.name", serving.SecretName),
@@ -262,6 +264,12 @@ func (r *runner) cacheOptions() cache.Options {
 			Field: fields.OneTermEqualSelector("metadata.name", r.options.WebhookConfig),
 		},
 	}}
+	// A kind of a part that is off may not even be served.
+	for _, p := range r.parts {
+		maps.Copy(o.ByObject, p.cached)
+	}
+
+	return o
 }
 
 // restConfig reads a kubeconfig, or else what a pod has, or else what kubectl

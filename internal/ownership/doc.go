@@ -17,8 +17,15 @@
 //     the resource version that was read. The object must come back with the
 //     entries as planned and otherwise as it was. The server says 200 to entries
 //     that it ignores, so its answer is read, not believed.
-//  4. Apply what is desired, under the resource version of that write.
-//  5. If the apply fails, put the entries back.
+//  4. Apply what is desired, under the resource version of that write: first as a
+//     dry run, then for good. Each time, what should go must be gone, and the
+//     manager must own what it applies. In the end, what others hold and the apply
+//     does not name must be as it was.
+//  5. If the apply fails, or the dry run shows that it would not do what it should,
+//     put the entries back. Once it is done, nothing is put back.
+//
+// A connection can end after the server did what it was asked. So an apply that
+// nobody answered is looked for in the object before anything is put back.
 //
 // Whoever loses a race begins again with what is there then. Nothing is written
 // if nothing is to be moved. Without a desired state there are only steps 1 and

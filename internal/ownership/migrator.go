@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/engine/fields"
@@ -93,7 +92,8 @@ type Result struct {
 	Skipped  Reason
 	// Applied : what is desired was applied.
 	Applied bool
-	// Restored : ownership was moved and put back, because the apply failed.
+	// Restored : ownership was moved and put back, because the apply failed, or
+	// would not have done what it should.
 	Restored bool
 	// Attempts is how often it was begun.
 	Attempts int
@@ -126,12 +126,20 @@ func (m *Migrator) MigrateOwnership(ctx context.Context, object *unstructured.Un
 //
 // The error is a *[RefusedError] if it makes no sense to try again, a
 // *[fields.Denied] about the scope, or what the server said. In each case
-// ownership is as it was, unless the error says that it could not be put back.
+// ownership is as it was, unless the error says that it could not be put back,
+// or the result says that what is desired was applied.
+//
+// Once it is applied, nothing is put back, even if the object is [Unsettled].
+// The entry of the manager is then what it applied, and that is no longer what
+// was moved: much of that is gone, so that there is nothing to give back, and
+// the rest may be what the manager names now, which it would lose. The records
+// are in the result, for whoever looks at the object and wants it back all the
+// same.
 func (m *Migrator) Migrate(ctx context.Context, r Request) (Result, error) {
 	began := m.now()
 	w := &run{m: m, request: r}
-	err := m.race(func() error { return w.attempt(ctx) })
-	if err != nil && len(w.Records) > 0 {
+	err := m.race(ctx, isConflict, func() error { return w.attempt(ctx) })
+	if err != nil && len(w.Records) > 0 && !w.Applied {
 		err = w.restore(ctx, err)
 	}
 	w.finish(ctx, err)
@@ -140,11 +148,21 @@ func (m *Migrator) Migrate(ctx context.Context, r Request) (Result, error) {
 	return w.Result, err
 }
 
-// race repeats what lost a race.
-func (m *Migrator) race(do func() error) error {
+// race repeats what lost a race. (What client-go has for this takes the end of a
+// context for its own patience, and returns no error at all.)
+func (m *Migrator) race(ctx context.Context, lost func(error) bool, do func() error) error {
 	pause := wait.Backoff{Steps: m.attempts, Duration: 5 * time.Millisecond, Factor: 3, Jitter: 1, Cap: time.Second}
-
-	return retry.OnError(pause, isConflict, do)
+	for attempt := 1; ; attempt++ {
+		err := do()
+		if err == nil || !lost(err) || attempt >= m.attempts {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, context.Cause(ctx))
+		case <-time.After(pause.Step()):
+		}
+	}
 }
 
 // run is one call of Migrate.
@@ -153,12 +171,18 @@ type run struct {
 
 	m       *Migrator
 	request Request
+	// asRead is that entries are taken as the server reads them.
+	asRead bool
+	// would is what the apply after the last move makes of the object, by a dry
+	// run, and unanswered its plan if nobody knows whether it was done.
+	would      *unstructured.Unstructured
+	unanswered *Plan
 }
 
 // attempt does everything, with what is there now.
 func (w *run) attempt(ctx context.Context) error {
 	w.Attempts++
-	p, err := w.m.Plan(ctx, w.request)
+	p, err := w.m.plan(ctx, w.request, w.asRead)
 	if p != nil && (w.Plan == nil || len(w.Records) == 0) {
 		w.Plan = p
 	}
@@ -170,14 +194,21 @@ func (w *run) attempt(ctx context.Context) error {
 	}
 	base := p.Live
 	if p.Skip == "" {
-		if base, err = w.rewrite(ctx, p); err != nil {
-			return err
-		}
-	} else if p.Refused != nil {
-		return p.Refused
+		base, err = w.rewrite(ctx, p)
+	} else {
+		err = p.Refused
+	}
+	switch {
+	case ReasonOf(err) == Altered && len(w.Records) == 0 && !w.asRead:
+		// It was only tried. The entries may be of another schema.
+		w.asRead = true
+
+		return w.attempt(ctx)
+	case err != nil:
+		return err
 	}
 
-	return w.deliver(ctx, base)
+	return w.deliver(ctx, p, base)
 }
 
 // report counts who else is there.
@@ -240,17 +271,16 @@ func (m *Migrator) write(ctx context.Context, live *unstructured.Unstructured, e
 	}
 	written, err := m.send(ctx, live, entries)
 	if err != nil {
-		// Only a server that answered is known to have changed nothing.
-		answered := apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
-
-		return nil, !answered, explain(err, doing)
+		return nil, !isAnswer(err), explain(err, doing)
 	}
 
 	return written, true, verify(live, written, entries)
 }
 
-// deliver applies what is desired, on condition that nobody wrote in between.
-func (w *run) deliver(ctx context.Context, base *unstructured.Unstructured) error {
+// deliver applies what is desired, on condition that nobody wrote in between. If
+// anything was moved for it, it is tried first as a dry run: as long as nothing
+// is applied, all can be put back.
+func (w *run) deliver(ctx context.Context, p *Plan, base *unstructured.Unstructured) error {
 	// In a dry run, what has been moved is not there to apply on.
 	if w.request.Desired == nil || w.request.MoveOnly || w.m.dryRun {
 		return nil
@@ -260,31 +290,82 @@ func (w *run) deliver(ctx context.Context, base *unstructured.Unstructured) erro
 	if base != nil {
 		o.SetResourceVersion(base.GetResourceVersion())
 	}
+	if p.Skip == "" {
+		would, err := w.m.apply(ctx, o, w.m.manager, client.DryRunAll)
+		if err == nil {
+			err = w.look(p, would)
+		}
+		if err != nil {
+			return explain(err, "apply "+describe(o)+" as a dry run")
+		}
+		w.would = would
+	}
 	applied, err := w.m.apply(ctx, o, w.m.manager)
 	if err != nil {
+		if !isAnswer(err) {
+			w.unanswered = p
+		}
+
 		return explain(err, "apply "+describe(o))
 	}
 	w.Applied, w.Object = true, applied
 
-	return nil
+	return w.look(p, applied)
 }
 
-// restore puts back what was moved, since what it was moved for has failed.
+// look returns why an object is not what the apply should make of it. If nothing
+// was moved for it, it is an apply like any other, which is all about what it
+// leaves behind.
+func (w *run) look(p *Plan, o *unstructured.Unstructured) error {
+	if p.Live == nil {
+		return nil
+	}
+	s, err := settle(p, w.m.manager, o)
+	switch {
+	case err != nil:
+		return err
+	case p.Skip != "":
+		return s.gone()
+	case !w.Applied:
+		return s.done()
+	}
+
+	return cmp.Or(s.done(), s.kept(true, p.after, w.would))
+}
+
+// restore puts back what was moved, since what it was moved for has failed. If
+// nobody answered the apply, it may have been done nevertheless; then that is
+// what came of it.
 func (w *run) restore(ctx context.Context, because error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTimeout)
 	defer cancel()
 	for _, record := range slices.Backward(w.Records) {
-		undone, err := w.m.Undo(ctx, record)
+		undone, err := w.m.putBack(ctx, record, w.landed)
 		if err != nil {
 			return errors.Join(because, fmt.Errorf("cannot put ownership back, which is as it was moved: %w", err))
 		}
 		if undone.Object != nil {
 			w.Object = undone.Object
 		}
+		if w.Applied {
+			return w.look(w.unanswered, w.Object)
+		}
 	}
 	w.Restored = true
 
 	return because
+}
+
+// landed says whether an object is one that the unanswered apply was done to:
+// the manager has what it applies, and had something else when it was moved.
+func (w *run) landed(live *unstructured.Unstructured) bool {
+	p := w.unanswered
+	if p == nil || !p.said || !p.next.Equals(appliedBy(live, w.m.manager)) || p.next.Equals(ownOf(p.Entries, w.m.manager)) {
+		return false
+	}
+	w.Applied = true
+
+	return true
 }
 
 // finish says what came of it: loudly only if something was done, or cannot be.
@@ -311,7 +392,12 @@ func (w *run) event(kind, reason, message string) {
 	if w.m.recorder == nil || w.Plan == nil || w.Plan.Live == nil {
 		return
 	}
-	w.m.recorder.Eventf(w.Plan.Live, nil, kind, reason, "Migrate", "%s", message)
+	// Events about the same object are told from others by all of the reference to
+	// it. With its version they would be one for each write, without end.
+	live := w.Plan.Live
+	o := identify(live.GetAPIVersion(), live.GetKind(), live.GetNamespace(), live.GetName())
+	o.SetUID(live.GetUID())
+	w.m.recorder.Eventf(o, nil, kind, reason, "Migrate", "%s", message)
 }
 
 // sources are the managers that something was moved from.

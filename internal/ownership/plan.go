@@ -74,6 +74,14 @@ type Plan struct {
 	Now, Then []fields.Removal
 
 	record fields.Record
+	// previous and next are what is applied before and after, and known tells how
+	// the fields of the object are held. Each may be nil. said is that next is the
+	// server's word.
+	previous, next, known *fieldpath.Set
+	said                  bool
+	// after is what the object becomes by an apply as things are, nil if that is
+	// refused or not known.
+	after *unstructured.Unstructured
 }
 
 // Changed says whether there is anything to move. It may still be skipped.
@@ -81,6 +89,11 @@ func (p *Plan) Changed() bool { return !fields.Equal(p.Before, p.Entries) }
 
 // Plan reads the object and says what a migration would do. It writes nothing.
 func (m *Migrator) Plan(ctx context.Context, r Request) (*Plan, error) {
+	return m.plan(ctx, r, false)
+}
+
+// plan is Plan, for the entries as they are or as the server reads them.
+func (m *Migrator) plan(ctx context.Context, r Request, asRead bool) (*Plan, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
@@ -99,6 +112,11 @@ func (m *Migrator) Plan(ctx context.Context, r Request) (*Plan, error) {
 		return p, refuse(Defective, "cannot read the managed fields of %s: %w", describe(live), err)
 	}
 	p.Before = p.Before.Merge()
+	if asRead {
+		if p.Before, err = m.reconciled(ctx, live, p.Before); err != nil {
+			return p, err
+		}
+	}
 	w := &planning{Migrator: m, Plan: p, request: r}
 	if err := w.decide(ctx); err != nil {
 		return p, err
@@ -114,12 +132,8 @@ type planning struct {
 
 	request Request
 	tree    *fields.Tree
-	// previous and next are what is applied before and after, and known tells how
-	// the fields of the object are held. Each may be nil.
-	previous, next, known *fieldpath.Set
-	// after is what the object becomes by an apply as things are, nil if that is
-	// refused or not known.
-	after *unstructured.Unstructured
+	// empties are moved so that nothing is left of them.
+	empties []fields.Scope
 }
 
 // decide makes the plan, and says whether it is needed.
@@ -170,7 +184,7 @@ func (w *planning) rehearse(ctx context.Context) error {
 	default:
 		return explain(err, "apply "+describe(w.Live)+" as a dry run")
 	}
-	if w.next == nil {
+	if w.said = w.next != nil; !w.said {
 		w.next = w.tree.Desired(w.request.Desired.Object)
 	}
 
@@ -229,7 +243,8 @@ func (w *planning) move() error {
 			return err
 		}
 	}
-	for _, s := range w.emptied() {
+	w.empties = w.emptied()
+	for _, s := range w.empties {
 		if err := w.add(s, fields.Whole); err != nil {
 			return err
 		}
@@ -258,8 +273,8 @@ func (w *planning) add(s fields.Scope, mode fields.Mode) error {
 	return nil
 }
 
-// emptied are the lists in scope of which the apply removes every item. Held by
-// somebody else, such a list would be left as null, which the schema of a custom
+// emptied are the lists and maps in scope of which the apply removes everything.
+// Held by somebody else, they would be left as null, which the schema of a custom
 // resource does not take.
 func (w *planning) emptied() []fields.Scope {
 	if w.request.Desired == nil || len(w.Before) == 0 {
@@ -284,25 +299,31 @@ func (w *planning) emptied() []fields.Scope {
 	return all
 }
 
-// isEmptied says whether a list that somebody holds has items, and all of them
-// go.
+// isEmptied says whether something that somebody holds has anything in it, and
+// all of that goes.
 func isEmptied(n *fields.Node, gone map[string]bool) bool {
-	if n.Kind != fields.Items || len(n.Holders) == 0 {
-		return false
-	}
+	return (n.Kind == fields.Items || n.Kind == fields.Struct) && len(n.Holders) > 0 && vanishes(n, gone)
+}
+
+// vanishes says whether there is something below that goes, and nothing else.
+// Items go themselves, or they stay.
+func vanishes(n *fields.Node, gone map[string]bool) bool {
 	went := false
 	for _, c := range n.Children {
-		if c.Live && !gone[c.Path().String()] {
+		if !c.Live {
+			continue
+		}
+		if !gone[c.Path().String()] && (c.Element.FieldName == nil || !vanishes(c, gone)) {
 			return false
 		}
-		went = went || c.Live
+		went = true
 	}
 
 	return went
 }
 
 // sets are all that tells how fields are held, besides the entries.
-func (w *planning) sets() []*fieldpath.Set { return []*fieldpath.Set{w.previous, w.next, w.known} }
+func (p *Plan) sets() []*fieldpath.Set { return []*fieldpath.Set{p.previous, p.next, p.known} }
 
 // removals are those that have to do with the scopes.
 func (w *planning) removals(tree *fields.Tree) []fields.Removal {
@@ -339,25 +360,55 @@ func (w *planning) needed() bool {
 		return true
 	}
 
-	return slices.ContainsFunc(w.Now, w.isLeft)
+	// What is left as null has it refuse this one.
+	if w.Refused != nil && len(w.empties) > 0 {
+		return true
+	}
+	// An entry in a version that lacks a field of the object has the server refuse
+	// every apply.
+	old := func(e fields.Entry) bool { return e.APIVersion != w.Live.GetAPIVersion() }
+	if w.Refused != nil && w.request.Retag && slices.ContainsFunc(w.Before, old) {
+		return true
+	}
+
+	return slices.ContainsFunc(w.Now, w.isLeft) || slices.ContainsFunc(w.Then, w.isWon)
 }
 
 // isLeft says whether something that should go stays.
 func (w *planning) isLeft(r fields.Removal) bool {
-	if r.Fate != fields.Kept && r.Fate != fields.Partial {
-		return false
-	}
-
-	return w.after == nil || w.has(w.after, r.Path)
+	return (r.Fate == fields.Kept || r.Fate == fields.Partial) && w.stays(r.Path)
 }
 
-// has says whether an object has a path of this one.
-func (w *planning) has(o *unstructured.Unstructured, path fieldpath.Path) bool {
-	known := w.sets()
-	for _, e := range w.Before {
-		known = append(known, e.Fields)
-	}
-	s, err := fields.ParseScope(fields.FormatPath(path))
+// isWon says whether something goes only because of the migration: the manager
+// wrote it, but did not apply it.
+func (w *planning) isWon(r fields.Removal) bool {
+	now := func(n fields.Removal) bool { return n.Fate == fields.Removed && n.Path.Equals(r.Path) }
 
-	return err == nil && fields.New(o.Object, nil, known...).Select(s).Exists()
+	return r.Fate == fields.Removed && !slices.ContainsFunc(w.Now, now) && w.stays(r.Path)
+}
+
+// stays says whether an apply leaves a path as things are, as far as is known.
+func (w *planning) stays(path fieldpath.Path) bool {
+	return w.after == nil || len(w.find(fields.New(w.after.Object, nil, w.shapes()...), path)) > 0
+}
+
+// shapes are all that tells how fields are held, with the entries.
+func (p *Plan) shapes() []*fieldpath.Set {
+	all := p.sets()
+	for _, e := range p.Before {
+		all = append(all, e.Fields)
+	}
+
+	return all
+}
+
+// find returns what another object has at a path of this one.
+func (p *Plan) find(tree *fields.Tree, path fieldpath.Path) []*fields.Node {
+	s, err := fields.ParseScope(fields.FormatPath(path))
+	if err != nil {
+		return nil
+	}
+	found := tree.Select(s)
+
+	return append(found.Nodes, found.Opaque...)
 }

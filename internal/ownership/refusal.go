@@ -3,6 +3,7 @@ package ownership
 import (
 	"errors"
 	"fmt"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -36,13 +37,19 @@ const (
 	Defective Reason = "Defective"
 	// Ignored : the server ignores the entries that it is given.
 	Ignored Reason = "Ignored"
-	// Untracked : the server keeps no entries of this object. It is too large, or
-	// something removes them.
+	// Untracked : the server keeps no entries of this object. It is too large,
+	// something removes them, or an entry is in a version that lacks a field which
+	// the object has by default.
 	Untracked Reason = "Untracked"
 	// Altered : the entries come back as others than were written.
 	Altered Reason = "Altered"
 	// Mutated : admission changes the object when only its entries are written.
 	Mutated Reason = "Mutated"
+	// Unsettled : the object did not become what it should by the apply. What was
+	// to go is there again, the manager does not own what it applies, or somebody
+	// else has lost something. If a dry run showed it, nothing was changed. If only
+	// the apply did, what was moved stays moved; see [Migrator.Migrate].
+	Unsettled Reason = "Unsettled"
 	// Replaced : the object is not the one that the record is about.
 	Replaced Reason = "Replaced"
 )
@@ -82,6 +89,15 @@ func explain(err error, doing string) error {
 
 // isConflict is about races that are worth another try.
 func isConflict(err error) bool { return apierrors.IsConflict(err) }
+
+// isAnswer says whether a server said no to a write, so that it is known to have
+// changed nothing. Where there was no answer, or one about trouble inside of the
+// server, the write may have been done.
+func isAnswer(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+
+	return ok && status.ErrStatus.Code >= http.StatusBadRequest && status.ErrStatus.Code < http.StatusInternalServerError
+}
 
 // isRefusedState is what the server says to an object that would be wrong, or
 // that it cannot even merge.

@@ -78,16 +78,39 @@ func (m *Migrator) probeLive(ctx context.Context, live *unstructured.Unstructure
 // appliedBy is what a manager has applied, nil if there is no telling.
 func appliedBy(o *unstructured.Unstructured, manager string) *fieldpath.Set {
 	entries, err := fields.Read(o.Object)
-	if err != nil {
+	if err != nil || len(entries) == 0 {
 		return nil
 	}
+
+	return ownOf(entries, manager)
+}
+
+// ownOf is what a manager has applied by some entries.
+func ownOf(entries fields.Entries, manager string) *fieldpath.Set {
+	own := &fieldpath.Set{}
 	for _, e := range entries {
 		if e.Identity() == (fields.Identity{Manager: manager, Operation: fields.Apply}) {
-			return e.Fields
+			own = own.Union(e.Fields)
 		}
 	}
 
-	return nil
+	return own
+}
+
+// reconciled are entries as the server reads them. Where the schema has changed
+// since they were written, what was held by parts may be held as one now, or the
+// other way round; the server sees to that with the next write, whoever's it is.
+func (m *Migrator) reconciled(ctx context.Context, live *unstructured.Unstructured, entries fields.Entries) (fields.Entries, error) {
+	doing := "have the server read the managed fields of " + describe(live)
+	dry, err := m.send(ctx, live, entries, client.DryRunAll)
+	if err != nil {
+		return nil, explain(err, doing)
+	}
+	if entries, err = fields.Read(dry.Object); err != nil {
+		return nil, explain(err, doing)
+	}
+
+	return entries.Merge(), nil
 }
 
 type operation struct {

@@ -24,10 +24,20 @@ type Undone struct {
 //
 // The error is a *[RefusedError] if it makes no sense to try again.
 func (m *Migrator) Undo(ctx context.Context, record Record) (Undone, error) {
+	return m.putBack(ctx, record, func(*unstructured.Unstructured) bool { return false })
+}
+
+// putBack is Undo, unless something is found out about the object that makes it
+// wrong. It does not matter whether a write was done if nobody answered: it is
+// begun again, and if it was, there is nothing left to do.
+func (m *Migrator) putBack(ctx context.Context, record Record, wrong func(*unstructured.Unstructured) bool) (Undone, error) {
 	var result Undone
-	err := m.race(func() error {
+	again := func(err error) bool {
+		return isConflict(err) || ctx.Err() == nil && ReasonOf(err) == "" && !isAnswer(err)
+	}
+	err := m.race(ctx, again, func() error {
 		var err error
-		result, err = m.undo(ctx, record)
+		result, err = m.undo(ctx, record, wrong)
 
 		return err
 	})
@@ -35,7 +45,7 @@ func (m *Migrator) Undo(ctx context.Context, record Record) (Undone, error) {
 	return result, err
 }
 
-func (m *Migrator) undo(ctx context.Context, record Record) (Undone, error) {
+func (m *Migrator) undo(ctx context.Context, record Record, wrong func(*unstructured.Unstructured) bool) (Undone, error) {
 	live, err := m.read(ctx, record.object())
 	switch {
 	case err != nil:
@@ -44,6 +54,8 @@ func (m *Migrator) undo(ctx context.Context, record Record) (Undone, error) {
 		return Undone{Skipped: Absent}, nil
 	case live.GetUID() != record.UID:
 		return Undone{}, refuse(Replaced, "%s is not the object that the record is about: its uid is %s, not %s", describe(live), live.GetUID(), record.UID)
+	case wrong(live):
+		return Undone{Skipped: Done, Object: live}, nil
 	}
 	entries, err := fields.Read(live.Object)
 	if err != nil {

@@ -27,7 +27,7 @@ func verify(before, after *unstructured.Unstructured, sent fields.Entries) error
 	had, err := fields.Read(before.Object)
 	switch {
 	case len(got) == 0:
-		return refuse(Untracked, "the server keeps no managed fields of %s: it is too large, or something removes them", describe(before))
+		return refuse(Untracked, "the server keeps no managed fields of %s: it is too large, something removes them, or an entry is in a version without a field that it has", describe(before))
 	case err == nil && fields.Equal(got, had):
 		return refuse(Ignored, "the server ignores the managed fields that it is given for %s", describe(before))
 	default:

@@ -148,3 +148,33 @@ func TestNoNews(t *testing.T) {
 		}
 	})
 }
+
+// A pool that is older than what was written here must not be taken for what is
+// there: the event of that write wakes nobody.
+func TestBehind(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		wrote  string
+		has    string
+		want   bool
+	}{
+		"Nothing": {"Nothing was written here.", "", "7", false},
+		"Older":   {"The cache has not seen it.", "10", "9", true},
+		"Ours":    {"The cache has it.", "10", "10", false},
+		"Newer":   {"Somebody wrote after us.", "10", "11", false},
+		"Strange": {"Of versions without an order nothing is known.", "b", "a", true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := NewFeed(NewPools(), func(string) {})
+			p := eventPool("p", "10.0.0.0/16", "")
+			if tc.wrote != "" {
+				f.Wrote(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, tc.wrote)
+			}
+			p.ResourceVersion = tc.has
+			if got := f.Behind(p); got != tc.want {
+				t.Errorf("%s\ngot %v", tc.reason, got)
+			}
+		})
+	}
+}

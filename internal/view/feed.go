@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -162,6 +163,21 @@ func (f *Feed) Wrote(key types.NamespacedName, version string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ours[key] = version
+}
+
+// Behind says whether a pool, as a cache has it, is older than what was last
+// written here. Since the event of that write wakes nobody, whoever went by such
+// a pool would not be told of its mistake.
+func (f *Feed) Behind(p *v1alpha1.SubnetPool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	wrote, ok := f.ours[client.ObjectKeyFromObject(p)]
+	if !ok {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(p.ResourceVersion, wrote)
+
+	return err != nil || order < 0
 }
 
 // echo says whether an event is that of a write from here.

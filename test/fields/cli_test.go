@@ -92,11 +92,11 @@ func TestCommandsMoveAndPutBack(t *testing.T) {
 	migrate := []string{"migrate", "deploy/web", "--to", eno} // the scope is that of its kind
 
 	p.says(p.fields(0, "plan", "deploy/web", "--to", eno), "would move to eno", "base-os-bash")
-	p.says(p.fields(0, append(migrate, "--dry-run")...), "would change", "nothing was written")
+	p.says(p.fields(0, append(migrate, "--dry-run")...), "would move", "nothing was written")
 	p.unchanged(before)
 	p.expectFiles()
 
-	p.says(p.fields(0, migrate...), "changed", legacy, "undo it with: arbor fields undo --record")
+	p.says(p.fields(0, migrate...), "moved", legacy, "to put it back: arbor fields undo --record")
 	p.expectFiles("jsonl")
 	moved := p.get(before)
 	if diff := cmp.Diff(content(before), content(moved)); diff != "" {
@@ -108,7 +108,7 @@ func TestCommandsMoveAndPutBack(t *testing.T) {
 	p.unchanged(moved)
 	p.expectFiles("jsonl")
 
-	p.says(p.fields(0, "undo", "--last", "--dry-run"), "would change", "nothing was written")
+	p.says(p.fields(0, "undo", "--last", "--dry-run"), "would be put back", "nothing was written")
 	p.unchanged(moved)
 	p.says(p.fields(0, "undo", "--last"), "1 object changed")
 	p.expectFiles("jsonl.undone")
@@ -171,7 +171,7 @@ func TestCommandApplies(t *testing.T) {
 		}
 		p.fields(0, "undo", "--last")
 
-		p.says(p.fields(0, "migrate", "deploy/web", "--to", eno, "--desired", desired, "--apply"), "changed, applied")
+		p.says(p.fields(0, "migrate", "deploy/web", "--to", eno, "--desired", desired, "--apply"), "moved and applied")
 		now := p.get(before)
 		if got := names(now, initContainers); !slices.Equal(got, []string{"other"}) {
 			t.Errorf("init containers: got %v, want the one that nobody dropped", got)

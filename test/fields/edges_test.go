@@ -29,8 +29,37 @@ func data(o *unstructured.Unstructured) map[string]string {
 	return all
 }
 
-// TestEdges are the corners of the server that a rewrite of managed fields
-// meets.
+// TestEdges are corners of the server that a rewrite of managed fields meets.
+// All that are known, and what goes into them:
+//
+//	 1 one entry of each identity     TestEdges/OneEntryOfAnIdentity
+//	 2 one bad entry of many          TestEdges/InvalidEntry, and TestVerify of internal/ownership
+//	 3 versions of old                TestEdges/UnknownVersion, TestOldVersion
+//	 4 versions side by side          TestEdges/OtherVersion
+//	 5 no entries at all              TestEdges/Reset
+//	 6 subresources                   TestEdges/Subresources, TestModes
+//	 7 races                          TestRaces, TestConcurrent, TestLostAnswers
+//	 8 an item, and not its siblings  TestEdges/Siblings, TestSeed, TestSilent, TestKinds
+//	 9 nobody's, and not there        TestEdges/Swept, TestEdges/Ghosts, TestCustomResources/Last…
+//	10 sets                           TestCustomResources/Set, TestEdges/Denied
+//	11 held as one                    TestEdges/Lifted, TestCustomResources/Atomic…, TestFlips
+//	12 without a schema               TestCustomResources/Plain, TestCustomResources/Unknown
+//	13 several keys, and defaults     TestEdges/SeveralKeys, TestCustomResources/DefaultedKey
+//	14 the manager's own updates      TestEdges/OwnUpdates, TestRandomDesired
+//	15 managers of any name           TestEdges/AncientChanges, TestEdges/BeforeFirstApply, TestManyManagers
+//	16 what nobody asked for          TestModes, TestEdges/NotNeeded, TestUnsettled, TestRandomDesired
+//	17 the annotation of kubectl      TestEdges/LastApplied
+//	18 empty sets                     TestEdges/EmptySets
+//	19 times                          TestEdges/Idempotent
+//	20 too large                      TestEdges/TooLarge
+//	21 admission                      TestAdmission, TestUnsettled, TestSettled
+//	22 what cannot be written         TestEdges/Immutable, TestEdges/Pod, TestInvalid
+//	23 who writes entries             TestEdges/NoTraces
+//	24 reads without entries          TestEdges/StrippedReads
+//	25 records and fights             TestUndo, TestDamping, TestUnsettledForGood
+//	26 the order of things            TestRestore, TestUnsettled, TestCrash
+//	27 a manager that was renamed     TestEdges/Renamed
+//	28 what an object is known by     TestEdges/Identity
 func TestEdges(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -342,6 +371,36 @@ func TestEdges(t *testing.T) {
 					w.Errorf("it says %+v", result)
 				}
 				w.merge("janitor", o, `{metadata: {finalizers: null}}`)
+			},
+		},
+		"Pod": {
+			reason: "So can those of a pod, of which hardly anything else can.",
+			test: func(w *world, m *ownership.Migrator) {
+				const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p%s}\nspec: {%s}\n"
+				containers := `schedulerName: nobody, containers: [{name: a, image: "a:1", command: [sh]}, {name: b, image: "b:1"}]`
+				cluster.Eventually(w.T, "pods can be made", func() error {
+					return w.c.Create(w.Context(), w.object(fmt.Sprintf(pod, "", containers)), client.FieldOwner(legacy))
+				})
+				o := w.mustApply(eno, fmt.Sprintf(pod, "", `containers: [{name: a, image: "a:1"}]`))
+				before := w.get(o)
+				w.migrate(m, ownership.Request{Object: o, Scopes: scopes("spec.containers")})
+				after := w.get(o)
+				if got := below(w.held(after)[legacy+" (Update v1)"], "spec.containers[name=a]"); len(got) > 0 || after.GetGeneration() != before.GetGeneration() {
+					w.Errorf("%s has %q", legacy, got)
+				}
+				if diff := cmp.Diff(before.Object["spec"], after.Object["spec"]); diff != "" {
+					w.Errorf("spec: -before, +after:\n%s", diff)
+				}
+
+				// The apply that it was moved for is refused, since containers stay, and
+				// ownership is as it was.
+				result, err := m.Migrate(w.Context(), ownership.Request{Desired: w.object(fmt.Sprintf(pod, ", labels: {by: eno}", "")), Scopes: scopes("spec.containers")})
+				if !apierrors.IsInvalid(err) || result.Applied {
+					w.Errorf("it says %v: %+v", err, result)
+				}
+				if diff := cmp.Diff(w.held(after), w.held(w.get(o))); diff != "" {
+					w.Errorf("held: -before, +after:\n%s", diff)
+				}
 			},
 		},
 		"NoTraces": {

@@ -267,6 +267,16 @@ func TestCustomResources(t *testing.T) {
 			made: `items: [{id: a, size: 1}], count: 3`, before: `items: [{id: a, size: 1}]`, after: ``,
 			want: `count: 3`,
 		},
+		"LastItemOfOne": {
+			reason: "It goes too if the other manager has none of its items, but the list.", scope: "spec.items",
+			made: `items: [], count: 3`, before: `items: [{id: a, size: 1}]`, after: ``,
+			want: `count: 3`,
+		},
+		"LastKeyOfOne": {
+			reason: "So does a map that somebody else made, and of which he has nothing.", scope: "spec.free",
+			made: `free: {}, count: 3`, before: `free: {x: {a: 1}}`, after: ``,
+			want: `count: 3`,
+		},
 		"DefaultedKey": {
 			reason: "The key that eno leaves out is the server's default.", scope: "spec.ports",
 			made: `ports: [{port: 80, target: a}, {port: 80, protocol: UDP, target: b}]`, before: `ports: [{port: 80, target: a}]`, after: ``,

@@ -212,51 +212,50 @@ type spy struct {
 	calls []string
 	// before is called with each call, if it is there. An error is the answer.
 	before func(call string) error
+	// after is called after each call. An error is what becomes of the answer.
+	after func(call string) error
 	// blind leaves managed fields out of what is read.
 	blind bool
 }
 
-func (s *spy) note(call string) error {
+// do makes a call.
+func (s *spy) do(call string, it func() error) error {
 	s.mu.Lock()
 	s.calls = append(s.calls, call)
-	before := s.before
+	before, after := s.before, s.after
 	s.mu.Unlock()
-	if before == nil {
-		return nil
+	if before != nil {
+		if err := before(call); err != nil {
+			return err
+		}
+	}
+	err := it()
+	if after != nil {
+		if lost := after(call); lost != nil {
+			return lost
+		}
 	}
 
-	return before(call)
+	return err
 }
 
 func (s *spy) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-	if err := s.note("get"); err != nil {
-		return err
-	}
-	if err := s.Client.Get(ctx, key, o, opts...); err != nil {
-		return err
-	}
-	if s.blind {
+	err := s.do("get", func() error { return s.Client.Get(ctx, key, o, opts...) })
+	if err == nil && s.blind {
 		o.SetManagedFields(nil)
 	}
 
-	return nil
+	return err
 }
 
 func (s *spy) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-	if err := s.note("patch" + dry((&client.PatchOptions{}).ApplyOptions(opts).DryRun)); err != nil {
-		return err
-	}
-
-	return s.Client.Patch(ctx, o, p, opts...)
+	return s.do("patch"+dry((&client.PatchOptions{}).ApplyOptions(opts).DryRun), func() error { return s.Client.Patch(ctx, o, p, opts...) })
 }
 
 func (s *spy) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	all := (&client.ApplyOptions{}).ApplyOptions(opts)
-	if err := s.note("apply as " + all.FieldManager + dry(all.DryRun)); err != nil {
-		return err
-	}
 
-	return s.Client.Apply(ctx, o, opts...)
+	return s.do("apply as "+all.FieldManager+dry(all.DryRun), func() error { return s.Client.Apply(ctx, o, opts...) })
 }
 
 func dry(run []string) string {

@@ -194,7 +194,7 @@ func TestRestore(t *testing.T) {
 		t.Errorf("the object is not as it was: -before, +after:\n%s", diff)
 	}
 	want := []string{
-		"get", "apply as eno (dry)", "apply as arbor-probe (dry)", "patch (dry)", "patch", "apply as eno", // the migration
+		"get", "apply as eno (dry)", "apply as arbor-probe (dry)", "patch (dry)", "patch", "apply as eno (dry)", "apply as eno", // the migration
 		"get", "patch (dry)", "patch", // the way back
 	}
 	if diff := cmp.Diff(want, s.calls); diff != "" {

@@ -39,9 +39,14 @@ type Reconciler struct {
 	now     func() time.Time
 }
 
+// New makes a Reconciler. The client may read from a cache; the reader does not.
+func New(c client.Client, reader client.Reader, v *view.Pools, feed *view.Feed, m *Metrics) *Reconciler {
+	return &Reconciler{client: c, reader: reader, view: v, feed: feed, metrics: m, now: time.Now}
+}
+
 // SetupWithManager starts it with the manager.
 func SetupWithManager(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, t *Trigger, m *Metrics) error {
-	r := &Reconciler{client: mgr.GetClient(), reader: mgr.GetAPIReader(), view: v, feed: feed, metrics: m, now: time.Now}
+	r := New(mgr.GetClient(), mgr.GetAPIReader(), v, feed, m)
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("PoolStatus").
@@ -68,10 +73,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	})
 }
 
+// read returns a pool, never one that is older than what was last written here.
+func (r *Reconciler) read(ctx context.Context, from client.Reader, request reconcile.Request) (*v1alpha1.SubnetPool, error) {
+	pool := &v1alpha1.SubnetPool{}
+	err := from.Get(ctx, request.NamespacedName, pool)
+	if err == nil && r.feed.Behind(pool) {
+		err = r.reader.Get(ctx, request.NamespacedName, pool)
+	}
+
+	return pool, err
+}
+
 // show writes the status if it is not there yet.
 func (r *Reconciler) show(ctx context.Context, from client.Reader, request reconcile.Request) error {
-	pool := &v1alpha1.SubnetPool{}
-	if err := from.Get(ctx, request.NamespacedName, pool); err != nil {
+	pool, err := r.read(ctx, from, request)
+	if err != nil {
 		if apierrors.IsNotFound(err) {
 			r.metrics.gone(request.NamespacedName)
 
@@ -95,7 +111,7 @@ func (r *Reconciler) show(ctx context.Context, from client.Reader, request recon
 	}
 	base := client.MergeFromWithOptions(had, client.MergeFromWithOptimisticLock{})
 	pool.Status = want
-	err := r.client.Status().Patch(ctx, pool, base)
+	err = r.client.Status().Patch(ctx, pool, base)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot write the status of pool %s: %w", request, err)
 	}

@@ -212,7 +212,11 @@ func block(s *v1alpha1.Subnet) (decide.Block, bool) {
 
 // waiting maps a pool to its Subnets that are not judged yet.
 func (r *Reconciler) waiting(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.requests(ctx, o.GetNamespace(), client.MatchingFields{kube.SubnetPoolRefIndexKey: o.GetName()}, func(s *v1alpha1.Subnet) bool {
+	list := &v1alpha1.SubnetList{}
+	fields := client.MatchingFields{kube.SubnetPoolRefIndexKey: o.GetName()}
+	err := r.client.List(ctx, list, client.InNamespace(o.GetNamespace()), fields, client.UnsafeDisableDeepCopy)
+
+	return requests(ctx, list.Items, err, func(s *v1alpha1.Subnet) bool {
 		return s.Status.Phase == "" || s.Status.Phase == v1alpha1.SubnetPending
 	})
 }
@@ -223,22 +227,22 @@ func (r *Reconciler) ofClaim(ctx context.Context, o client.Object) []reconcile.R
 	if !ok || c.Status.Phase != v1alpha1.ClaimBound {
 		return nil
 	}
+	subnets, err := kube.SubnetsOf(ctx, r.client, c)
 
-	return r.requests(ctx, c.Namespace, client.MatchingFields{kube.SubnetClaimIndexKey: string(c.UID)}, func(s *v1alpha1.Subnet) bool {
-		return !claim.Holds(c, s)
-	})
+	return requests(ctx, subnets, err, func(s *v1alpha1.Subnet) bool { return !claim.Holds(c, s) })
 }
 
-func (r *Reconciler) requests(ctx context.Context, namespace string, fields client.MatchingFields, want func(*v1alpha1.Subnet) bool) []reconcile.Request {
-	list := &v1alpha1.SubnetList{}
-	if err := r.client.List(ctx, list, client.InNamespace(namespace), fields, client.UnsafeDisableDeepCopy); err != nil {
+// requests are for the Subnets of a list that are wanted. Who maps an event
+// cannot return what went wrong with the list.
+func requests(ctx context.Context, list []v1alpha1.Subnet, err error, want func(*v1alpha1.Subnet) bool) []reconcile.Request {
+	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Cannot list Subnets")
 
 		return nil
 	}
 	var all []reconcile.Request
-	for i := range list.Items {
-		if s := &list.Items[i]; want(s) {
+	for i := range list {
+		if s := &list[i]; want(s) {
 			all = append(all, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)})
 		}
 	}

@@ -94,13 +94,10 @@ func (b *Binder) Reconcile(ctx context.Context, c *v1alpha1.SubnetClaim) (reconc
 // subnets lists the Subnets that were taken for a claim, by name: two managers
 // that bind it choose the same.
 func (b *Binder) subnets(ctx context.Context, c *v1alpha1.SubnetClaim) ([]v1alpha1.Subnet, error) {
-	list := &v1alpha1.SubnetList{}
-	if err := b.client.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingFields{kube.SubnetClaimIndexKey: string(c.UID)}); err != nil {
-		return nil, fmt.Errorf("cannot list Subnets: %w", err)
-	}
-	slices.SortFunc(list.Items, func(x, y v1alpha1.Subnet) int { return strings.Compare(x.Name, y.Name) })
+	all, err := kube.SubnetsOf(ctx, b.client, c)
+	slices.SortFunc(all, func(x, y v1alpha1.Subnet) int { return strings.Compare(x.Name, y.Name) })
 
-	return slices.DeleteFunc(list.Items, func(s v1alpha1.Subnet) bool { return s.DeletionTimestamp != nil }), nil
+	return slices.DeleteFunc(all, func(s v1alpha1.Subnet) bool { return s.DeletionTimestamp != nil }), err
 }
 
 func (b *Binder) bind(ctx context.Context, c *v1alpha1.SubnetClaim, s *v1alpha1.Subnet) error {

@@ -1,0 +1,82 @@
+package manager
+
+import (
+	"strings"
+	"sync"
+
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+)
+
+// A sharer keeps one copy of words that thousands of objects repeat. Whoever
+// decodes an object makes new copies of all its words: of a Subnet, half of
+// them say what the others of its pool say too.
+type sharer struct {
+	mu    sync.Mutex
+	words map[string]string
+}
+
+const (
+	// words that are shared at most. There are as many as there are namespaces
+	// and pools, those that are long gone included; when there are more, it
+	// begins anew.
+	words = 10000
+	// longest that is shared: what is longer is a story of its own.
+	longest = 64
+)
+
+func (s *sharer) share(word *string) {
+	if len(*word) > longest {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, ok := s.words[*word]
+	if !ok {
+		if len(s.words) >= words || s.words == nil {
+			s.words = map[string]string{}
+		}
+		// A copy, or it could keep something larger that it is a part of.
+		known = strings.Clone(*word)
+		s.words[known] = known
+	}
+	*word = known
+}
+
+// slimSubnets is what is done to Subnets before a cache keeps them: nothing that
+// anybody could read from them changes, except for the managed fields.
+func slimSubnets() toolscache.TransformFunc {
+	var all sharer
+	strip := cache.TransformStripManagedFields()
+
+	return func(o any) (any, error) {
+		if s, ok := o.(*v1alpha1.Subnet); ok {
+			all.subnet(s)
+		}
+
+		return strip(o)
+	}
+}
+
+func (s *sharer) subnet(o *v1alpha1.Subnet) {
+	for _, word := range []*string{&o.Kind, &o.APIVersion, &o.Namespace, &o.Spec.PoolRef, (*string)(&o.Status.Phase)} {
+		s.share(word)
+	}
+	for i := range o.OwnerReferences {
+		s.share(&o.OwnerReferences[i].Kind)
+		s.share(&o.OwnerReferences[i].APIVersion)
+	}
+	for i := range o.Status.Conditions {
+		c := &o.Status.Conditions[i]
+		s.share(&c.Type)
+		s.share((*string)(&c.Status))
+		s.share(&c.Reason)
+		// All that are good have one message. The others are few, and say
+		// something about their own block.
+		if o.Status.Phase == v1alpha1.SubnetAllocated {
+			s.share(&c.Message)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package manager
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+)
+
+// decoded is a Subnet with words of its own, as a decoder makes it.
+func decoded(message string) *v1alpha1.Subnet {
+	own := strings.Clone
+
+	return &v1alpha1.Subnet{
+		TypeMeta: metav1.TypeMeta{Kind: own(v1alpha1.SubnetKind), APIVersion: own("plexaubnet.io/v1alpha1")},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: own("team"), Name: "s", Annotations: map[string]string{"kept": "yes"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: own(v1alpha1.SubnetClaimKind), APIVersion: own("plexaubnet.io/v1alpha1"), Name: "c"}},
+		},
+		Spec: v1alpha1.SubnetSpec{PoolRef: own("pool"), CIDR: "10.0.0.0/24", ClusterID: "c"},
+		Status: v1alpha1.SubnetStatus{
+			Phase:      v1alpha1.SubnetPhase(own(string(v1alpha1.SubnetAllocated))),
+			Conditions: []metav1.Condition{{Type: own("Ready"), Status: metav1.ConditionStatus(own("True")), Reason: own("Allocated"), Message: own(message)}},
+		},
+	}
+}
+
+// What a cache keeps of a Subnet reads as it did, and two of them share their
+// words.
+func TestSlimSubnets(t *testing.T) {
+	slim := slimSubnets()
+	kept := func(message string) *v1alpha1.Subnet {
+		o := decoded(message)
+		o.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "somebody"}}
+		got, err := slim(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(decoded(message), got); diff != "" {
+			t.Fatal(diff)
+		}
+
+		return o
+	}
+	one, two := kept("good"), kept("good")
+	for name, pair := range map[string][2]string{
+		"kind":      {one.Kind, two.Kind},
+		"namespace": {one.Namespace, two.Namespace},
+		"pool":      {one.Spec.PoolRef, two.Spec.PoolRef},
+		"phase":     {string(one.Status.Phase), string(two.Status.Phase)},
+		"message":   {one.Status.Conditions[0].Message, two.Status.Conditions[0].Message},
+		"owner":     {one.OwnerReferences[0].Kind, two.OwnerReferences[0].Kind},
+	} {
+		if unsafe.StringData(pair[0]) != unsafe.StringData(pair[1]) { //nolint:gosec // only compared
+			t.Errorf("%s is there twice", name)
+		}
+	}
+	kept(strings.Repeat("long", longest))
+}
+
+// What is remembered of words does not grow for ever.
+func TestSharerForgets(t *testing.T) {
+	var s sharer
+	for i := range 3*words + 1 {
+		word := strconv.Itoa(i)
+		if s.share(&word); word != strconv.Itoa(i) || len(s.words) > words {
+			t.Fatalf("%q for %d, with %d words", word, i, len(s.words))
+		}
+	}
+}

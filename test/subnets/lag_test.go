@@ -1,0 +1,63 @@
+package subnets_test
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/controller/poolstatus"
+	"github.com/arbor-control/arbor/internal/view"
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+// A Subnet comes and goes before the cache has seen the status that was written
+// in between. What the cache has looks right, and what is stored is not; and the
+// event of that write wakes nobody.
+func TestLaggingCache(t *testing.T) {
+	c := newClient(t)
+	pool := newPool(cluster.Namespace(t, c), "p", "10.0.0.0/16")
+	must(t, c.Create(t.Context(), pool))
+	key := client.ObjectKeyFromObject(pool)
+	pools, cached := view.NewPools(), &lagging{Client: c}
+	pools.SetPool(key, netip.MustParsePrefix(pool.Spec.CIDR))
+	r := poolstatus.New(cached, c, pools, view.NewFeed(pools, func(string) {}), poolstatus.NewMetrics(prometheus.NewRegistry()))
+	counts := func(want int64) {
+		t.Helper()
+		_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+		must(t, err)
+		must(t, c.Get(t.Context(), key, pool))
+		if got := pool.Status.AllocatedCount; got != want {
+			t.Fatalf("%d Subnets are counted, and there are %d", got, want)
+		}
+	}
+	counts(0)
+	before := pool.DeepCopy()
+	pools.Put(key, view.Block{Name: "s", Prefix: netip.MustParsePrefix("10.0.0.0/24")})
+	counts(1)
+	cached.has = before
+	pools.Drop(key, "s")
+	counts(0)
+}
+
+// lagging is a client that reads from a cache, which has not heard of anything
+// since it had a pool.
+type lagging struct {
+	client.Client
+
+	has *v1alpha1.SubnetPool
+}
+
+func (l *lagging) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	if into, ok := o.(*v1alpha1.SubnetPool); ok && l.has != nil {
+		l.has.DeepCopyInto(into)
+
+		return nil
+	}
+
+	return l.Client.Get(ctx, key, o, options...)
+}
