@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,12 +25,13 @@ type upOptions struct {
 
 	controllers []string
 	synthesis   manager.SynthesisOptions
+	delivery    manager.DeliveryOptions
 	bare        bool
 	metrics     string
 }
 
 func newUp(streams genericiooptions.IOStreams) *cobra.Command {
-	o := upOptions{controllers: manager.DefaultParts(), synthesis: manager.DefaultSynthesisOptions()}
+	o := upOptions{controllers: manager.DefaultParts(), synthesis: manager.DefaultSynthesisOptions(), delivery: manager.DefaultDeliveryOptions()}
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a Kubernetes control plane with Arbor on it",
@@ -65,6 +68,7 @@ where it stopped.`,
 	fs.IntVar(&o.Nodes, "nodes", 3, "Number of nodes that kwok plays, so that pods run without a kubelet.")
 	manager.AddControllersFlag(fs, &o.controllers)
 	o.synthesis.AddFlags(fs)
+	o.delivery.AddFlags(fs)
 	fs.BoolVar(&o.bare, "bare", false, "Start the control plane only, without Arbor.")
 	fs.StringVar(&o.metrics, "metrics-bind-address", "127.0.0.1:0", "Loopback address of Arbor's metrics; port 0 means any free one.")
 	fs.BoolVar(&o.NoFsync, "unsafe-no-fsync", false, "Do not wait for the disk; a power cut then loses everything. For tests.")
@@ -89,7 +93,7 @@ func (o *upOptions) validate() error {
 	if err := manager.ValidateControllers(o.controllers); err != nil {
 		return err
 	}
-	if err := o.synthesis.Validate(); err != nil {
+	if err := cmp.Or(o.synthesis.Validate(), o.delivery.Validate()); err != nil {
 		return err
 	}
 	if o.Nodes < 0 || o.Nodes > 10000 {
@@ -140,7 +144,7 @@ func (o *upOptions) programs(c controlplane.Cluster) ([]controlplane.Program, er
 		"--health-probe-bind-address=" + health,
 		fmt.Sprintf("--webhook-port=%d", ports[0]),
 	}
-	args = append(args, o.synthesis.Args()...)
+	args = slices.Concat(args, o.synthesis.Args(), o.delivery.Args())
 	for _, name := range o.controllers {
 		args = append(args, "--controllers="+name)
 	}

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -46,6 +47,7 @@ type Options struct {
 	LogLevel  string
 
 	Synthesis SynthesisOptions
+	Delivery  DeliveryOptions
 }
 
 // DefaultOptions are those of a manager in a cluster.
@@ -66,6 +68,7 @@ func DefaultOptions() Options {
 		LogFormat:      logJSON,
 		LogLevel:       "info",
 		Synthesis:      DefaultSynthesisOptions(),
+		Delivery:       DefaultDeliveryOptions(),
 	}
 }
 
@@ -96,6 +99,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.WebhookConfig, "webhook-configuration", o.WebhookConfig, "Name of the ValidatingWebhookConfiguration. Managers that run different parts of one cluster need different names.")
 	fs.DurationVar(&o.CertLife, "webhook-ca-lifetime", o.CertLife, "How long a certificate authority of the webhooks lives; it is replaced after two thirds of that.")
 	o.Synthesis.AddFlags(fs)
+	o.Delivery.AddFlags(fs)
 	fs.StringVar(&o.LogFormat, "log-format", o.LogFormat, "Format of the log: json or text.")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "Least level that is logged: debug, info, warn or error.")
 }
@@ -116,7 +120,7 @@ func (o *Options) Validate() error {
 	if err := either("--log-format", o.LogFormat, logJSON, logText); err != nil {
 		return err
 	}
-	if err := o.Synthesis.Validate(); err != nil {
+	if err := cmp.Or(o.Synthesis.Validate(), o.Delivery.Validate()); err != nil {
 		return err
 	}
 	if o.WebhookPort < 1 || o.WebhookPort > 65535 {

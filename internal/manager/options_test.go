@@ -28,6 +28,8 @@ func TestValidate(t *testing.T) {
 		"Timeout":        {"A synthesis takes time.", func(o *Options) { o.Synthesis.Timeout = 0 }, "--synthesis-timeout 0s"},
 		"Concurrency":    {"And room.", func(o *Options) { o.Synthesis.Concurrency = 0 }, "--synthesis-concurrency 0"},
 		"Cooldown":       {"Time does not run backwards.", func(o *Options) { o.Synthesis.Cooldown = -1 }, "--rollout-cooldown -1ns"},
+		"Migration":      {"Ownership is moved, reported or left.", func(o *Options) { o.Delivery.Migration = "maybe" }, `--ownership-migration "maybe"`},
+		"Workers":        {"Somebody must work.", func(o *Options) { o.Delivery.Workers = 0 }, "--delivery-workers 0"},
 		"LogFormat":      {"Two formats.", func(o *Options) { o.LogFormat = "xml" }, `--log-format "xml"`},
 		"NoneControlled": {"Nothing to do is a mistake.", func(o *Options) { o.Controllers = nil }, "--controllers is empty"},
 	}
@@ -56,6 +58,9 @@ func TestParts(t *testing.T) {
 				t.Errorf("part %s: webhook %+v", p.name, h.Webhook)
 			}
 		}
+	}
+	if slices.Contains(DefaultParts(), "delivery") || !slices.Contains(Parts(), "delivery") {
+		t.Errorf("of %v, %v are on", Parts(), DefaultParts())
 	}
 	if got := len(selected([]string{"podgroups", "podgroups"})); got != 1 {
 		t.Errorf("a part named twice runs %d times", got)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -51,6 +52,8 @@ type part struct {
 	// controllers starts them with the manager, and returns the endpoints that
 	// they serve beside the webhooks.
 	controllers func(ctrl.Manager, Options) ([]endpoint, error)
+	// cached is how objects of its kinds are remembered, if not like all others.
+	cached map[client.Object]cache.ByObject
 	// webhooks admit the kinds.
 	webhooks []hook
 }
@@ -104,6 +107,7 @@ var parts = []part{
 		},
 		scheme:      v1alpha1.AddToScheme,
 		controllers: setupSubnets,
+		cached:      map[client.Object]cache.ByObject{&v1alpha1.Subnet{}: {Transform: slimSubnets()}},
 		webhooks: []hook{
 			{
 				Webhook: subnetpoolwebhook.Registration,
@@ -131,6 +135,16 @@ var parts = []part{
 		},
 		scheme:      enov1.AddToScheme,
 		controllers: setupSynthesis,
+	},
+	{
+		name:    "delivery",
+		preview: true,
+		kinds: []schema.GroupKind{
+			{Group: enov1.GroupVersion.Group, Kind: enov1.CompositionKind},
+			{Group: enov1.GroupVersion.Group, Kind: enov1.ResourceSliceKind},
+		},
+		scheme:      enov1.AddToScheme,
+		controllers: setupDelivery,
 	},
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"time"
@@ -27,7 +28,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/internal/access"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/webhook"
@@ -255,8 +255,7 @@ func (r *runner) metricsOptions() metricsserver.Options {
 // copy of all Secrets, and leave out who owns which field, which is a third of
 // what there is to remember and which nobody here reads from a cache.
 func (r *runner) cacheOptions() cache.Options {
-	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
-		&v1alpha1.Subnet{}: {Transform: slimSubnets()},
+	o := cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 		&corev1.Secret{}: {
 			Namespaces: map[string]cache.Config{r.options.Namespace: {}},
 			Field:      fields.OneTermEqualSelector("metadata.name", serving.SecretName),
@@ -265,6 +264,12 @@ func (r *runner) cacheOptions() cache.Options {
 			Field: fields.OneTermEqualSelector("metadata.name", r.options.WebhookConfig),
 		},
 	}}
+	// A kind of a part that is off may not even be served.
+	for _, p := range r.parts {
+		maps.Copy(o.ByObject, p.cached)
+	}
+
+	return o
 }
 
 // restConfig reads a kubeconfig, or else what a pod has, or else what kubectl

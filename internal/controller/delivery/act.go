@@ -1,0 +1,264 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/engine/fields"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/ownership"
+)
+
+// act does what was decided.
+func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.Action, s situation) (outcome, error) {
+	switch a.Verb {
+	case decide.Wait:
+		return outcome{waits: a.Reason, again: patience}, nil
+	case decide.Nothing:
+		d.confirm(k, v, it, s)
+
+		return outcome{live: s.Live}, nil
+	case decide.Delete:
+		return d.remove(ctx, it, a, s)
+	case decide.Create, decide.Replace, decide.Patch, decide.Apply:
+	default: // it is left alone
+		return outcome{}, nil
+	}
+	live, err := d.write(ctx, v, it, a, s)
+	if err != nil {
+		return outcome{}, err
+	}
+	d.metrics.did(a.Verb)
+	d.wrote(k, it, live, s)
+
+	return outcome{live: live}, nil
+}
+
+// confirm remembers an object that was found as it should be. What is in sync is
+// known better already: this may be later than a change that is still to be seen.
+func (d *Deliverer) confirm(k key, v *view, it *item, s situation) {
+	if s.Live != nil && !s.InSync && !v.deleting && !it.Tombstone {
+		d.remember(k, it, s.Live)
+	}
+}
+
+// wrote notes what came of a write. There is nothing if a patch has found nothing.
+func (d *Deliverer) wrote(k key, it *item, live *unstructured.Unstructured, s situation) {
+	if live == nil {
+		d.track(k, it, it.Object)
+
+		return
+	}
+	if s.drifted && live.GetResourceVersion() != s.seen.version {
+		it.memory.damper.Corrected(d.now())
+		d.metrics.drift.Inc()
+	}
+	d.remember(k, it, live)
+}
+
+// write makes or changes an object, and returns what it became.
+func (d *Deliverer) write(ctx context.Context, v *view, it *item, a decide.Action, s situation) (*unstructured.Unstructured, error) {
+	switch a.Verb {
+	case decide.Create:
+		return d.create(ctx, it)
+	case decide.Replace:
+		return d.replace(ctx, it, s)
+	case decide.Patch:
+		return d.patch(ctx, it)
+	default:
+		return d.apply(ctx, v, it)
+	}
+}
+
+// remember keeps what an object became, so that the next look at it is free, and
+// has it watched.
+func (d *Deliverer) remember(k key, it *item, live *unstructured.Unstructured) {
+	m := it.memory
+	m.desired, m.uid, m.version, m.own = it.Object, live.GetUID(), live.GetResourceVersion(), ownOf(live.GetManagedFields())
+	m.wrote.Store(true)
+	if it.IsPatch() {
+		m.own = "" // what it changes may be somebody else's for good: only the server can tell
+	}
+	d.track(k, it, live)
+}
+
+// track has an object watched.
+func (d *Deliverer) track(k key, it *item, live *unstructured.Unstructured) {
+	m := it.memory
+	mapping, err := d.remote.RESTMapper().RESTMapping(it.GVK.GroupKind(), it.GVK.Version)
+	if err != nil {
+		return
+	}
+	at := place{mapping.Resource, types.NamespacedName{Namespace: live.GetNamespace(), Name: live.GetName()}}
+	if m.tracked && m.at == at {
+		return
+	}
+	if m.tracked {
+		d.watches.untrack(m.at, k)
+	}
+	m.at, m.tracked = at, true
+	d.watches.track(at, k)
+}
+
+func (d *Deliverer) create(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
+	o := it.Object.DeepCopy()
+	if err := d.remote.Create(ctx, o, client.FieldOwner(decide.Manager)); err != nil {
+		return nil, fmt.Errorf("cannot create %s: %w", it.Identity, err)
+	}
+
+	return o, nil
+}
+
+// replace writes an object as a whole, on condition that it is the one that was
+// looked at.
+func (d *Deliverer) replace(ctx context.Context, it *item, s situation) (*unstructured.Unstructured, error) {
+	o := it.Object.DeepCopy()
+	o.SetResourceVersion(s.Live.GetResourceVersion())
+	o.SetUID(s.Live.GetUID())
+	if err := d.remote.Update(ctx, o, client.FieldOwner(decide.Manager)); err != nil {
+		return nil, fmt.Errorf("cannot replace %s: %w", it.Identity, err)
+	}
+
+	return o, nil
+}
+
+// patch changes an object that somebody else makes, if it is there.
+func (d *Deliverer) patch(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
+	o := it.Object.DeepCopy()
+	err := d.remote.Patch(ctx, o, client.RawPatch(types.JSONPatchType, it.Ops), client.FieldOwner(decide.Manager))
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // there is nothing to be patched
+	case err != nil:
+		return nil, fmt.Errorf("cannot patch %s %s: %w", it.GVK.Kind, client.ObjectKeyFromObject(o), err)
+	}
+
+	return o, nil
+}
+
+// remove deletes the very object that was looked at.
+func (d *Deliverer) remove(ctx context.Context, it *item, a decide.Action, s situation) (outcome, error) {
+	uid, how := s.Live.GetUID(), metav1.DeletePropagationBackground
+	if a.Foreground {
+		how = metav1.DeletePropagationForeground
+	}
+	err := d.remote.Delete(ctx, s.Live, client.Preconditions{UID: &uid}, client.PropagationPolicy(how))
+	if client.IgnoreNotFound(err) != nil {
+		return outcome{}, fmt.Errorf("cannot delete %s: %w", it.Identity, err)
+	}
+	d.metrics.did(decide.Delete)
+	if a.Foreground {
+		return outcome{waits: a.Reason, again: patience / 10}, nil
+	}
+
+	return outcome{}, nil
+}
+
+// apply makes an object what is desired. Mostly that is one request. Where
+// something has to go that others may hold, or the server refuses what would be
+// left of it, ownership is put right first.
+func (d *Deliverer) apply(ctx context.Context, v *view, it *item) (*unstructured.Unstructured, error) {
+	scopes := d.scopes(it)
+	before := it.before()
+	drops := len(scopes) > 0 && before != nil && decide.Drops(before.Object, it.Object.Object)
+	switch {
+	case drops && d.migration == MigrationOn:
+		return d.migrate(ctx, v, it, scopes, before)
+	case drops:
+		d.detect(ctx, v, it, scopes, before)
+	}
+	o := it.Object.DeepCopy()
+	err := d.remote.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.ForceOwnership, client.FieldOwner(decide.Manager))
+	if apierrors.IsInvalid(err) && len(scopes) > 0 && d.migration == MigrationOn {
+		return d.migrate(ctx, v, it, scopes, before)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot apply %s: %w", it.Identity, err)
+	}
+
+	return o, nil
+}
+
+// scopes are what ownership is moved of, none if that is off.
+func (d *Deliverer) scopes(it *item) []fields.Scope {
+	if d.migration == MigrationOff {
+		return nil
+	}
+	if len(it.Scopes) > 0 {
+		return it.Scopes
+	}
+	s, ok, err := ownership.DefaultScope(it.Object)
+	if err != nil || !ok {
+		return nil
+	}
+
+	return []fields.Scope{s}
+}
+
+// migrate applies with whatever has to be done about ownership for it.
+func (d *Deliverer) migrate(ctx context.Context, v *view, it *item, scopes []fields.Scope, before *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	result, err := d.migrator.Migrate(ctx, ownership.Request{Desired: it.Object, Previous: before, Scopes: scopes})
+	switch {
+	case err != nil && result.Plan != nil && isSplit(result.Plan):
+		d.owned(v, it, enov1.OwnershipFailed, err.Error())
+	case err != nil:
+	case result.Migrated:
+		d.owned(v, it, enov1.OwnershipMigrated, fmt.Sprintf("%s owns what %s had of %s", decide.Manager, sources(result.Plan.Moves), names(scopes)))
+	case result.Skipped == ownership.Contested:
+		d.owned(v, it, enov1.OwnershipSplit, fmt.Sprintf("%s take back what is moved to %s, and are left alone", strings.Join(result.Plan.Contested, ", "), decide.Manager))
+	default:
+		d.owned(v, it, "", "")
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	return result.Object, nil
+}
+
+// detect reports what a migration would do, and does nothing about it.
+func (d *Deliverer) detect(ctx context.Context, v *view, it *item, scopes []fields.Scope, before *unstructured.Unstructured) {
+	p, err := d.migrator.Plan(ctx, ownership.Request{Desired: it.Object, Previous: before, Scopes: scopes})
+	switch {
+	case err != nil:
+		d.owned(v, it, enov1.OwnershipFailed, err.Error())
+	case isSplit(p) && p.Skip == "":
+		d.owned(v, it, enov1.OwnershipSplit, fmt.Sprintf("%s hold parts of %s", sources(p.Moves), names(scopes)))
+	default:
+		d.owned(v, it, "", "")
+	}
+}
+
+// isSplit says whether there is anything that others hold.
+func isSplit(p *ownership.Plan) bool { return p.Live != nil && len(p.Moves) > 0 }
+
+// sources are the managers that something is moved from.
+func sources(moves []fields.Move) string {
+	var all []string
+	for _, m := range moves {
+		if name := m.From.Manager; name != "" && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+
+	return strings.Join(all, ", ")
+}
+
+func names(scopes []fields.Scope) string {
+	all := make([]string, len(scopes))
+	for i, s := range scopes {
+		all[i] = s.String()
+	}
+
+	return strings.Join(all, ", ")
+}

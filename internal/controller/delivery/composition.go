@@ -1,0 +1,221 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+)
+
+// Reconcile sees to it that the view of a composition is current. The work itself
+// is done by the workers.
+func (d *Deliverer) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	c := &enov1.Composition{}
+	err := d.client.Get(ctx, request.NamespacedName, c)
+	switch {
+	case apierrors.IsNotFound(err):
+		d.swap(request.NamespacedName, nil)
+
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("cannot read composition %s: %w", request, err)
+	case c.Status.CurrentSynthesis == nil:
+		d.swap(request.NamespacedName, nil)
+
+		return reconcile.Result{}, nil
+	}
+	old := d.view(request.NamespacedName)
+	if old != nil && old.version == versionOf(c) {
+		return reconcile.Result{}, nil
+	}
+	v, err := d.load(ctx, c, old)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	d.swap(request.NamespacedName, v)
+	for _, it := range v.begin() {
+		d.queue.Forget(key{v.name, it.Identity})
+		d.queue.Add(key{v.name, it.Identity})
+	}
+	d.refuse(v)
+
+	return reconcile.Result{}, nil
+}
+
+// load reads the slices of a composition, past the cache, which has no manifests.
+func (d *Deliverer) load(ctx context.Context, c *enov1.Composition, old *view) (*view, error) {
+	all, err := d.slices(ctx, c, c.Status.CurrentSynthesis, c.DeletionTimestamp != nil)
+	if err != nil {
+		return nil, err
+	}
+	v := newView(c, d.manifests, all)
+	v.adopt(old)
+	if old == nil {
+		if err := d.recall(ctx, c, v); err != nil {
+			return nil, err
+		}
+	}
+	v.remembers(c)
+
+	return v, nil
+}
+
+// recall finds out what was desired before by the last synthesis, if this one is
+// not done yet.
+func (d *Deliverer) recall(ctx context.Context, c *enov1.Composition, v *view) error {
+	before := c.Status.PreviousSynthesis
+	if before == nil || c.Status.CurrentSynthesis.Reconciled != nil || v.deleting {
+		return nil
+	}
+	all, err := d.slices(ctx, c, before, true)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		for _, m := range s.Spec.Resources {
+			r, _ := d.manifests.Read(m, c.Annotations) // what is wrong with it is of no interest any more
+			if r == nil || r.Tombstone {
+				continue
+			}
+			if it, ok := v.byID[r.Identity]; ok {
+				it.previous = r.Object
+			}
+		}
+	}
+
+	return nil
+}
+
+// slices reads those of a synthesis.
+func (d *Deliverer) slices(ctx context.Context, c *enov1.Composition, s *enov1.Synthesis, some bool) ([]enov1.ResourceSlice, error) {
+	all := make([]enov1.ResourceSlice, 0, len(s.ResourceSlices))
+	for _, ref := range s.ResourceSlices {
+		one := enov1.ResourceSlice{}
+		err := d.reader.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: ref.Name}, &one)
+		if some && apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot read slice %s of composition %s: %w", ref.Name, client.ObjectKeyFromObject(c), err)
+		}
+		all = append(all, one)
+	}
+
+	return all, nil
+}
+
+// refuse writes what is wrong with the manifests that nothing can be done about.
+// Of those there is nothing that could be deleted either.
+func (d *Deliverer) refuse(v *view) {
+	for _, it := range v.items {
+		if !hidden(it) {
+			continue
+		}
+		s := enov1.ResourceState{}
+		twice, ok := it.problem.(*duplicateError) //nolint:errorlint // nobody wraps it
+		if v.deleting || ok && twice.tombstone {
+			now := d.timestamp()
+			s = enov1.ResourceState{Reconciled: true, Deleted: true, Ready: &now}
+		} else {
+			text := clip(it.problem.Error())
+			s.ReconciliationError = &text
+		}
+		if s, changed, _ := v.settle(it, s); changed {
+			d.status.set(v, it, s)
+		}
+	}
+}
+
+// view of a composition, nil if there is none.
+func (d *Deliverer) view(name types.NamespacedName) *view {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+
+	return d.views[name]
+}
+
+// swap replaces the view of a composition, and forgets the objects that it no
+// longer has.
+func (d *Deliverer) swap(name types.NamespacedName, v *view) {
+	d.mu.Lock()
+	old := d.views[name]
+	if old != nil {
+		d.count(old, -1)
+	}
+	if v == nil {
+		delete(d.views, name)
+	} else {
+		d.views[name] = v
+		d.count(v, 1)
+	}
+	d.mu.Unlock()
+	if old == nil {
+		return
+	}
+	for id := range old.byID {
+		if v == nil || v.byID[id] == nil {
+			d.queue.Add(key{name, id}) // whoever works on it may still use its memory
+			d.gone.Store(key{name, id}, old.byID[id].memory)
+		}
+	}
+}
+
+// count counts who wants which object.
+func (d *Deliverer) count(v *view, by int) {
+	if v.deleting {
+		return
+	}
+	for id, it := range v.byID {
+		if it.Tombstone || it.IsPatch() || it.DisableReconciliation {
+			continue
+		}
+		if d.wanted[id] += by; d.wanted[id] == 0 {
+			delete(d.wanted, id)
+		}
+	}
+}
+
+// taken says whether another composition wants an object that this one does not.
+func (d *Deliverer) taken(id decide.Identity) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+
+	return d.wanted[id] > 0
+}
+
+// forget ends the watch of an object that a composition no longer has.
+func (d *Deliverer) forget(k key) {
+	if m, ok := d.gone.LoadAndDelete(k); ok {
+		if m, ok := m.(*memory); ok && m.tracked {
+			m.tracked = false
+			d.watches.untrack(m.at, k)
+		}
+	}
+}
+
+// find returns the item of a key.
+func (d *Deliverer) find(k key) (*view, *item) {
+	v := d.view(k.composition)
+	if v == nil || v.byID[k.object] == nil {
+		return nil, nil
+	}
+
+	return v, v.byID[k.object]
+}
+
+// before is what was applied before what is desired now, nil if there is no
+// telling.
+func (i *item) before() *unstructured.Unstructured {
+	if i.memory.desired != nil && i.memory.desired != i.Object {
+		return i.memory.desired
+	}
+
+	return i.previous
+}

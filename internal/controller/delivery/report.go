@@ -1,0 +1,129 @@
+package delivery
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+)
+
+const (
+	// maxReported is how many objects an ownership report names.
+	maxReported = 20
+	// maxMessage is how long a text in a status may be.
+	maxMessage = 1024
+
+	// Events are a courtesy; a cluster that is down must not be drowned in them.
+	eventsPerSecond = 1
+	eventsAtOnce    = 25
+
+	action = "Deliver"
+)
+
+// owned notes what came of the ownership of an object, "" if there is nothing to
+// be said.
+func (d *Deliverer) owned(v *view, it *item, state, message string) {
+	o := enov1.OwnershipObject{
+		APIVersion: it.Object.GetAPIVersion(), Kind: it.Object.GetKind(), Namespace: it.Object.GetNamespace(), Name: it.Object.GetName(),
+		State: state, Message: clip(message),
+	}
+	v.mu.Lock()
+	had, ok := v.report[it.Identity]
+	switch {
+	case state == "" && (!ok || had.State == enov1.OwnershipMigrated), had == o:
+		v.mu.Unlock()
+
+		return
+	case state == "":
+		delete(v.report, it.Identity)
+	default:
+		v.report[it.Identity] = o
+	}
+	v.mu.Unlock()
+	d.status.report(v)
+}
+
+// remembers takes over what an earlier process reported.
+func (v *view) remembers(c *enov1.Composition) {
+	if c.Status.Ownership == nil || len(v.report) > 0 {
+		return
+	}
+	for _, o := range c.Status.Ownership.Objects {
+		group, _, _ := strings.Cut(o.APIVersion, "/")
+		if !strings.Contains(o.APIVersion, "/") {
+			group = ""
+		}
+		id := decide.Identity{Group: group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
+		if _, ok := v.byID[id]; ok {
+			v.report[id] = o
+		}
+	}
+}
+
+// ownership is the report of a view.
+func (v *view) ownership() *enov1.OwnershipReport {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	r := &enov1.OwnershipReport{}
+	for id, o := range v.report {
+		if _, ok := v.byID[id]; !ok {
+			continue
+		}
+		switch o.State {
+		case enov1.OwnershipSplit:
+			r.Split++
+		case enov1.OwnershipMigrated:
+			r.Migrated++
+		default:
+			r.Failed++
+		}
+		r.Objects = append(r.Objects, o)
+	}
+	slices.SortFunc(r.Objects, func(a, b enov1.OwnershipObject) int {
+		return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	r.Objects = r.Objects[:min(len(r.Objects), maxReported)]
+
+	return r
+}
+
+func (w *statusWriter) writeReport(ctx context.Context, v *view) error {
+	data, err := json.Marshal(map[string]any{"status": map[string]any{"ownership": v.ownership()}})
+	if err != nil {
+		return err
+	}
+	err = w.client.Status().Patch(ctx, v.owner.DeepCopy(), client.RawPatch(types.MergePatchType, data))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot write the ownership report of composition %s: %w", v.name, err)
+	}
+
+	return nil
+}
+
+// tell says on the composition that a resource is stuck, once for each reason.
+func (d *Deliverer) tell(v *view, it *item, reason, message string) {
+	if message = clip(message); it.memory.told == message || !d.courtesy.Allow() {
+		return
+	}
+	it.memory.told = message
+	// Events about the same two objects are counted as one.
+	d.recorder.Eventf(v.owner, it.Object, corev1.EventTypeWarning, reason, action, "%s: %s", it.Identity, message)
+}
+
+// clip keeps a text from filling a status.
+func clip(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+
+	return strings.ToValidUTF8(text[:maxMessage-3], "") + "..."
+}

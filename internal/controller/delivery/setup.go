@@ -1,0 +1,159 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/kube"
+	"github.com/arbor-control/arbor/internal/ownership"
+)
+
+// What can be done about fields that others hold.
+const (
+	MigrationOff    = "off"
+	MigrationReport = "report"
+	MigrationOn     = "on"
+)
+
+const (
+	// loaders is how many compositions are read at a time.
+	loaders = 4
+
+	backoffBase = 100 * time.Millisecond
+	backoffMax  = time.Minute
+)
+
+// Options of the delivery.
+type Options struct {
+	// Remote is the cluster that is delivered to, nil for the one that the
+	// compositions are in.
+	Remote *rest.Config
+	// Workers is how many resources are worked on at a time.
+	Workers int
+	// Migration is one of the constants.
+	Migration string
+}
+
+// A Deliverer delivers the current syntheses of all compositions.
+type Deliverer struct {
+	client    client.Client
+	reader    client.Reader
+	remote    client.Client
+	manifests *decide.Reader
+	migrator  *ownership.Migrator
+	migration string
+	workers   int
+	watches   *watches
+	status    *statusWriter
+	queue     workqueue.TypedRateLimitingInterface[key]
+	recorder  events.EventRecorder
+	courtesy  *rate.Limiter
+	metrics   *Metrics
+	now       func() time.Time
+
+	mu    sync.Mutex
+	views map[types.NamespacedName]*view
+	// wanted is by how many compositions each object is wanted.
+	wanted map[decide.Identity]int
+	// gone is what is remembered of objects that a composition no longer has, until
+	// a worker comes by to forget it.
+	gone sync.Map
+}
+
+// SetupWithManager starts it with the manager.
+func SetupWithManager(mgr ctrl.Manager, o Options) error {
+	d, err := newDeliverer(mgr, o)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(manager.RunnableFunc(d.run)); err != nil {
+		return err
+	}
+
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("delivery").
+		For(&enov1.Composition{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: loaders, RateLimiter: kube.NewLimiter()}).
+		Complete(d)
+}
+
+func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
+	config, hc := mgr.GetConfig(), mgr.GetHTTPClient()
+	if o.Remote != nil {
+		var err error
+		if hc, err = rest.HTTPClientFor(o.Remote); err != nil {
+			return nil, fmt.Errorf("cannot use the remote kubeconfig: %w", err)
+		}
+		config = o.Remote
+	}
+	remote, watching, err := clients(config, hc)
+	if err != nil {
+		return nil, err
+	}
+	d := &Deliverer{
+		client: mgr.GetClient(), reader: mgr.GetAPIReader(), remote: remote, manifests: decide.NewReader(),
+		migrator:  ownership.New(remote, ownership.Options{Manager: decide.Manager, Metrics: ownership.NewMetrics(metrics.Registry)}),
+		migration: o.Migration, workers: o.Workers, status: newStatusWriter(mgr.GetClient(), mgr.GetAPIReader()),
+		recorder: mgr.GetEventRecorder("arbor-delivery"), courtesy: rate.NewLimiter(eventsPerSecond, eventsAtOnce),
+		metrics: NewMetrics(metrics.Registry), now: time.Now,
+		views: map[types.NamespacedName]*view{}, wanted: map[decide.Identity]int{},
+	}
+	d.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[key](backoffBase, backoffMax),
+		workqueue.TypedRateLimitingQueueConfig[key]{Name: "delivery-resources"},
+	)
+	d.watches = newWatches(watching, func(k key) { d.queue.Add(k) })
+
+	return d, nil
+}
+
+// clients are those of the cluster that is delivered to. Nothing of it is cached:
+// what is not looked at costs no memory.
+func clients(config *rest.Config, hc *http.Client) (client.Client, metadata.Interface, error) {
+	// Warnings are about manifests, and for whoever writes them; there is nobody
+	// like that here.
+	config = rest.CopyConfig(config)
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	remote, err := client.New(config, client.Options{HTTPClient: hc})
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
+	}
+	watching, err := metadata.NewForConfigAndClient(config, hc)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
+	}
+
+	return remote, watching, nil
+}
+
+// run works until ctx ends.
+func (d *Deliverer) run(ctx context.Context) error {
+	d.watches.start(ctx)
+	var all sync.WaitGroup
+	all.Go(func() { d.status.run(ctx) })
+	for range d.workers {
+		all.Go(func() { d.work(ctx) })
+	}
+	<-ctx.Done()
+	d.queue.ShutDown()
+	all.Wait()
+
+	return nil
+}

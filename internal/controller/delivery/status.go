@@ -1,0 +1,220 @@
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+const (
+	// gather is how long states are gathered before they are written.
+	gather = 100 * time.Millisecond
+	// writePause is how long a slice is left alone after a failed write.
+	writePause = time.Second
+	// writers is how many slices are written at a time.
+	writers = 4
+)
+
+// A slice is where states are written.
+type slice struct {
+	types.NamespacedName
+
+	count int
+	// initialized : its status has a place for each resource. version is that of the
+	// slice while it has not.
+	initialized bool
+	version     string
+}
+
+func newSlice(s *enov1.ResourceSlice) *slice {
+	return &slice{
+		NamespacedName: client.ObjectKeyFromObject(s), count: len(s.Spec.Resources), version: s.ResourceVersion,
+		initialized: len(s.Status.Resources) == len(s.Spec.Resources),
+	}
+}
+
+// A statusWriter writes what has become of manifests, and of compositions.
+type statusWriter struct {
+	client client.Client
+	reader client.Reader
+
+	mu    sync.Mutex
+	dirty map[*slice]*unwritten
+	views map[*view]bool
+	wake  chan struct{}
+}
+
+// unwritten are states of a slice.
+type unwritten struct {
+	view   *view
+	states map[int]enov1.ResourceState
+}
+
+func newStatusWriter(c client.Client, reader client.Reader) *statusWriter {
+	return &statusWriter{client: c, reader: reader, dirty: map[*slice]*unwritten{}, views: map[*view]bool{}, wake: make(chan struct{}, 1)}
+}
+
+// set has a state written.
+func (w *statusWriter) set(v *view, it *item, s enov1.ResourceState) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	u := w.dirty[it.slice]
+	if u == nil {
+		u = &unwritten{view: v, states: map[int]enov1.ResourceState{}}
+		w.dirty[it.slice] = u
+	}
+	u.states[it.index] = s
+	w.nudge()
+}
+
+// report has the ownership report of a view written.
+func (w *statusWriter) report(v *view) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.views[v] = true
+	w.nudge()
+}
+
+func (w *statusWriter) nudge() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run writes until ctx ends.
+func (w *statusWriter) run(ctx context.Context) {
+	pause := gather
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wake:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		pause = gather
+		if !w.flush(ctx) {
+			pause = writePause
+			w.nudge()
+		}
+	}
+}
+
+// flush writes all that there is, and says whether that worked.
+func (w *statusWriter) flush(ctx context.Context) bool {
+	w.mu.Lock()
+	dirty, views := w.dirty, w.views
+	w.dirty, w.views = map[*slice]*unwritten{}, map[*view]bool{}
+	w.mu.Unlock()
+
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	ok := true
+	free := make(chan struct{}, writers)
+	do := func(write func() error, again func()) {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			if err := write(); err != nil {
+				logr.FromContextOrDiscard(ctx).V(1).Info("cannot write a status; trying again", "error", err.Error())
+				again()
+				mu.Lock()
+				defer mu.Unlock()
+				ok = false
+			}
+		})
+	}
+	for s, u := range dirty {
+		do(func() error { return w.write(ctx, s, u) }, func() { w.again(s, u) })
+	}
+	for v := range views {
+		do(func() error { return w.writeReport(ctx, v) }, func() { w.report(v) })
+	}
+	all.Wait()
+
+	return ok
+}
+
+// again keeps states that could not be written, unless there are newer ones.
+func (w *statusWriter) again(s *slice, u *unwritten) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	newer := w.dirty[s]
+	if newer == nil {
+		w.dirty[s] = u
+
+		return
+	}
+	for i, state := range u.states {
+		if _, ok := newer.states[i]; !ok {
+			newer.states[i] = state
+		}
+	}
+}
+
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// write writes states by their index. Somebody else may write beside it: each
+// state has one place. The first write makes those places, on condition that
+// nobody else did.
+func (w *statusWriter) write(ctx context.Context, s *slice, u *unwritten) error {
+	var ops []operation
+	if s.initialized {
+		for i, state := range u.states {
+			ops = append(ops, operation{Op: "replace", Path: fmt.Sprintf("/status/resources/%d", i), Value: state})
+		}
+	} else {
+		ops = []operation{
+			{Op: "test", Path: "/metadata/resourceVersion", Value: s.version},
+			{Op: "add", Path: "/status", Value: enov1.ResourceSliceStatus{Resources: u.view.states(s)}},
+		}
+	}
+	data, err := json.Marshal(ops)
+	if err != nil {
+		return err
+	}
+	o := &enov1.ResourceSlice{}
+	o.Namespace, o.Name = s.Namespace, s.Name
+	err = w.client.Status().Patch(ctx, o, client.RawPatch(types.JSONPatchType, data))
+	switch {
+	case err == nil:
+		s.initialized = true
+
+		return nil
+	case apierrors.IsNotFound(err):
+		return nil // with the slice went whoever would read it
+	case apierrors.IsInvalid(err) || apierrors.IsConflict(err):
+		return w.refresh(ctx, s, err)
+	}
+
+	return fmt.Errorf("cannot write the status of slice %s: %w", s.NamespacedName, err)
+}
+
+// refresh finds out why a write was refused, and returns that reason: the slice
+// was written by somebody else.
+func (w *statusWriter) refresh(ctx context.Context, s *slice, because error) error {
+	now := &enov1.ResourceSlice{}
+	if err := w.reader.Get(ctx, s.NamespacedName, now); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	s.initialized, s.version = len(now.Status.Resources) == s.count, now.ResourceVersion
+
+	return fmt.Errorf("cannot write the status of slice %s: %w", s.NamespacedName, because)
+}

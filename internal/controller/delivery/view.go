@@ -1,0 +1,301 @@
+package delivery
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+)
+
+// A key is what the queue of resources holds. It is the same in every synthesis,
+// so that nobody works on one object of a composition twice at a time.
+type key struct {
+	composition types.NamespacedName
+	object      decide.Identity
+}
+
+// A version tells whether a view is still that of its composition.
+type version struct {
+	uid                 types.UID
+	synthesis           string
+	slices              string
+	settings            string
+	deleting, abandoned bool
+}
+
+// versionOf is what a view of a composition as it is now would be of.
+func versionOf(c *enov1.Composition) version {
+	v := version{
+		uid: c.UID, synthesis: c.Status.CurrentSynthesis.UUID, settings: settingsOf(c),
+		deleting: c.DeletionTimestamp != nil, abandoned: c.Labels[enov1.LabelSymphonyDeleting] == "true",
+	}
+	for _, ref := range c.Status.CurrentSynthesis.ResourceSlices {
+		v.slices += ref.Name + " "
+	}
+
+	return v
+}
+
+// settingsOf are the annotations that manifests fall back to.
+func settingsOf(c *enov1.Composition) string {
+	var all []string
+	for _, name := range []string{
+		enov1.AnnotationReconcileInterval, enov1.AnnotationUseDefaultReconcileInterval, enov1.AnnotationReplace, enov1.AnnotationDisableUpdates,
+		enov1.AnnotationDisableReconciliation, enov1.AnnotationDeletionStrategy, enov1.AnnotationFailOpen,
+	} {
+		if value, ok := c.Annotations[name]; ok {
+			all = append(all, name+"="+value)
+		}
+	}
+
+	return strings.Join(all, "\n")
+}
+
+// A view is the current synthesis of a composition, in memory. Its manifests are
+// read once.
+type view struct {
+	version
+
+	name types.NamespacedName
+	// owner is what events are about.
+	owner *enov1.Composition
+	items []*item
+	byID  map[decide.Identity]*item
+
+	mu       sync.Mutex
+	schedule *decide.Schedule
+	report   map[decide.Identity]enov1.OwnershipObject
+}
+
+// An item is one manifest of a view.
+type item struct {
+	*decide.Resource
+
+	// place is that in the view, and slice and index are where its state is written.
+	place int
+	slice *slice
+	index int
+	// problem is why it cannot be delivered at all.
+	problem error
+	// previous is what the synthesis before desired, nil if it is not known.
+	previous *unstructured.Unstructured
+	// memory is only used by whoever works on the item.
+	memory *memory
+
+	// state is guarded by the view.
+	state enov1.ResourceState
+}
+
+// A memory is what this process knows about an object. It outlives the synthesis.
+type memory struct {
+	// desired was applied last, and what the object became then.
+	desired *unstructured.Unstructured
+	uid     types.UID
+	version string
+	own     string
+	at      place
+	// due is when it is looked at even if nobody touched it.
+	due time.Time
+	// tracked : the object is watched.
+	tracked bool
+	// wrote : this process has made or changed the object. Anybody may ask.
+	wrote atomic.Bool
+
+	damper decide.Damper
+	// told is what the last event said.
+	told string
+}
+
+// hidden are resources that nothing can be done about.
+func hidden(i *item) bool { return i.Resource == nil }
+
+// adopt has the items remember what those of an earlier view did.
+func (v *view) adopt(old *view) {
+	if old == nil {
+		return
+	}
+	for id, was := range old.byID {
+		now, ok := v.byID[id]
+		if !ok {
+			continue
+		}
+		now.memory = was.memory
+		if old.synthesis == v.synthesis {
+			now.previous = was.previous
+		} else {
+			now.previous = was.Object
+		}
+	}
+	if old.uid == v.uid {
+		v.report = old.report
+	}
+}
+
+// recognize finds out whether what was applied last is what is desired now, by
+// another synthesis.
+func (i *item) recognize() {
+	if i.memory.desired != nil && i.memory.desired != i.Object && equality.Semantic.DeepEqual(i.memory.desired.Object, i.Object.Object) {
+		i.memory.desired = i.Object
+	}
+}
+
+// resources are those of all items, nil where there is none to be understood.
+func (v *view) resources() []*decide.Resource {
+	all := make([]*decide.Resource, len(v.items))
+	for i, it := range v.items {
+		all[i] = it.Resource
+	}
+
+	return all
+}
+
+// done says whether an item needs no more work for others to begin.
+func (v *view) done(s enov1.ResourceState) bool {
+	if v.deleting {
+		return s.Deleted
+	}
+
+	return s.Ready != nil
+}
+
+// begin marks what an earlier process has done already, and returns what there is
+// to do now. Whoever is marked as gone is looked at again if this process may
+// have made it since.
+func (v *view) begin() []*item {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	gone := func(it *item) bool {
+		return it.state.Deleted && !it.memory.wrote.Load() && (v.deleting || it.Tombstone)
+	}
+	for _, it := range v.items {
+		if hidden(it) {
+			continue
+		}
+		if v.deleting && !gone(it) {
+			it.state.Deleted = false
+		}
+		if v.done(it.state) {
+			v.schedule.Done(it.place)
+		}
+	}
+
+	return slices.DeleteFunc(slices.Clone(v.items), func(it *item) bool {
+		return hidden(it) || gone(it) || !v.schedule.Open(it.place)
+	})
+}
+
+// open says whether an item may be worked on.
+func (v *view) open(it *item) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+
+	return v.schedule.Open(it.place)
+}
+
+// settle takes a new state of an item. It returns the state to be written, if it
+// is another, and the items that may be worked on because of it.
+func (v *view) settle(it *item, s enov1.ResourceState) (_ enov1.ResourceState, changed bool, opened []*item) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	// What was ready once is ready in this synthesis.
+	if it.state.Ready != nil {
+		s.Ready = it.state.Ready
+	}
+	changed = !equality.Semantic.DeepEqual(it.state, s)
+	it.state = s
+	if v.done(s) {
+		for _, i := range v.schedule.Done(it.place) {
+			opened = append(opened, v.items[i])
+		}
+	}
+
+	return s, changed, opened
+}
+
+// states are those of the items of a slice.
+func (v *view) states(s *slice) []enov1.ResourceState {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all := make([]enov1.ResourceState, s.count)
+	for _, it := range v.items {
+		if it.slice == s {
+			all[it.index] = it.state
+		}
+	}
+
+	return all
+}
+
+// isReady says whether an item was ready once.
+func (v *view) isReady(it *item) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+
+	return it.state.Ready != nil
+}
+
+// newView makes a view of a composition and its slices.
+func newView(c *enov1.Composition, reader *decide.Reader, all []enov1.ResourceSlice) *view {
+	v := &view{
+		name: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, version: versionOf(c), byID: map[decide.Identity]*item{},
+		owner: &enov1.Composition{
+			TypeMeta:   metav1.TypeMeta{APIVersion: enov1.GroupVersion.String(), Kind: enov1.CompositionKind},
+			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID},
+		},
+		report: map[decide.Identity]enov1.OwnershipObject{},
+	}
+	for n := range all {
+		s := newSlice(&all[n])
+		for index, manifest := range all[n].Spec.Resources {
+			it := &item{slice: s, index: index, place: len(v.items), memory: &memory{}}
+			it.Resource, it.problem = reader.Read(manifest, c.Annotations)
+			if s.initialized {
+				it.state = all[n].Status.Resources[index]
+			}
+			v.items = append(v.items, it)
+			v.enter(it)
+		}
+	}
+	v.schedule = decide.NewSchedule(v.resources(), v.deleting)
+
+	return v
+}
+
+// enter makes an item known by its identity. Of two with one identity the first
+// counts, and of a tombstone and a manifest the manifest.
+func (v *view) enter(it *item) {
+	if hidden(it) {
+		return
+	}
+	first, twice := v.byID[it.Identity]
+	if !twice {
+		v.byID[it.Identity] = it
+
+		return
+	}
+	if first.Tombstone && !it.Tombstone {
+		v.byID[it.Identity] = it
+		first, it = it, first
+	}
+	it.problem = &duplicateError{id: first.Identity, tombstone: it.Tombstone}
+	it.Resource = nil
+}
+
+// A duplicateError is about a manifest that another one stands for.
+type duplicateError struct {
+	id        decide.Identity
+	tombstone bool
+}
+
+func (e *duplicateError) Error() string {
+	return e.id.String() + " is in this synthesis twice: have the synthesizer write it once"
+}

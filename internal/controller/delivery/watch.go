@@ -1,0 +1,281 @@
+package delivery
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+)
+
+// What is remembered of a watched object besides its name, in the form of
+// annotations, since that is what informers can carry.
+const (
+	keptOwn    = "own"
+	keptWriter = "writer"
+)
+
+// A place is where an object is on the server.
+type place struct {
+	schema.GroupVersionResource
+
+	types.NamespacedName
+}
+
+// An observation is what a watch knows about an object.
+type observation struct {
+	// known : there is a watch, which is current. present : the object is there.
+	known, present bool
+	uid            types.UID
+	version        string
+	// own is what we hold of it, and writer who else wrote last.
+	own, writer string
+	going       bool
+}
+
+// watches has one metadata-only watch for each kind that was applied, as long as
+// there are objects of it.
+type watches struct {
+	client metadata.Interface
+	// changed is called with whoever is interested in an object.
+	changed func(key)
+
+	mu    sync.Mutex
+	log   logr.Logger
+	ended bool
+	kinds map[schema.GroupVersionResource]*kindWatch
+}
+
+// A kindWatch is the watch of one kind.
+type kindWatch struct {
+	informer cache.SharedIndexInformer
+	stop     chan struct{}
+	// interest is who wants to know about which objects.
+	interest map[types.NamespacedName]map[key]bool
+}
+
+func newWatches(c metadata.Interface, changed func(key)) *watches {
+	return &watches{client: c, changed: changed, kinds: map[schema.GroupVersionResource]*kindWatch{}}
+}
+
+// start lets watches run until ctx ends.
+func (w *watches) start(ctx context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log = logr.FromContextOrDiscard(ctx)
+	context.AfterFunc(ctx, w.end)
+}
+
+func (w *watches) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	for gvr, k := range w.kinds {
+		close(k.stop)
+		delete(w.kinds, gvr)
+	}
+}
+
+// track has an object watched for somebody.
+func (w *watches) track(at place, who key) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return
+	}
+	k, ok := w.kinds[at.GroupVersionResource]
+	if !ok {
+		k = w.watch(at.GroupVersionResource)
+		w.kinds[at.GroupVersionResource] = k
+	}
+	if k.interest[at.NamespacedName] == nil {
+		k.interest[at.NamespacedName] = map[key]bool{}
+	}
+	k.interest[at.NamespacedName][who] = true
+}
+
+// untrack ends that, and the watch with its last object.
+func (w *watches) untrack(at place, who key) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k, ok := w.kinds[at.GroupVersionResource]
+	if !ok {
+		return
+	}
+	delete(k.interest[at.NamespacedName], who)
+	if len(k.interest[at.NamespacedName]) == 0 {
+		delete(k.interest, at.NamespacedName)
+	}
+	if len(k.interest) == 0 {
+		close(k.stop)
+		delete(w.kinds, at.GroupVersionResource)
+	}
+}
+
+// observe says what is known about an object that was last written as a version.
+func (w *watches) observe(at place, version string) observation {
+	w.mu.Lock()
+	k, ok := w.kinds[at.GroupVersionResource]
+	w.mu.Unlock()
+	if !ok || !k.informer.HasSynced() {
+		return observation{}
+	}
+	name := at.Name
+	if at.Namespace != "" {
+		name = at.Namespace + "/" + name
+	}
+	found, ok, err := k.informer.GetIndexer().GetByKey(name)
+	if err != nil {
+		return observation{}
+	}
+	if !ok {
+		// It may be younger than what the watch has seen.
+		return observation{known: !older(k.informer.LastSyncResourceVersion(), version)}
+	}
+	o, ok := found.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return observation{}
+	}
+
+	return observation{
+		known: true, present: true, uid: o.UID, version: o.ResourceVersion, going: o.DeletionTimestamp != nil,
+		own: o.Annotations[keptOwn], writer: o.Annotations[keptWriter],
+	}
+}
+
+// watch begins the watch of a kind.
+func (w *watches) watch(gvr schema.GroupVersionResource) *kindWatch {
+	k := &kindWatch{stop: make(chan struct{}), interest: map[types.NamespacedName]map[key]bool{}}
+	k.informer = metadatainformer.NewFilteredMetadataInformer(w.client, gvr, "", 0, cache.Indexers{}, nil).Informer()
+	log := w.log.WithValues("resource", gvr.String())
+	// None of these fail before it is started.
+	_ = k.informer.SetTransform(slim)
+	_ = k.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		log.V(1).Info("cannot watch what is delivered; trying again", "error", err.Error())
+	})
+	_, _ = k.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { w.tell(k, o) },
+		UpdateFunc: func(_, o any) { w.tell(k, o) },
+		DeleteFunc: func(o any) { w.tell(k, o) },
+	})
+	go k.informer.Run(k.stop)
+	// What went before the first list was never seen.
+	go func() {
+		if cache.WaitForCacheSync(k.stop, k.informer.HasSynced) {
+			w.tellAll(k)
+		}
+	}()
+
+	return k
+}
+
+func (w *watches) tell(k *kindWatch, o any) {
+	name, err := cache.DeletionHandlingObjectToName(o)
+	if err != nil {
+		return
+	}
+	w.mu.Lock()
+	var all []key
+	for who := range k.interest[types.NamespacedName{Namespace: name.Namespace, Name: name.Name}] {
+		all = append(all, who)
+	}
+	w.mu.Unlock()
+	for _, who := range all {
+		w.changed(who)
+	}
+}
+
+func (w *watches) tellAll(k *kindWatch) {
+	w.mu.Lock()
+	var all []key
+	for _, interested := range k.interest {
+		for who := range interested {
+			all = append(all, who)
+		}
+	}
+	w.mu.Unlock()
+	for _, who := range all {
+		w.changed(who)
+	}
+}
+
+// slim keeps of an object only what drift is seen by. A cluster has many objects
+// that are none of ours.
+func slim(o any) (any, error) {
+	full, ok := o.(*metav1.PartialObjectMetadata)
+	if !ok || len(full.ManagedFields) == 0 {
+		return o, nil
+	}
+	kept := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: full.Namespace, Name: full.Name, UID: full.UID, ResourceVersion: full.ResourceVersion, DeletionTimestamp: full.DeletionTimestamp,
+	}}
+	if decide.IsOurs(full.ManagedFields) {
+		kept.Annotations = map[string]string{keptOwn: ownOf(full.ManagedFields), keptWriter: writerOf(full.ManagedFields)}
+	}
+
+	return kept, nil
+}
+
+// ownOf is a digest of what we hold of an object. Whoever changes a value of ours
+// takes the field away from us, and whoever removes it does too: so as long as
+// this is the same, an apply would change nothing. The time tells apart what two
+// of us wrote.
+func ownOf(entries []metav1.ManagedFieldsEntry) string {
+	h := sha256.New()
+	for _, e := range entries {
+		if e.Manager != decide.Manager || e.Subresource != "" || e.FieldsV1 == nil {
+			continue
+		}
+		var fields any
+		if err := json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields); err != nil {
+			continue
+		}
+		// The server and Go do not order keys alike.
+		data, err := json.Marshal([]any{e.Operation, e.APIVersion, fields})
+		if err != nil {
+			continue
+		}
+		_, _ = h.Write(data)
+		if e.Time != nil {
+			_, _ = h.Write([]byte(e.Time.UTC().Format(time.RFC3339)))
+		}
+	}
+
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// writerOf is who else wrote last.
+func writerOf(entries []metav1.ManagedFieldsEntry) string {
+	last := metav1.ManagedFieldsEntry{}
+	for _, e := range entries {
+		if e.Manager == decide.Manager && e.Operation == metav1.ManagedFieldsOperationApply || e.Subresource == "status" {
+			continue
+		}
+		if last.Manager == "" || e.Time != nil && (last.Time == nil || !e.Time.Before(last.Time)) {
+			last = e
+		}
+	}
+
+	return last.Manager
+}
+
+// older says whether a resource version is before another. Those that cannot be
+// compared are not.
+func older(a, b string) bool {
+	x, errX := strconv.ParseUint(a, 10, 64)
+	y, errY := strconv.ParseUint(b, 10, 64)
+
+	return errX == nil && errY == nil && x < y
+}

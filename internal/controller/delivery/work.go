@@ -1,0 +1,309 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+)
+
+const (
+	// timeout is how long one resource may take.
+	timeout = time.Minute
+	// patience is how often somebody is looked after who has something to do first.
+	// Mostly a watch tells earlier.
+	patience = 15 * time.Second
+	// stuck is after how many failures people are told.
+	stuck = 3
+	// jitter of reconcile intervals, so that not all come at once.
+	jitter = 0.1
+)
+
+// work takes resources from the queue until it is shut down.
+func (d *Deliverer) work(ctx context.Context) {
+	for {
+		k, shutdown := d.queue.Get()
+		if shutdown {
+			return
+		}
+		d.one(ctx, k)
+		d.queue.Done(k)
+	}
+}
+
+// one works on one resource, and sees to it that it comes again if need be.
+func (d *Deliverer) one(ctx context.Context, k key) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	d.forget(k)
+	v, it := d.find(k)
+	if it == nil || !v.open(it) {
+		d.queue.Forget(k)
+
+		return
+	}
+	end := d.metrics.begin()
+	again, err := d.deliver(ctx, k, v, it)
+	end(err)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		logr.FromContextOrDiscard(ctx).V(1).Info("cannot deliver", "composition", k.composition.String(), "object", k.object.String(), "error", err.Error())
+		d.queue.AddRateLimited(k)
+	case err != nil:
+		d.queue.AddRateLimited(k)
+	default:
+		d.queue.Forget(k)
+		if again > 0 {
+			d.queue.AddAfter(k, again)
+		}
+	}
+}
+
+// An outcome is what came of working on a resource.
+type outcome struct {
+	// live is the object as it is now, if that is known.
+	live *unstructured.Unstructured
+	// again is when to look again, 0 for not before something happens.
+	again time.Duration
+	// waits is what is waited for, "" if the cluster agrees.
+	waits string
+}
+
+// deliver gathers what is known about a resource, decides, and does it.
+func (d *Deliverer) deliver(ctx context.Context, k key, v *view, it *item) (time.Duration, error) {
+	going := v.deleting || it.Tombstone
+	if err := it.Problem(going); err != nil {
+		d.failed(v, it, err, going)
+
+		return 0, nil // it stays wrong until there is another synthesis
+	}
+	it.recognize()
+	s := d.gather(v, it)
+	if hold := d.hold(v, it, s); hold > 0 {
+		return hold, nil
+	}
+	a, s, err := d.decide(ctx, v, it, s)
+	var out outcome
+	if err == nil {
+		out, err = d.act(ctx, k, v, it, a, s)
+	}
+	if err != nil {
+		d.failed(v, it, err, going)
+
+		return 0, err
+	}
+	if going {
+		d.removed(k, v, it, out)
+	} else {
+		out = d.delivered(v, it, out)
+	}
+
+	return out.again, nil
+}
+
+// A situation is what is known about a resource, with where it is known from.
+type situation struct {
+	decide.Situation
+
+	seen observation
+	// drifted : somebody has changed what was applied.
+	drifted bool
+}
+
+// gather asks nobody: it is about what is known already.
+func (d *Deliverer) gather(v *view, it *item) situation {
+	s := situation{Situation: decide.Situation{Deleting: v.deleting, Abandoned: v.abandoned}}
+	if v.deleting || it.Tombstone {
+		s.Taken = d.taken(it.Identity)
+
+		return s
+	}
+	m := it.memory
+	if m.desired == nil || !m.tracked {
+		return s
+	}
+	s.seen = d.watches.observe(m.at, m.version)
+	s.Going = s.seen.going && !older(s.seen.version, m.version)
+	same := isSame(m, s.seen)
+	if same && older(m.version, s.seen.version) {
+		m.version = s.seen.version
+	}
+	if m.desired == it.Object {
+		s.InSync, s.drifted = same && !d.due(it), !same
+	}
+
+	return s
+}
+
+// due says whether it is time to look at an object even if nobody touched it.
+func (d *Deliverer) due(it *item) bool {
+	return it.Interval > 0 && !d.now().Before(it.memory.due)
+}
+
+// next is when it will be. What happens in between does not put it off.
+func (d *Deliverer) next(it *item) time.Duration {
+	if d.due(it) {
+		wait := float64(it.Interval) * (1 + jitter*rand.Float64()) //nolint:gosec // it only spreads load
+		it.memory.due = d.now().Add(time.Duration(wait))
+	}
+
+	return max(it.memory.due.Sub(d.now()), time.Millisecond)
+}
+
+// isSame says whether an object is as it was written last, as far as that is ours.
+func isSame(m *memory, seen observation) bool {
+	switch {
+	case !seen.known:
+		return true // who does not know better believes so
+	case !seen.present:
+		return false
+	case seen.version == m.version || older(seen.version, m.version):
+		return true
+	}
+
+	return seen.uid == m.uid && seen.own == m.own && m.own != "" && !seen.going
+}
+
+// hold is how long an object is to be left alone that somebody else keeps
+// changing.
+func (d *Deliverer) hold(v *view, it *item, s situation) time.Duration {
+	hold := it.memory.damper.Hold(d.now())
+	if !s.drifted || hold == 0 {
+		return 0
+	}
+	who := s.seen.writer
+	if who == "" {
+		who = "somebody"
+	}
+	err := fmt.Errorf("%s keeps changing it: it was put right %d times, and is left alone for a while; have only one of them write it", who, it.memory.damper.Rounds())
+	d.failed(v, it, err, false)
+	d.tell(v, it, "Contested", err.Error())
+
+	return hold
+}
+
+// decide decides, with the live object where it is needed.
+func (d *Deliverer) decide(ctx context.Context, v *view, it *item, s situation) (decide.Action, situation, error) {
+	a := decide.Decide(it.Resource, s.Situation)
+	unready := a.Verb == decide.Nothing && it.Watched() && !v.isReady(it)
+	if a.Verb != decide.Look && !unready {
+		return a, s, nil
+	}
+	live, err := d.read(ctx, it)
+	if err != nil {
+		return a, s, err
+	}
+	s.Looked, s.Live = true, live
+
+	return decide.Decide(it.Resource, s.Situation), s, nil
+}
+
+// read returns the live object, nil if there is none. Of a kind that is not served
+// there are no objects.
+func (d *Deliverer) read(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(it.GVK)
+	err := d.remote.Get(ctx, client.ObjectKeyFromObject(it.Object), live)
+	switch {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		return nil, nil //nolint:nilnil // it is absent, which is fine
+	case err != nil:
+		return nil, fmt.Errorf("cannot read %s: %w", it.Identity, err)
+	}
+
+	return live, nil
+}
+
+// delivered settles a resource that the cluster agrees with, or will.
+func (d *Deliverer) delivered(v *view, it *item, out outcome) outcome {
+	s := enov1.ResourceState{Reconciled: out.waits == ""}
+	if out.waits != "" {
+		text := clip(out.waits)
+		s.ReconciliationError = &text
+	} else if ready, ok := d.ready(v, it, out.live); ok {
+		s.Ready = &ready
+	} else {
+		out.again = patience
+	}
+	if it.Interval > 0 && out.again == 0 {
+		out.again = d.next(it)
+	}
+	it.memory.told = ""
+	d.settle(v, it, s)
+
+	return out
+}
+
+// ready says since when an object is ready.
+func (d *Deliverer) ready(v *view, it *item, live *unstructured.Unstructured) (metav1.Time, bool) {
+	switch {
+	case !it.Watched() || it.DisableReconciliation || v.isReady(it):
+		return d.timestamp(), true
+	case live == nil:
+		return metav1.Time{}, false
+	}
+	since, ok := it.Ready(live, d.now())
+
+	return metav1.NewTime(since).Rfc3339Copy(), ok
+}
+
+// removed settles a resource that is gone, or will be.
+func (d *Deliverer) removed(k key, v *view, it *item, out outcome) {
+	if out.waits != "" {
+		d.settle(v, it, enov1.ResourceState{})
+
+		return
+	}
+	m := it.memory
+	if m.tracked {
+		m.tracked = false
+		d.watches.untrack(m.at, k)
+	}
+	m.desired, m.version, m.own = nil, "", ""
+	m.wrote.Store(false)
+	now := d.timestamp()
+	d.settle(v, it, enov1.ResourceState{Reconciled: true, Deleted: true, Ready: &now})
+}
+
+// failed settles a resource that the cluster could not be made to agree with.
+func (d *Deliverer) failed(v *view, it *item, err error, going bool) {
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	text := clip(err.Error())
+	s := enov1.ResourceState{ReconciliationError: &text}
+	if it.FailOpen && (!going || !it.Foreground) {
+		now := d.timestamp()
+		s.Reconciled, s.Ready, s.Deleted = true, &now, going
+	}
+	d.settle(v, it, s)
+	if d.queue.NumRequeues(key{v.name, it.Identity}) >= stuck || it.problem != nil {
+		d.tell(v, it, "NotDelivered", text)
+	}
+}
+
+// settle has a state written, and others worked on that waited for it.
+func (d *Deliverer) settle(v *view, it *item, s enov1.ResourceState) {
+	s, changed, opened := v.settle(it, s)
+	if changed {
+		d.status.set(v, it, s)
+	}
+	for _, next := range opened {
+		if !hidden(next) {
+			d.queue.Add(key{v.name, next.Identity})
+		}
+	}
+}
+
+func (d *Deliverer) timestamp() metav1.Time { return metav1.NewTime(d.now()).Rfc3339Copy() }

@@ -1,0 +1,225 @@
+package delivery
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// A Verb is what is done about a resource.
+type Verb string
+
+// What can be done about a resource.
+const (
+	// Nothing : all is as it should be.
+	Nothing Verb = "nothing"
+	// Look : nobody can tell without the live object.
+	Look Verb = "look"
+	// Create it, which fails if it is there. Apply makes it or changes it, Replace
+	// writes it as a whole, Patch changes what somebody else makes.
+	Create  Verb = "create"
+	Apply   Verb = "apply"
+	Replace Verb = "replace"
+	Patch   Verb = "patch"
+	Delete  Verb = "delete"
+	// Wait : somebody else has to do something first.
+	Wait Verb = "wait"
+	// Leave it as it is: it is none of ours, or it is to stay.
+	Leave Verb = "leave"
+)
+
+// An Action is what to do about a resource, and why.
+type Action struct {
+	Verb Verb
+	// Foreground has a deletion wait for what depends on the object.
+	Foreground bool
+	Reason     string
+}
+
+// A Situation is what is known about a resource.
+type Situation struct {
+	// Looked : Live is the object, nil if there is none. Otherwise nobody looked.
+	Looked bool
+	Live   *unstructured.Unstructured
+	// InSync : the object is known to be as it was applied last, by what is desired
+	// now.
+	InSync bool
+	// Going : it is known to be on its way out.
+	Going bool
+	// Deleting : the composition is being deleted. Abandoned : and leaves all of its
+	// objects behind.
+	Deleting, Abandoned bool
+	// Taken : another composition delivers this object now.
+	Taken bool
+}
+
+// Decide says what to do about a resource.
+func Decide(r *Resource, s Situation) Action {
+	if r.Tombstone || s.Deleting {
+		return remove(r, s)
+	}
+	switch {
+	case r.DisableReconciliation:
+		return Action{Verb: Leave, Reason: "its reconciliation is disabled"}
+	case s.InSync:
+		return Action{Verb: Nothing, Reason: "nobody changed it"}
+	case r.IsPatch():
+		return patch(r, s)
+	case s.Going || isGoing(s.Live):
+		return Action{Verb: Wait, Reason: "it is being deleted by somebody else; it is made again when it is gone"}
+	case r.DisableUpdates, r.Replace:
+		return whole(r, s)
+	}
+
+	return Action{Verb: Apply, Reason: "the cluster may not agree with it"}
+}
+
+// whole is about objects that are not merged.
+func whole(r *Resource, s Situation) Action {
+	switch {
+	case !s.Looked:
+		return Action{Verb: Look}
+	case s.Live == nil:
+		return Action{Verb: Create, Reason: "it is not there"}
+	case r.DisableUpdates:
+		return Action{Verb: Nothing, Reason: "it is there, and its updates are disabled"}
+	case covers(s.Live.Object, r.Object.Object):
+		return Action{Verb: Nothing, Reason: "it is as it should be"}
+	}
+
+	return Action{Verb: Replace, Reason: "it is another"}
+}
+
+// patch is about objects that somebody else makes. What an operation does to the
+// object only the server says; one that changes nothing is not written by it.
+func patch(r *Resource, s Situation) Action {
+	switch {
+	case !r.Removes:
+		return Action{Verb: Patch, Reason: "the object may not agree with it"}
+	case !s.Looked:
+		return Action{Verb: Look}
+	case s.Live == nil || isGoing(s.Live):
+		return Action{Verb: Nothing, Reason: "the object is gone"}
+	}
+
+	return Action{Verb: Delete, Reason: "the patch asks for it"}
+}
+
+func remove(r *Resource, s Situation) Action {
+	switch {
+	case r.IsPatch():
+		return Action{Verb: Leave, Reason: "a patch is not taken back"}
+	case r.DisableReconciliation:
+		return Action{Verb: Leave, Reason: "its reconciliation is disabled"}
+	case r.Orphan || s.Abandoned:
+		return Action{Verb: Leave, Reason: "it is to be left behind"}
+	case s.Taken:
+		return Action{Verb: Leave, Reason: "another composition has it now"}
+	case !s.Looked:
+		return Action{Verb: Look}
+	case s.Live == nil:
+		return Action{Verb: Nothing, Reason: "it is gone"}
+	case isGoing(s.Live):
+		return removing(r)
+	case !IsOurs(s.Live.GetManagedFields()):
+		return Action{Verb: Leave, Reason: "somebody else made it"}
+	}
+
+	return Action{Verb: Delete, Foreground: r.Foreground, Reason: "it is no longer wanted"}
+}
+
+// removing is about an object that is on its way out.
+func removing(r *Resource) Action {
+	if r.Foreground {
+		return Action{Verb: Wait, Reason: "it is being deleted, with what depends on it"}
+	}
+
+	return Action{Verb: Nothing, Reason: "it is being deleted"}
+}
+
+func isGoing(live *unstructured.Unstructured) bool {
+	return live != nil && live.GetDeletionTimestamp() != nil
+}
+
+// IsOurs says whether an object was delivered: whoever else made it has not named
+// a single field of it for us.
+func IsOurs(entries []metav1.ManagedFieldsEntry) bool {
+	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == Manager && e.Subresource == "" })
+}
+
+// covers says whether an object has everything that is desired, and the same.
+func covers(live, desired any) bool {
+	switch want := desired.(type) {
+	case map[string]any:
+		have, ok := live.(map[string]any)
+		for key, value := range want {
+			ok = ok && covers(have[key], value)
+		}
+
+		return ok
+	case []any:
+		have, ok := live.([]any)
+		if !ok || len(have) != len(want) {
+			return false
+		}
+		for i := range want {
+			ok = ok && covers(have[i], want[i])
+		}
+
+		return ok
+	}
+
+	return live == desired
+}
+
+// Drops says whether something that was desired before is not desired now, which
+// is what others can keep from going. If in doubt, it does.
+func Drops(before, now any) bool {
+	switch old := before.(type) {
+	case map[string]any:
+		next, ok := now.(map[string]any)
+		if !ok {
+			return true
+		}
+		for key, value := range old {
+			if now, ok := next[key]; !ok || Drops(value, now) {
+				return true
+			}
+		}
+
+		return false
+	case []any:
+		next, ok := now.([]any)
+
+		return !ok || dropsItem(old, next)
+	}
+
+	return false
+}
+
+// dropsItem is about lists. Items with names are known by them, as those are that
+// more than one program writes. Others are only known to be the same if they are
+// equal.
+func dropsItem(old, next []any) bool {
+	named := map[any]any{}
+	for _, item := range next {
+		if fields, ok := item.(map[string]any); ok && fields["name"] != nil {
+			named[fields["name"]] = fields
+		}
+	}
+	for _, item := range old {
+		if fields, ok := item.(map[string]any); ok && fields["name"] != nil {
+			if now, ok := named[fields["name"]]; !ok || Drops(fields, now) {
+				return true
+			}
+
+			continue
+		}
+		if !slices.ContainsFunc(next, func(other any) bool { return covers(other, item) }) {
+			return true
+		}
+	}
+
+	return false
+}

@@ -1,0 +1,43 @@
+package delivery
+
+import "time"
+
+// What somebody may do before they are left alone for a while.
+const (
+	maxCorrections = 5
+	fightWindow    = time.Minute
+
+	firstPause = 10 * time.Second
+	maxPause   = 5 * time.Minute
+)
+
+// A Damper counts how often one object was corrected. If that is too often, it is
+// left alone, twice as long each time. The zero value is ready to use.
+type Damper struct {
+	// corrections are those of the last minute, and not more than are too many.
+	corrections []time.Time
+	pause       time.Duration
+	until       time.Time
+}
+
+// Corrected counts one correction.
+func (d *Damper) Corrected(now time.Time) {
+	if !d.until.IsZero() && now.Sub(d.until) > 2*maxPause {
+		d.pause = 0 // that fight is over
+	}
+	d.corrections = append(d.corrections, now)
+	for len(d.corrections) > 0 && now.Sub(d.corrections[0]) >= fightWindow {
+		d.corrections = d.corrections[1:]
+	}
+	if len(d.corrections) < maxCorrections && (d.pause == 0 || now.Sub(d.until) >= fightWindow) {
+		return
+	}
+	d.pause = min(max(2*d.pause, firstPause), maxPause)
+	d.until, d.corrections = now.Add(d.pause), nil
+}
+
+// Hold is how long the object is to be left alone, 0 if it is not.
+func (d *Damper) Hold(now time.Time) time.Duration { return max(d.until.Sub(now), 0) }
+
+// Rounds is how many corrections it takes.
+func (d *Damper) Rounds() int { return maxCorrections }

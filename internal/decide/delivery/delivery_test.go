@@ -1,0 +1,428 @@
+package delivery_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/decide/delivery"
+)
+
+var reader = delivery.NewReader()
+
+func object(t *testing.T, text string) map[string]any {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := map[string]any{}
+	if err := json.Unmarshal(data, &o); err != nil {
+		t.Fatal(err)
+	}
+
+	return o
+}
+
+func manifest(t *testing.T, text string) enov1.Manifest {
+	t.Helper()
+	data, err := json.Marshal(object(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return enov1.Manifest{Manifest: string(data)}
+}
+
+// with is a manifest of a kind with annotations.
+func with(kind string, annotations ...string) string {
+	text := fmt.Sprintf("{apiVersion: v1, kind: %s, metadata: {name: a, namespace: n, annotations: {x: why", kind)
+	for pair := range slices.Chunk(annotations, 2) {
+		text += fmt.Sprintf(", %s: %q", pair[0], pair[1])
+	}
+
+	return text + "}}}"
+}
+
+func read(t *testing.T, text string) *delivery.Resource {
+	t.Helper()
+	r, err := reader.Read(manifest(t, text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return r
+}
+
+func TestRead(t *testing.T) {
+	r, err := reader.Read(manifest(t, `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+  resourceVersion: "7"
+  creationTimestamp: null
+  labels: {eno.azure.io/x: y}
+  annotations: {eno.azure.io/replace: "true", eno.azure.io/reconcile-interval: 10ms, mine: stays}
+spec: {replicas: 4}
+`), map[string]string{enov1.AnnotationReplace: "false", enov1.AnnotationDeletionStrategy: "foreground", enov1.AnnotationReadinessGroup: "7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := object(t, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop, annotations: {mine: stays}}
+`)
+	want["spec"] = map[string]any{"replicas": int64(4)}
+	if diff := cmp.Diff(want, r.Object.Object); diff != "" {
+		t.Errorf("Object: -want, +got:\n%s", diff)
+	}
+	if !r.Replace || !r.Foreground || r.Orphan || r.Interval != time.Second || r.ReadinessGroup != 0 || r.DeletionGroup != nil {
+		t.Errorf("Settings: %+v", r.Settings)
+	}
+	if got := r.String(); got != "Deployment shop/web" {
+		t.Errorf("String(): %q", got)
+	}
+	infra := read(t, with("Service"))
+	if infra.ReadinessGroup != -100 || infra.DeletionGroup == nil || *infra.DeletionGroup != 100 {
+		t.Errorf("a Service comes in group %d", infra.ReadinessGroup)
+	}
+	if got := read(t, with("Service", enov1.AnnotationReadinessGroup, "3")).ReadinessGroup; got != 3 {
+		t.Errorf("a Service that says otherwise comes in group %d", got)
+	}
+	if got := read(t, with("Thing", enov1.AnnotationUseDefaultReconcileInterval, "true")).Interval; got != delivery.DefaultInterval {
+		t.Errorf("the default interval is %s", got)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	cases := map[string]struct {
+		reason, text, want string
+		// unknown : nobody knows which object is meant.
+		unknown bool
+	}{
+		"Interval":  {reason: "A bad interval is no 0.", text: with("T", enov1.AnnotationReconcileInterval, "soon"), want: `annotation eno.azure.io/reconcile-interval: cannot use "soon": write a time such as "30s"`},
+		"Negative":  {reason: "Nor is one that has passed.", text: with("T", enov1.AnnotationReconcileInterval, "-5s"), want: `cannot use "-5s"`},
+		"Boolean":   {reason: "yes is neither true nor false.", text: with("T", enov1.AnnotationReplace, "yes"), want: `annotation eno.azure.io/replace: cannot use "yes": write "true" or "false"`},
+		"Group":     {reason: "Groups are whole numbers.", text: with("T", enov1.AnnotationReadinessGroup, "first"), want: `eno.azure.io/readiness-group: cannot use "first"`},
+		"Deletion":  {reason: "So are those of deletion.", text: with("T", enov1.AnnotationDeletionGroup, "1.5"), want: `eno.azure.io/deletion-group: cannot use "1.5"`},
+		"Strategy":  {reason: "A typing error must not delete what should stay.", text: with("T", enov1.AnnotationDeletionStrategy, "orphn"), want: `cannot use "orphn": write "orphan" or "foreground"`},
+		"CEL":       {reason: "An expression must compile.", text: with("T", enov1.AnnotationReadiness+"-x", "self."), want: `eno.azure.io/readiness-x: cannot use "self."`},
+		"Scope":     {reason: "A scope must be readable.", text: with("T", enov1.AnnotationMigrateOwnership, "spec["), want: enov1.AnnotationMigrateOwnership},
+		"Overrides": {reason: "What is not done must not be passed over.", text: with("T", enov1.AnnotationOverrides, "[]"), want: "not supported yet"},
+		"Both":      {reason: "All that is wrong is said.", text: with("T", enov1.AnnotationReplace, "1", enov1.AnnotationFailOpen, "2"), want: "eno.azure.io/fail-open"},
+		"Nameless":  {reason: "It must be known which object is meant.", text: "{apiVersion: v1, kind: T}", want: "no metadata.name", unknown: true},
+		"Kindless":  {reason: "And of which kind.", text: "{apiVersion: v1, metadata: {name: a}}", want: "cannot read the manifest", unknown: true},
+		"Unquoted":  {reason: "An annotation that is no string would hide all others.", text: "{apiVersion: v1, kind: T, metadata: {name: a, annotations: {x: true}}}", want: "in quotes", unknown: true},
+		"Target":    {reason: "A patch has a target.", text: "{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: a}, patch: {ops: []}}", want: "patch.apiVersion and patch.kind", unknown: true},
+		"Ops":       {reason: "And something to do.", text: "{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: a}, patch: {apiVersion: v1, kind: Pod}}", want: "patch.ops", unknown: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r, err := reader.Read(manifest(t, tc.text), nil)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || (r == nil) != tc.unknown {
+				t.Fatalf("%s\nRead(...): %v, %v, want %q", tc.reason, r, err, tc.want)
+			}
+			if r != nil && r.Problem(false) == nil {
+				t.Errorf("%s\nThe resource does not remember it.", tc.reason)
+			}
+			if r != nil && (r.Problem(true) != nil) != (name == "Strategy") {
+				t.Errorf("%s\nOf an object that is to go, only how it goes must be known: %v", tc.reason, r.Problem(true))
+			}
+		})
+	}
+}
+
+func TestReady(t *testing.T) {
+	now := time.Unix(1_000_000, 0).UTC()
+	const live = `{spec: {size: 1}, status: {conditions: [{type: A, status: "False"}, {type: B, status: "True", lastTransitionTime: "1970-01-02T00:00:00Z"}, {type: C, status: "True", lastTransitionTime: "1970-01-03T00:00:00Z"}]}}`
+	day := func(n int) time.Time { return time.Date(1970, 1, n, 0, 0, 0, 0, time.UTC) }
+	of := func(kind string) string { return "self.status.conditions.filter(c, c.type == '" + kind + "')" }
+	cases := map[string]struct {
+		reason      string
+		expressions []string
+		want        time.Time
+		no          bool
+	}{
+		"None":      {reason: "Nobody asks for anything.", want: now},
+		"True":      {reason: "It is true now.", expressions: []string{"", "self.spec.size == 1"}, want: now},
+		"False":     {reason: "It is not.", expressions: []string{"", "self.spec.size == 2"}, no: true},
+		"Condition": {reason: "A condition knows since when.", expressions: []string{"", of("B")}, want: day(2)},
+		"OneItem":   {reason: "So does a single one.", expressions: []string{"", of("B") + "[0]"}, want: day(2)},
+		"NotMet":    {reason: "A condition that is False is not met.", expressions: []string{"", of("A")}, no: true},
+		"Unknown":   {reason: "Nor is one that is not there.", expressions: []string{"", of("X")}, no: true},
+		"All":       {reason: "The last one counts.", expressions: []string{"-b", of("B"), "-c", of("C")}, want: day(3)},
+		"NotAll":    {reason: "All must be met.", expressions: []string{"-a", of("A"), "-c", of("C")}, no: true},
+		"Absent":    {reason: "What is not there yet is not ready.", expressions: []string{"", "self.status.phase == 'Done'"}, no: true},
+		"Number":    {reason: "A number is no answer.", expressions: []string{"", "1"}, no: true},
+		"Costly":    {reason: "An expression cannot run for ever.", no: true, expressions: []string{"", "[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, a + b + c + d + e + f > 0))))))"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var annotations []string
+			for pair := range slices.Chunk(tc.expressions, 2) {
+				annotations = append(annotations, enov1.AnnotationReadiness+pair[0], pair[1])
+			}
+			r := read(t, with("T", annotations...))
+			since, ok := r.Ready(&unstructured.Unstructured{Object: object(t, live)}, now)
+			if ok == tc.no || !since.Equal(tc.want) {
+				t.Errorf("%s\nReady(...): %s, %t", tc.reason, since, ok)
+			}
+		})
+	}
+	crd := read(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ts.x}, spec: {group: x, names: {kind: T}}}`)
+	if _, ok := crd.Ready(&unstructured.Unstructured{Object: object(t, live)}, now); ok || !crd.Watched() {
+		t.Error("a definition that is not served is ready")
+	}
+	if _, ok := crd.Ready(&unstructured.Unstructured{Object: object(t, `{status: {conditions: [{type: Established, status: "True"}]}}`)}, now); !ok {
+		t.Error("a definition that is served is not ready")
+	}
+}
+
+func TestDecide(t *testing.T) {
+	ours, theirs := object(t, with("T")), object(t, with("T"))
+	metadata := ours["metadata"].(map[string]any)
+	metadata["managedFields"] = []any{map[string]any{"manager": "eno", "operation": "Apply"}}
+	there := delivery.Situation{Looked: true, Live: &unstructured.Unstructured{Object: ours}}
+	foreign := delivery.Situation{Looked: true, Live: &unstructured.Unstructured{Object: theirs}}
+	going := delivery.Situation{Looked: true, Live: there.Live.DeepCopy()}
+	going.Live.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+	absent := delivery.Situation{Looked: true}
+	blind := delivery.Situation{}
+	deleting := func(s delivery.Situation) delivery.Situation {
+		s.Deleting = true
+
+		return s
+	}
+	const patch = `{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: a}, patch: {apiVersion: v1, kind: Pod, ops: [{op: add, path: /metadata/%s, value: x}]}}`
+	cases := map[string]struct {
+		reason, text string
+		tombstone    bool
+		situation    delivery.Situation
+		want         delivery.Verb
+		foreground   bool
+	}{
+		"Plain":           {reason: "An apply needs no look.", text: with("T"), situation: blind, want: delivery.Apply},
+		"InSync":          {reason: "Nobody changed it.", text: with("T"), situation: delivery.Situation{InSync: true}, want: delivery.Nothing},
+		"Disabled":        {reason: "It is left alone.", text: with("T", enov1.AnnotationDisableReconciliation, "true"), situation: blind, want: delivery.Leave},
+		"Going":           {reason: "Who writes to an object that goes writes for nothing.", text: with("T"), situation: going, want: delivery.Wait},
+		"GoingUnseen":     {reason: "Also if only that is known.", text: with("T"), situation: delivery.Situation{Going: true}, want: delivery.Wait},
+		"OnceBlind":       {reason: "It must be known whether it is there.", text: with("T", enov1.AnnotationDisableUpdates, "true"), situation: blind, want: delivery.Look},
+		"Once":            {reason: "It is made.", text: with("T", enov1.AnnotationDisableUpdates, "true"), situation: absent, want: delivery.Create},
+		"OnceThere":       {reason: "It is not changed.", text: with("T", enov1.AnnotationDisableUpdates, "true"), situation: foreign, want: delivery.Nothing},
+		"Replace":         {reason: "It is another.", text: strings.Replace(with("T", enov1.AnnotationReplace, "true"), "x: why", "x: z", 1), situation: there, want: delivery.Replace},
+		"ReplaceSame":     {reason: "It is the same.", text: with("T", enov1.AnnotationReplace, "true"), situation: there, want: delivery.Nothing},
+		"ReplaceAbsent":   {reason: "It is not there.", text: with("T", enov1.AnnotationReplace, "true"), situation: absent, want: delivery.Create},
+		"Patch":           {reason: "Only the server knows what it does.", text: fmt.Sprintf(patch, "labels"), situation: blind, want: delivery.Patch},
+		"PatchDeletes":    {reason: "It must be known whom.", text: fmt.Sprintf(patch, "deletionTimestamp"), situation: blind, want: delivery.Look},
+		"PatchDeletesIt":  {reason: "Whoever it is of.", text: fmt.Sprintf(patch, "deletionTimestamp"), situation: foreign, want: delivery.Delete},
+		"PatchDeleted":    {reason: "It is done.", text: fmt.Sprintf(patch, "deletionTimestamp"), situation: absent, want: delivery.Nothing},
+		"PatchTombstone":  {reason: "A patch is not taken back.", text: fmt.Sprintf(patch, "labels"), situation: deleting(blind), want: delivery.Leave},
+		"Tombstone":       {reason: "It must be known whose it is.", text: with("T"), tombstone: true, situation: blind, want: delivery.Look},
+		"TombstoneOurs":   {reason: "It goes.", text: with("T"), tombstone: true, situation: there, want: delivery.Delete},
+		"TombstoneTheirs": {reason: "Not that of somebody else.", text: with("T"), tombstone: true, situation: foreign, want: delivery.Leave},
+		"TombstoneGone":   {reason: "It is gone.", text: with("T"), tombstone: true, situation: absent, want: delivery.Nothing},
+		"TombstoneTaken":  {reason: "It has moved to another composition.", text: with("T"), tombstone: true, situation: delivery.Situation{Looked: true, Live: there.Live, Taken: true}, want: delivery.Leave},
+		"Deleting":        {reason: "All go with the composition.", text: with("T"), situation: deleting(there), want: delivery.Delete},
+		"DeletingInSync":  {reason: "Even if nobody changed it.", text: with("T"), situation: delivery.Situation{Deleting: true, InSync: true}, want: delivery.Look},
+		"Orphan":          {reason: "It stays.", text: with("T", enov1.AnnotationDeletionStrategy, "orphan"), situation: deleting(there), want: delivery.Leave},
+		"Abandoned":       {reason: "All stay.", text: with("T"), situation: delivery.Situation{Deleting: true, Abandoned: true}, want: delivery.Leave},
+		"Foreground":      {reason: "With all that depends on it.", text: with("T", enov1.AnnotationDeletionStrategy, "foreground"), situation: deleting(there), want: delivery.Delete, foreground: true},
+		"ForegroundGoing": {reason: "It is waited for.", text: with("T", enov1.AnnotationDeletionStrategy, "foreground"), situation: deleting(going), want: delivery.Wait},
+		"BackgroundGoing": {reason: "It is not.", text: with("T"), situation: deleting(going), want: delivery.Nothing},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := read(t, tc.text)
+			r.Tombstone = tc.tombstone
+			got := delivery.Decide(r, tc.situation)
+			if got.Verb != tc.want || got.Foreground != tc.foreground || got.Verb != delivery.Look && got.Reason == "" {
+				t.Errorf("%s\nDecide(...): %+v, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestDrops(t *testing.T) {
+	cases := map[string]struct {
+		reason, before, now string
+		want                bool
+	}{
+		"Same":       {reason: "Nothing changes.", before: "{a: {b: [1, {name: x, v: 1}]}}", now: "{a: {b: [1, {name: x, v: 1}]}}"},
+		"Value":      {reason: "Another value is named all the same.", before: "{a: 1}", now: "{a: 2}"},
+		"More":       {reason: "More is not less.", before: "{a: [{name: x}]}", now: "{a: [{name: y}, {name: x, v: 1}], b: 1}"},
+		"Field":      {reason: "A field goes.", before: "{a: {b: 1, c: 1}}", now: "{a: {b: 1}}", want: true},
+		"Item":       {reason: "An item goes.", before: "{a: [{name: x}, {name: y}]}", now: "{a: [{name: x}, {name: z}]}", want: true},
+		"OfItem":     {reason: "A field of an item goes.", before: "{a: [{name: x, v: 1}]}", now: "{a: [{name: x}]}", want: true},
+		"Scalar":     {reason: "A value of a set goes.", before: "{a: [x, y]}", now: "{a: [x]}", want: true},
+		"Nameless":   {reason: "It cannot be known which it was.", before: "{a: [{port: 1}]}", now: "{a: [{port: 2}]}", want: true},
+		"OtherShape": {reason: "All of it goes.", before: "{a: {b: 1}}", now: "{a: 1}", want: true},
+		"NoList":     {reason: "All of it goes.", before: "{a: [1]}", now: "{a: 1}", want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := delivery.Drops(object(t, tc.before), object(t, tc.now)); got != tc.want {
+				t.Errorf("%s\nDrops(...): %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestDamper(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	var d delivery.Damper
+	correct := func(n int, every time.Duration) {
+		for range n {
+			now = now.Add(every)
+			d.Corrected(now)
+		}
+	}
+	correct(100, 20*time.Second)
+	if d.Hold(now) != 0 {
+		t.Fatal("three corrections in a minute are no fight")
+	}
+	now = now.Add(time.Minute)
+	correct(d.Rounds(), time.Second)
+	if got := d.Hold(now); got != 10*time.Second {
+		t.Fatalf("after a fight it is left alone for %s", got)
+	}
+	var pauses []time.Duration
+	for range 7 {
+		now = now.Add(d.Hold(now) + time.Second)
+		d.Corrected(now)
+		pauses = append(pauses, d.Hold(now)/time.Second)
+	}
+	if diff := cmp.Diff([]time.Duration{20, 40, 80, 160, 300, 300, 300}, pauses); diff != "" {
+		t.Errorf("pauses: -want, +got:\n%s", diff)
+	}
+	now = now.Add(time.Hour)
+	correct(d.Rounds()-1, time.Second)
+	if d.Hold(now) != 0 {
+		t.Error("after an hour of peace it is still held against them")
+	}
+}
+
+// slowOpen says whether a resource may be worked on, by looking at all others.
+func slowOpen(all []*delivery.Resource, deleting bool, done map[int]bool, i int) bool {
+	group := func(r *delivery.Resource) (int, bool) {
+		if deleting {
+			if r.DeletionGroup == nil {
+				return 0, false
+			}
+
+			return *r.DeletionGroup, true
+		}
+		least := r.ReadinessGroup
+		for _, o := range all {
+			if r.Defines.Kind != "" && !o.Tombstone && o.GVK.GroupKind() == r.Defines {
+				least = min(least, o.ReadinessGroup)
+			}
+		}
+
+		return least, !r.Tombstone
+	}
+	mine, ordered := group(all[i])
+	for j, o := range all {
+		if g, ok := group(o); ordered && ok && g < mine && !done[j] {
+			return false
+		}
+		if !deleting && !all[i].Tombstone && !o.Tombstone && o.Defines.Kind != "" && o.Defines == all[i].GVK.GroupKind() && !done[j] {
+			return false
+		}
+	}
+
+	return true
+}
+
+func TestSchedule(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for round := range 2000 {
+		var all []*delivery.Resource
+		for i := range r.IntN(12) {
+			annotations := []string{enov1.AnnotationReadinessGroup, strconv.Itoa(r.IntN(4) - 1)}
+			if r.IntN(2) == 0 {
+				annotations = append(annotations, enov1.AnnotationDeletionGroup, strconv.Itoa(r.IntN(3)))
+			}
+			one := read(t, with(fmt.Sprintf("T%d", r.IntN(3)), annotations...))
+			if i < 2 && r.IntN(2) == 0 {
+				one.Defines = read(t, with(fmt.Sprintf("T%d", i))).GVK.GroupKind()
+				one.GVK.Kind = "CustomResourceDefinition"
+			}
+			one.Tombstone = r.IntN(5) == 0
+			all = append(all, one)
+		}
+		deleting := r.IntN(2) == 0
+		s := delivery.NewSchedule(all, deleting)
+		done, open := map[int]bool{}, map[int]bool{}
+		check := func(opened []int) {
+			for _, i := range opened {
+				if open[i] {
+					t.Fatalf("round %d: %d was opened twice", round, i)
+				}
+				open[i] = true
+			}
+			for i := range all {
+				want := slowOpen(all, deleting, done, i)
+				if s.Open(i) != want || open[i] != want {
+					t.Fatalf("round %d: Open(%d): %t, told %t, want %t", round, i, s.Open(i), open[i], want)
+				}
+			}
+		}
+		var first []int
+		for i := range all {
+			if s.Open(i) {
+				first = append(first, i)
+			}
+		}
+		check(first)
+		for len(done) < len(all) {
+			var next []int
+			for i := range all {
+				if open[i] && !done[i] {
+					next = append(next, i)
+				}
+			}
+			if len(next) == 0 {
+				t.Fatalf("round %d: nothing is open, and %d of %d are done", round, len(done), len(all))
+			}
+			i := next[r.IntN(len(next))]
+			done[i] = true
+			check(s.Done(i))
+			check(s.Done(i)) // twice is once
+		}
+	}
+}
+
+// A schedule of many costs little for each.
+func BenchmarkSchedule(b *testing.B) {
+	for _, n := range []int{1000, 10000, 100000} {
+		all := make([]*delivery.Resource, n)
+		for i := range all {
+			all[i] = &delivery.Resource{Settings: delivery.Settings{ReadinessGroup: i % 10}}
+		}
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			for b.Loop() {
+				s := delivery.NewSchedule(all, false)
+				for g := range 10 {
+					for i := g; i < n; i += 10 {
+						s.Done(i)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/resource")
+		})
+	}
+}

@@ -1,0 +1,159 @@
+package delivery
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/ext"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	// costLimit is how much an expression may cost. Those that people write cost
+	// hundreds; this is some milliseconds.
+	costLimit = 1_000_000
+	// maxPrograms is how many compiled expressions are remembered. Expressions are
+	// few, since programs write them; one that writes a new one each time costs a
+	// compilation each time, and no memory.
+	maxPrograms = 4096
+
+	conditionTrue = "True"
+)
+
+// A check is one readiness expression.
+type check struct {
+	name    string
+	program cel.Program
+}
+
+// A compiler compiles expressions once.
+type compiler struct {
+	env  *cel.Env
+	fail error
+
+	mu       sync.Mutex
+	programs map[string]cel.Program
+}
+
+func newCompiler() *compiler {
+	env, err := cel.NewEnv(
+		cel.Variable("self", cel.DynType), cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true),
+		ext.Strings(), ext.Encoders(), ext.Lists(), ext.Sets(), ext.Math(),
+	)
+
+	return &compiler{env: env, fail: err, programs: map[string]cel.Program{}}
+}
+
+func (c *compiler) compile(expression string) (cel.Program, error) {
+	if c.fail != nil {
+		return nil, c.fail
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p, ok := c.programs[expression]; ok {
+		return p, nil
+	}
+	ast, issues := c.env.Compile(expression)
+	if err := issues.Err(); err != nil {
+		return nil, err
+	}
+	p, err := c.env.Program(ast, cel.CostLimit(costLimit))
+	if err != nil {
+		return nil, fmt.Errorf("cannot prepare it: %w", err)
+	}
+	if len(c.programs) >= maxPrograms {
+		clear(c.programs)
+	}
+	c.programs[expression] = p
+
+	return p, nil
+}
+
+// Watched says whether it takes more than being there for the object to be ready.
+func (r *Resource) Watched() bool { return len(r.checks) > 0 || r.Defines.Kind != "" }
+
+// Ready says since when an object is ready. It is at once if nobody says when
+// else; a definition is when its kind is served. An expression that fails is not
+// met: what it asks for is not there yet.
+func (r *Resource) Ready(live *unstructured.Unstructured, now time.Time) (since time.Time, ok bool) {
+	since = now
+	if len(r.checks) > 0 {
+		since = time.Time{}
+	}
+	if r.Defines.Kind != "" && !established(live) {
+		return time.Time{}, false
+	}
+	for _, c := range r.checks {
+		out, _, err := c.program.Eval(map[string]any{"self": live.Object})
+		if err != nil {
+			return time.Time{}, false
+		}
+		at, ok := readySince(out.Value(), now)
+		if !ok {
+			return time.Time{}, false
+		}
+		if at.After(since) {
+			since = at
+		}
+	}
+
+	return since, true
+}
+
+// readySince reads the answer of an expression: true, or conditions of which one
+// is.
+func readySince(answer any, now time.Time) (time.Time, bool) {
+	if yes, ok := answer.(bool); ok {
+		return now, yes
+	}
+	for _, item := range items(answer) {
+		condition, ok := item.(map[string]any)
+		if !ok || condition["status"] != conditionTrue {
+			continue
+		}
+		text, _ := condition["lastTransitionTime"].(string)
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			return at, true
+		}
+
+		return now, true
+	}
+
+	return time.Time{}, false
+}
+
+// items are those of a list as CEL returns it, or the one that is no list.
+func items(answer any) []any {
+	if one, ok := answer.(map[string]any); ok {
+		return []any{one}
+	}
+	v := reflect.ValueOf(answer)
+	if v.Kind() != reflect.Slice {
+		return nil
+	}
+	all := make([]any, 0, v.Len())
+	for i := range v.Len() {
+		item := v.Index(i).Interface()
+		if wrapped, ok := item.(interface{ Value() any }); ok {
+			item = wrapped.Value()
+		}
+		all = append(all, item)
+	}
+
+	return all
+}
+
+// established says whether a definition is served.
+func established(live *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
+	for _, c := range conditions {
+		if condition, ok := c.(map[string]any); ok && condition["type"] == "Established" {
+			return condition["status"] == conditionTrue
+		}
+	}
+
+	return false
+}

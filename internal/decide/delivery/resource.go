@@ -1,0 +1,162 @@
+package delivery
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// Manager is the name that objects are applied under.
+const Manager = "eno"
+
+// settingsPrefix is what all annotations and labels begin with that are settings
+// and no part of the object.
+const settingsPrefix = "eno.azure.io/"
+
+const definitionKind = "CustomResourceDefinition"
+
+// An Identity tells objects apart, whatever version they are written in.
+type Identity struct {
+	Group, Kind, Namespace, Name string
+}
+
+// String is how people call the object.
+func (i Identity) String() string {
+	name := i.Name
+	if i.Namespace != "" {
+		name = i.Namespace + "/" + name
+	}
+
+	return i.Kind + " " + name
+}
+
+// A Resource is one manifest, understood.
+type Resource struct {
+	Identity
+	Settings
+
+	// GVK is what it is written as. That of a Patch is its target's.
+	GVK schema.GroupVersionKind
+	// Object is what is applied: the manifest without its settings. That of a Patch
+	// only names the target.
+	Object *unstructured.Unstructured
+	// Tombstone : the object is to go.
+	Tombstone bool
+	// Ops are the operations of a Patch, as JSON; nil for everything else. Removes
+	// says that they ask for the target's deletion.
+	Ops     []byte
+	Removes bool
+	// Defines is the kind that a definition makes known.
+	Defines schema.GroupKind
+}
+
+// A Reader reads manifests. It may be used by any number of goroutines.
+type Reader struct {
+	expressions *compiler
+}
+
+// NewReader returns a Reader, which remembers what it has compiled.
+func NewReader() *Reader { return &Reader{expressions: newCompiler()} }
+
+// Read reads a manifest. Settings that it lacks are those of the composition where
+// they fall back to it. The error is all that is wrong; there is a resource with
+// it if it is known which object is meant, so that it can still be deleted.
+func (r *Reader) Read(m enov1.Manifest, composition map[string]string) (*Resource, error) {
+	o := &unstructured.Unstructured{}
+	if err := o.UnmarshalJSON([]byte(m.Manifest)); err != nil {
+		return nil, fmt.Errorf("cannot read the manifest: %w", err)
+	}
+	if o.GetName() == "" {
+		return nil, fmt.Errorf("cannot read the manifest: the %s has no metadata.name", o.GetKind())
+	}
+	found := &Resource{
+		Identity: Identity{Group: o.GroupVersionKind().Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()},
+		GVK:      o.GroupVersionKind(), Object: o, Tombstone: m.Deleted,
+	}
+	annotations, _, err := unstructured.NestedStringMap(o.Object, "metadata", "annotations")
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the annotations of %s: each must be a string; put values such as true and 1 in quotes: %w", found.Identity, err)
+	}
+	strip(o)
+	if found.GVK.Group == enov1.GroupVersion.Group && found.Kind == enov1.PatchKind {
+		if err := found.readPatch(); err != nil {
+			return nil, err
+		}
+	}
+	if found.Kind == definitionKind {
+		found.Defines = defined(o)
+	}
+	var problems []error
+	found.Settings, problems = r.settings(annotations, composition, found.Kind)
+	found.problems = problems
+
+	return found, errors.Join(problems...)
+}
+
+// strip leaves only what is applied: settings are none of the object's business,
+// and what only a server can say makes it refuse the apply.
+func strip(o *unstructured.Unstructured) {
+	for _, at := range []string{"annotations", "labels"} {
+		all, found, err := unstructured.NestedMap(o.Object, "metadata", at)
+		if err != nil || !found {
+			continue
+		}
+		maps.DeleteFunc(all, func(key string, _ any) bool { return strings.HasPrefix(key, settingsPrefix) })
+		if len(all) == 0 {
+			unstructured.RemoveNestedField(o.Object, "metadata", at)
+
+			continue
+		}
+		_ = unstructured.SetNestedMap(o.Object, all, "metadata", at) // it was one
+	}
+	for _, name := range []string{"managedFields", "resourceVersion", "uid", "generation", "creationTimestamp", "selfLink"} {
+		unstructured.RemoveNestedField(o.Object, "metadata", name)
+	}
+}
+
+// readPatch turns a Patch into what it does to which object.
+func (r *Resource) readPatch() error {
+	spec, _, _ := unstructured.NestedMap(r.Object.Object, "patch")
+	apiVersion, _ := spec["apiVersion"].(string)
+	kind, _ := spec["kind"].(string)
+	group, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil || kind == "" || apiVersion == "" {
+		return fmt.Errorf("cannot read Patch %s: patch.apiVersion and patch.kind must say what its target is", r.Name)
+	}
+	ops, _ := spec["ops"].([]any)
+	if r.Ops, err = json.Marshal(ops); err != nil || ops == nil {
+		return fmt.Errorf("cannot read Patch %s: patch.ops must be a list of operations of a JSON patch", r.Name)
+	}
+	for _, op := range ops {
+		fields, _ := op.(map[string]any)
+		value := fields["value"]
+		r.Removes = r.Removes || fields["path"] == "/metadata/deletionTimestamp" && value != nil && value != ""
+	}
+	r.GVK = group.WithKind(kind)
+	// Patches are named after their targets, so that two of them may have one name.
+	r.Kind = enov1.PatchKind + " of " + r.GVK.GroupKind().String()
+	r.Object = &unstructured.Unstructured{}
+	r.Object.SetGroupVersionKind(r.GVK)
+	r.Object.SetNamespace(r.Namespace)
+	r.Object.SetName(r.Name)
+
+	return nil
+}
+
+// IsPatch says whether it changes an object that somebody else makes.
+func (r *Resource) IsPatch() bool { return r.Ops != nil }
+
+// defined is the kind that a definition defines.
+func defined(o *unstructured.Unstructured) schema.GroupKind {
+	group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
+
+	return schema.GroupKind{Group: group, Kind: kind}
+}

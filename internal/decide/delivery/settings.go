@@ -1,0 +1,233 @@
+package delivery
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/engine/fields"
+)
+
+const (
+	// DefaultInterval is the reconcile interval of those that ask for the default.
+	DefaultInterval = 5 * time.Minute
+	// leastInterval is how short an interval can be.
+	leastInterval = time.Second
+
+	// infraGroup is the readiness group of what others need to live, and the
+	// negative of its deletion group.
+	infraGroup = -100
+)
+
+// infra are the kinds, of any API group, that come before all others unless they
+// say otherwise.
+var infra = map[string]bool{
+	"Namespace": true, "PriorityClass": true, "NetworkPolicy": true, "ResourceQuota": true, "LimitRange": true,
+	"PodSecurityPolicy": true, "PodDisruptionBudget": true, "ServiceAccount": true, "Secret": true, "SecretList": true,
+	"ConfigMap": true, "StorageClass": true, "PersistentVolume": true, "PersistentVolumeClaim": true, definitionKind: true,
+	"ClusterRole": true, "ClusterRoleList": true, "ClusterRoleBinding": true, "ClusterRoleBindingList": true,
+	"Role": true, "RoleList": true, "RoleBinding": true, "RoleBindingList": true, "Service": true, "EtcdCluster": true,
+}
+
+// Settings are what annotations say about the delivery of a manifest.
+type Settings struct {
+	// Interval is how often the object is looked at even if nobody touched it, 0 for
+	// never.
+	Interval time.Duration
+	// Replace has the object written as a whole. DisableUpdates has it made once and
+	// never changed, DisableReconciliation has it left alone.
+	Replace, DisableUpdates, DisableReconciliation bool
+	// Orphan leaves the object behind, Foreground waits until it is gone.
+	Orphan, Foreground bool
+	// FailOpen passes errors over.
+	FailOpen bool
+	// ReadinessGroup is after which objects this one is made, DeletionGroup after
+	// which it is deleted, nil if it does not matter.
+	ReadinessGroup int
+	DeletionGroup  *int
+	// Scopes are whose fields are taken over from others, instead of the default of
+	// the kind.
+	Scopes []fields.Scope
+
+	checks   []check
+	problems []error
+}
+
+// Problem is what is wrong with the settings. When the object is to go, only
+// those count that say how: nobody may be left who could mend the others.
+func (s *Settings) Problem(going bool) error {
+	return errors.Join(slices.DeleteFunc(slices.Clone(s.problems), func(err error) bool {
+		bad, ok := errors.AsType[*settingError](err)
+
+		return going && (!ok || bad.annotation != enov1.AnnotationDeletionStrategy)
+	})...)
+}
+
+// A settingError is an annotation that cannot be understood.
+type settingError struct {
+	annotation, value, fix string
+}
+
+func (e *settingError) Error() string {
+	return fmt.Sprintf("annotation %s: cannot use %q: %s", e.annotation, e.value, e.fix)
+}
+
+// parser reads annotations, and gathers what is wrong.
+type parser struct {
+	own, composition map[string]string
+	problems         []error
+}
+
+// get returns the value of an annotation of the manifest, or else of the
+// composition.
+func (p *parser) get(name string) (string, bool) {
+	if value, ok := p.own[name]; ok {
+		return value, true
+	}
+	value, ok := p.composition[name]
+
+	return value, ok
+}
+
+func (p *parser) wrong(annotation, value, fix string) {
+	p.problems = append(p.problems, &settingError{annotation: annotation, value: value, fix: fix})
+}
+
+func (p *parser) boolean(name string) bool {
+	value, ok := p.get(name)
+	if !ok {
+		return false
+	}
+	if value != "true" && value != "false" {
+		p.wrong(name, value, `write "true" or "false"`)
+	}
+
+	return value == "true"
+}
+
+// number reads a whole number of the manifest's own.
+func (p *parser) number(name string) *int {
+	value, ok := p.own[name]
+	if !ok {
+		return nil
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil {
+		p.wrong(name, value, `write a whole number, such as "0" or "-5"`)
+
+		return nil
+	}
+
+	return &n
+}
+
+func (r *Reader) settings(own, composition map[string]string, kind string) (Settings, []error) {
+	p := &parser{own: own, composition: composition}
+	s := Settings{
+		Interval:              p.interval(),
+		Replace:               p.boolean(enov1.AnnotationReplace),
+		DisableUpdates:        p.boolean(enov1.AnnotationDisableUpdates),
+		DisableReconciliation: p.boolean(enov1.AnnotationDisableReconciliation),
+		FailOpen:              p.boolean(enov1.AnnotationFailOpen),
+		DeletionGroup:         p.number(enov1.AnnotationDeletionGroup),
+		Scopes:                p.scopes(),
+		checks:                p.checks(r.expressions),
+	}
+	s.Orphan, s.Foreground = p.strategy()
+	if infra[kind] {
+		s.ReadinessGroup = infraGroup
+		if s.DeletionGroup == nil {
+			after := -infraGroup
+			s.DeletionGroup = &after
+		}
+	}
+	if n := p.number(enov1.AnnotationReadinessGroup); n != nil {
+		s.ReadinessGroup = *n
+	}
+	if value, ok := own[enov1.AnnotationOverrides]; ok {
+		p.wrong(enov1.AnnotationOverrides, value, "overrides are not supported yet; have the synthesizer write what they would")
+	}
+
+	return s, p.problems
+}
+
+func (p *parser) interval() time.Duration {
+	if value, ok := p.get(enov1.AnnotationReconcileInterval); ok {
+		d, err := time.ParseDuration(value)
+		if err != nil || d <= 0 {
+			p.wrong(enov1.AnnotationReconcileInterval, value, `write a time such as "30s" or "5m", or leave it out: changes are seen without it`)
+
+			return 0
+		}
+
+		return max(d, leastInterval)
+	}
+	if p.boolean(enov1.AnnotationUseDefaultReconcileInterval) {
+		return DefaultInterval
+	}
+
+	return 0
+}
+
+func (p *parser) strategy() (orphan, foreground bool) {
+	value, ok := p.get(enov1.AnnotationDeletionStrategy)
+	if !ok {
+		return false, false
+	}
+	if value != enov1.DeletionOrphan && value != enov1.DeletionForeground {
+		p.wrong(enov1.AnnotationDeletionStrategy, value, fmt.Sprintf("write %q or %q", enov1.DeletionOrphan, enov1.DeletionForeground))
+	}
+
+	return value == enov1.DeletionOrphan, value == enov1.DeletionForeground
+}
+
+// scopes reads several, one per line or between semicolons: a comma may be part
+// of one.
+func (p *parser) scopes() []fields.Scope {
+	value, ok := p.own[enov1.AnnotationMigrateOwnership]
+	if !ok {
+		return nil
+	}
+	var all []fields.Scope
+	for text := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ';' || r == '\n' }) {
+		s, err := fields.ParseScope(strings.TrimSpace(text))
+		if err == nil {
+			err = s.Check()
+		}
+		if err != nil {
+			p.wrong(enov1.AnnotationMigrateOwnership, value, err.Error())
+
+			return nil
+		}
+		all = append(all, s)
+	}
+
+	return all
+}
+
+// checks compiles the readiness expressions, in the order of their names.
+func (p *parser) checks(c *compiler) []check {
+	var names []string
+	for name := range p.own {
+		if name == enov1.AnnotationReadiness || strings.HasPrefix(name, enov1.AnnotationReadiness+"-") && name != enov1.AnnotationReadinessGroup {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var all []check
+	for _, name := range names {
+		program, err := c.compile(p.own[name])
+		if err != nil {
+			p.wrong(name, p.own[name], "write a CEL expression about self: "+err.Error())
+
+			continue
+		}
+		all = append(all, check{name: name, program: program})
+	}
+
+	return all
+}

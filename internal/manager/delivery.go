@@ -1,0 +1,68 @@
+package manager
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/arbor-control/arbor/internal/controller/delivery"
+)
+
+// DeliveryOptions are those of the part delivery.
+type DeliveryOptions struct {
+	// Migration is what is done about fields that others hold.
+	Migration string
+	// RemoteKubeconfig is of the cluster that is delivered to, "" for the same.
+	RemoteKubeconfig string
+	// Workers are how many resources are delivered at a time.
+	Workers int
+}
+
+// DefaultDeliveryOptions put ownership right in the cluster of the compositions.
+func DefaultDeliveryOptions() DeliveryOptions {
+	return DeliveryOptions{Migration: delivery.MigrationOn, Workers: 16}
+}
+
+// AddFlags binds the options to flags, with the current values as defaults.
+func (o *DeliveryOptions) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Migration, "ownership-migration", o.Migration, "What delivery does about fields that others hold and that are to go: off, report (on the composition) or on (take them over first).")
+	fs.StringVar(&o.RemoteKubeconfig, "remote-kubeconfig", o.RemoteKubeconfig, "Kubeconfig of the cluster that is delivered to. Empty: the one that the compositions are in.")
+	fs.IntVar(&o.Workers, "delivery-workers", o.Workers, "How many resources are delivered at a time.")
+}
+
+// Args are the flags that make another manager have these options.
+func (o *DeliveryOptions) Args() []string {
+	return []string{
+		"--ownership-migration=" + o.Migration,
+		"--remote-kubeconfig=" + o.RemoteKubeconfig,
+		fmt.Sprintf("--delivery-workers=%d", o.Workers),
+	}
+}
+
+// Validate returns the first thing that is wrong, in words.
+func (o *DeliveryOptions) Validate() error {
+	if !slices.Contains([]string{delivery.MigrationOff, delivery.MigrationReport, delivery.MigrationOn}, o.Migration) {
+		return fmt.Errorf("--ownership-migration %q: it must be %s, %s or %s", o.Migration, delivery.MigrationOff, delivery.MigrationReport, delivery.MigrationOn)
+	}
+	if o.Workers < 1 {
+		return fmt.Errorf("--delivery-workers %d: it must be at least 1", o.Workers)
+	}
+
+	return nil
+}
+
+// setupDelivery starts what makes a cluster agree with compositions.
+func setupDelivery(mgr ctrl.Manager, o Options) ([]endpoint, error) {
+	d := delivery.Options{Workers: o.Delivery.Workers, Migration: o.Delivery.Migration}
+	if o.Delivery.RemoteKubeconfig != "" {
+		remote, err := restConfig(o.Delivery.RemoteKubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		d.Remote = remote
+	}
+
+	return nil, delivery.SetupWithManager(mgr, d)
+}
