@@ -57,7 +57,7 @@ const (
 	// LabelSymphonyDeleting is on compositions whose Symphony is being deleted.
 	LabelSymphonyDeleting = prefix + "symphony-deleting"
 
-	// Labels of the pods of syntheses.
+	// LabelCompositionName and the next three are on the pods of syntheses.
 	LabelCompositionName      = prefix + "composition-name"
 	LabelCompositionNamespace = prefix + "composition-namespace"
 	LabelSynthesizerName      = prefix + "synthesizer-name"
