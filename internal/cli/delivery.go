@@ -47,7 +47,7 @@ func NewDelivery(streams genericiooptions.IOStreams) *cobra.Command {
 
 func buildDelivery(streams genericiooptions.IOStreams, connect connector, servers serverConnector, now func() time.Time) *cobra.Command {
 	cmd := newDelivery(streams, connect, now)
-	cmd.AddCommand(newDeliveryHistory(streams, connect), newDeliveryRollback(streams, connect, servers))
+	cmd.AddCommand(newDeliveryDiff(streams, connect, servers), newDeliveryHistory(streams, connect), newDeliveryRollback(streams, connect, servers))
 
 	return cmd
 }
