@@ -327,3 +327,68 @@ func TestDeliveryMachine(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// What a status says beside the state stands under the composition.
+func TestDeliveryNotes(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/dev/null")
+	t.Setenv("LC_ALL", "C.UTF-8")
+
+	objects := documents(t, `
+apiVersion: eno.azure.io/v1
+kind: Composition
+metadata: {namespace: shop, name: a, ownerReferences: [{apiVersion: eno.azure.io/v1, kind: Symphony, name: lost, uid: u}]}
+status:
+  simplified: {status: Reconciling, error: "the applier has no right"}
+  currentSynthesis: {uuid: aaaaaaaa-1, synthesized: "2026-03-02T11:00:10Z", resourceSlices: [{name: nowhere}]}
+  ownership:
+    objects:
+    - {apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web, state: Failed, message: refused}
+    - {apiVersion: apps/v1, kind: Deployment, namespace: shop, name: db, state: Split, message: legacy holds it}
+    - {apiVersion: apps/v1, kind: Deployment, namespace: shop, name: ok, state: Migrated}
+  conditions:
+  - {type: Stuck, status: "True", message: nothing moves}
+  - {type: Blocked, status: "False", message: not blocked}
+  - {type: Reconciled, status: "False", reason: Reconciling}
+  - {type: Synthesized, status: "True", message: fine}
+---
+apiVersion: eno.azure.io/v1
+kind: Composition
+metadata: {namespace: shop, name: b, deletionTimestamp: "2026-03-02T11:00:00Z"}
+status:
+  currentSynthesis: {uuid: bbbbbbbb-1, synthesized: "2026-03-02T11:00:10Z", resourceSlices: [{name: b}]}
+---
+apiVersion: eno.azure.io/v1
+kind: ResourceSlice
+metadata: {namespace: shop, name: b}
+spec:
+  resources:
+  - manifest: '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"goes"}}'
+  - manifest: '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"went"}}'
+  - manifest: 'none'
+status: {resources: [{reconciled: true}, {deleted: true}]}
+`)
+	build := func(s genericiooptions.IOStreams) *cobra.Command {
+		return buildDelivery(s, cluster(holding(objects...)), nil, func() time.Time { return noon })
+	}
+
+	want := result{
+		Out: `✗ Symphony shop/lost           is not there
+└─ ✗ shop/a                    Reconciling, aaaaaaaa, 0 resources
+   │  the applier has no right
+   │  Stuck: nothing moves
+   │  Reconciled: Reconciling
+   │  Deployment shop/web: ownership could not be moved: refused
+   │  Deployment shop/db: others hold parts of it: legacy holds it
+   └─ ✗ ResourceSlice nowhere  is not there: what was in it is not known
+
+✗ shop/b                  Deleting, bbbbbbbb, 3 resources
+├─ − ConfigMap shop/goes  being deleted
+└─ ✗ (no kind)            error
+      cannot read the manifest: invalid character 'o' in literal null (expecting 'u')
+`,
+		ErrOut: "2 compositions: 1 Deleting, 1 Reconciling; 3 resources: 1 gone, 1 being deleted, 1 error\n",
+	}
+	if diff := cmp.Diff(want, run(t, build, "", "-n", "shop")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
@@ -201,4 +202,71 @@ func TestTreeHistoryAndRollback(t *testing.T) {
 	w.says(w.delivery(0, "rollback", "web", "--resume"), "is no longer pinned")
 	pinned("")
 	w.says(w.delivery(0, "rollback", "web", "--resume"), "is not pinned")
+}
+
+// What is delivered in other ways than by an apply is rehearsed in those ways.
+func TestDiffOfOtherWrites(t *testing.T) {
+	const annotated = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {eno.azure.io/%s}}, data: {a: new}}`
+	cases := map[string]struct {
+		reason   string
+		manifest string
+		gone     bool
+		code     int
+		want     []string
+	}{
+		"Patch": {
+			reason:   "a patch of somebody else's object",
+			manifest: `{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: settings}, patch: {apiVersion: v1, kind: ConfigMap, ops: [{op: add, path: /data/c, value: three}]}}`,
+			code:     1, want: []string{"+  c: three", "ConfigMap", "1 changed"},
+		},
+		"PatchOfNothing": {
+			reason:   "what is not there is not patched",
+			manifest: `{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: nowhere}, patch: {apiVersion: v1, kind: ConfigMap, ops: [{op: add, path: /data/c, value: three}]}}`,
+			want:     []string{"1 unchanged"},
+		},
+		"BadPatch": {
+			reason:   "a patch that does not fit is refused",
+			manifest: `{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: settings}, patch: {apiVersion: v1, kind: ConfigMap, ops: [{op: remove, path: /data/z}]}}`,
+			code:     1, want: []string{"the server refuses the apply", "1 refused"},
+		},
+		"Replace": {
+			reason:   "what others wrote goes, too",
+			manifest: strings.Replace(annotated, "%s", `replace: "true"`, 1),
+			code:     1, want: []string{"-  a: old", "-  other: theirs", "+  a: new", "it is replaced as a whole"},
+		},
+		"Tombstone": {
+			reason: "it goes as it is", manifest: set("new"), gone: true,
+			code: 1, want: []string{"-  a: old", "-  other: theirs", "1 deleted"},
+		},
+		"Orphan": {
+			reason: "it stays as it is", manifest: strings.Replace(annotated, "%s", "deletion-strategy: orphan", 1), gone: true,
+			want: []string{"it stays", "1 left alone"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			live := w.apply(set("old"))
+			must(t, w.c.Patch(t.Context(), live, client.RawPatch(types.MergePatchType, []byte(`{"data":{"other":"theirs"}}`)), client.FieldOwner(legacy)))
+			before := w.version(live)
+			m := w.manifest(tc.manifest)
+			m.Deleted = tc.gone
+			w.compose(enov1.CompositionStatus{CurrentSynthesis: w.slice("web-1", newer, m)})
+
+			w.says(w.delivery(tc.code, "diff", "web"), tc.want...)
+			if now := w.version(live); now != before {
+				t.Errorf("%s: something was written: %s, then %s", tc.reason, before, now)
+			}
+		})
+	}
+}
+
+// An object of a namespace that is not there yet may be made with it.
+func TestDiffOfMissingNamespace(t *testing.T) {
+	w := newWorld(t)
+	m := w.manifest(extra)
+	m.Manifest = strings.Replace(m.Manifest, w.ns, w.ns+"-later", 1)
+	w.compose(enov1.CompositionStatus{CurrentSynthesis: w.slice("web-1", newer, m)})
+
+	w.says(w.delivery(1, "diff", "web"), "+  b: two", "it could not be rehearsed: namespaces", "1 new")
 }
