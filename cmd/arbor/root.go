@@ -27,7 +27,8 @@ func newRoot() *cobra.Command {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl arbor"}
 	}
 	root.AddCommand(newUp(streams), manager.NewCommand("manager", "arbor manager"), newKubectl(),
-		cli.NewLint(streams), cli.NewAudit(streams), cli.NewGroups(streams), cli.NewPools(streams), cli.NewFields(streams))
+		cli.NewLint(streams), cli.NewAudit(streams), cli.NewGroups(streams), cli.NewPools(streams), cli.NewFields(streams),
+		cli.NewDelivery(streams))
 
 	return root
 }

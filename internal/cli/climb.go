@@ -7,16 +7,17 @@ type glyphs struct {
 	branch, last, bar, gap string
 	bad, warn, more        string
 	full, empty, times     string
+	good, going            string
 }
 
 var (
 	unicodeGlyphs = glyphs{
 		branch: "├─ ", last: "└─ ", bar: "│  ", gap: "   ", bad: "✗", warn: "!", more: "…",
-		full: "█", empty: "░", times: "×",
+		full: "█", empty: "░", times: "×", good: "✔", going: "−",
 	}
 	asciiGlyphs = glyphs{
 		branch: "|- ", last: "`- ", bar: "|  ", gap: "   ", bad: "x", warn: "!", more: "...",
-		full: "#", empty: ".", times: "x",
+		full: "#", empty: ".", times: "x", good: "+", going: "-",
 	}
 )
 

@@ -95,10 +95,10 @@ func moveViewOf(thing *owned, request fields.Request, plan *fields.Plan) MoveVie
 // has.
 func removals(tree *fields.Tree, request fields.Request) []fields.Removal {
 	if request.Next != nil {
-		return tree.Removals(request.To, nil, request.Next)
+		return tree.Removals(request.To, request.Previous, request.Next)
 	}
 
-	return tree.Removals(request.To, nil, outside(tree, request.Scope, request.To))
+	return tree.Removals(request.To, request.Previous, outside(tree, request.Scope, request.To))
 }
 
 // outside is what a manager applies but for a scope, and for what stands for the

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
@@ -94,7 +96,9 @@ func holding(objects ...map[string]any) lister {
 
 		for _, o := range objects {
 			ref := refOf(o)
-			if strings.ToLower(ref.Kind)+"s" == q.resource.Resource && (q.namespace == "" || q.namespace == ref.Namespace) && (q.name == "" || q.name == ref.Name) {
+			plural, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
+
+			if plural.Resource == q.resource.Resource && (q.namespace == "" || q.namespace == ref.Namespace) && (q.name == "" || q.name == ref.Name) {
 				out = append(out, o)
 			}
 		}

@@ -66,6 +66,7 @@ const (
 	bold    = "1"
 	dim     = "2"
 	red     = "31"
+	green   = "32"
 	yellow  = "33"
 	magenta = "35"
 	cyan    = "36"

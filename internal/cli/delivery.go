@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+const deliveryExamples = `  # What is delivered in the current namespace, and what is stuck?
+  arbor delivery
+
+  # In all namespaces, or everything about one composition
+  arbor delivery -A
+  arbor delivery web -n shop
+
+  # What would the next apply change?
+  arbor delivery diff web -n shop
+
+  # Go back to what was there before, and on again
+  arbor delivery history web
+  arbor delivery rollback web --to previous
+  arbor delivery rollback web --resume
+
+  # What is not ready, for a script
+  arbor delivery -A -o json | jq '.compositions[] | select(.state != "Ready") | .name'`
+
+type deliveryOptions struct {
+	scope
+
+	format string
+	names  []string
+	now    func() time.Time
+}
+
+// NewDelivery returns the command that draws compositions and what came of them,
+// and those that compare them and roll them back.
+func NewDelivery(streams genericiooptions.IOStreams) *cobra.Command {
+	return buildDelivery(streams, connect, connectServer, time.Now)
+}
+
+func buildDelivery(streams genericiooptions.IOStreams, connect connector, servers serverConnector, now func() time.Time) *cobra.Command {
+	cmd := newDelivery(streams, connect, now)
+	cmd.AddCommand(newDeliveryDiff(streams, connect, servers), newDeliveryHistory(streams, connect), newDeliveryRollback(streams, connect, servers))
+
+	return cmd
+}
+
+func newDelivery(streams genericiooptions.IOStreams, connect connector, now func() time.Time) *cobra.Command {
+	o := &deliveryOptions{scope: newScope(streams, connect), now: now}
+	cmd := &cobra.Command{
+		Use:   "delivery [COMPOSITION...]",
+		Short: "Draw compositions, and what came of them in the cluster",
+		Long: `Draw each composition with its state, and under it the resources that are not
+well. With names, draw everything about those compositions: their syntheses, and
+every resource of these. Compositions of a symphony hang under it.
+
+  ✔  ready, or gone as it should be
+  !  reconciled, and not ready
+  …  waiting to be reconciled
+  ✗  the cluster does not agree, and why
+  −  being deleted
+
+Exit codes: 0 it was drawn, well or not, 1 no composition of that name, 2 it could
+not look.`,
+		Example: deliveryExamples,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.names = args
+
+			return o.run(cmd.Context())
+		},
+	}
+
+	cmd.Flags().StringVarP(&o.format, "output", "o", formatTree, "output format: tree, wide (the tree with everything in it), json or yaml")
+	o.addClusterFlags(cmd.Flags())
+	checkUsage(cmd, cobra.ArbitraryArgs)
+
+	return cmd
+}
+
+func (o *deliveryOptions) run(ctx context.Context) error {
+	if err := checkFormat(o.format, formatTree, formatTable, formatText, formatWide, formatJSON, formatYAML); err != nil {
+		return err
+	}
+
+	namespace, err := o.namespace()
+	if err != nil {
+		return blind("%w", err)
+	}
+
+	d, err := o.deliveries(ctx, namespace, o.names)
+	if err != nil {
+		return blind("%w", err)
+	}
+
+	if err := o.print(d, namespace); err != nil {
+		return err
+	}
+
+	return o.missing(d.sorted(), namespace)
+}
+
+// missing is about names that no composition has.
+func (o *deliveryOptions) missing(all []*enov1.Composition, namespace string) error {
+	var names []string
+
+	for _, name := range o.names {
+		if !slices.ContainsFunc(all, func(c *enov1.Composition) bool { return c.Name == name }) {
+			names = append(names, name)
+		}
+	}
+
+	if len(names) > 0 {
+		return o.unknownComposition(names, namespace)
+	}
+
+	return nil
+}
+
+func (o *deliveryOptions) print(d *deliveries, namespace string) error {
+	v := d.view()
+	if done, err := printMachine(o.Out, o.format, v); done {
+		return err
+	}
+
+	if len(v.Compositions) == 0 && len(d.symphonies) == 0 {
+		if len(o.names) > 0 {
+			return nil
+		}
+
+		_, err := fmt.Fprintf(o.ErrOut, "No compositions found in %s.\n", o.place(namespace))
+
+		return err
+	}
+
+	everything := len(o.names) > 0 || o.format == formatWide
+	if err := drawDeliveries(o.Out, d, v, everything, o.now(), styleOf(o.Out, os.Getenv)); err != nil {
+		return err
+	}
+
+	_, err := fmt.Fprintln(o.ErrOut, v.Summary.text())
+
+	return err
+}

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+const deliveryDiffExamples = `  # What would the next apply change?
+  arbor delivery diff web -n shop
+
+  # What would going back change?
+  arbor delivery diff web -n shop --synthesis previous
+
+  # Which removals are blocked, and by whom?
+  arbor delivery diff web -n shop -o json | jq '.objects[] | select(.blocked != []) | {object, blocked}'`
+
+type deliveryDiffOptions struct {
+	scope
+
+	servers   serverConnector
+	format    string
+	synthesis string
+}
+
+func newDeliveryDiff(streams genericiooptions.IOStreams, connect connector, servers serverConnector) *cobra.Command {
+	o := &deliveryDiffOptions{scope: newScope(streams, connect), servers: servers}
+	cmd := &cobra.Command{
+		Use:   "diff COMPOSITION",
+		Short: "Show what the next apply of a composition would change",
+		Long: `Have the server rehearse the apply of each manifest of a composition, as ` + deliveryManager + `, and
+show what it would change: a unified diff per object, new objects as additions, and
+objects that are to go as deletions. What the apply cannot remove because somebody
+else holds it is said, with who does, and so is an apply that the server refuses.
+Values of Secrets are not shown. Nothing is written.
+
+It compares the manifests of the synthesis in flight if there are any yet, and else
+of the current one. --synthesis takes another one of the history: then it shows what
+a rollback to that would change.
+
+It needs the rights to get and to patch the objects, and to create those that are
+new. What must not be looked at is said of each object.
+
+Exit codes: 0 no difference, 1 differences or blocked removals, 2 it could not look,
+at all or at one of the objects.`,
+		Example: deliveryDiffExamples,
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+	}
+
+	cmd.Flags().StringVarP(&o.format, "output", "o", formatText, "output format: text (the differences), json or yaml")
+	cmd.Flags().StringVar(&o.synthesis, "synthesis", "", "the synthesis to compare: its uuid or the beginning of that, or previous")
+	o.addClusterFlags(cmd.Flags())
+	checkUsage(cmd, cobra.ExactArgs(1))
+
+	return cmd
+}
+
+func (o *deliveryDiffOptions) run(ctx context.Context, name string) error {
+	if err := checkFormat(o.format, formatText, formatTable, formatJSON, formatYAML); err != nil {
+		return err
+	}
+
+	d, c, err := o.oneComposition(ctx, name)
+	if err != nil {
+		return asBlind(err)
+	}
+
+	chosen, err := o.choose(c)
+	if err != nil {
+		return asBlind(err)
+	}
+
+	all, before, err := d.toCompare(ctx, c, chosen)
+	if err != nil {
+		return blind("%w", err)
+	}
+
+	s, err := o.servers(o.flags)
+	if err != nil {
+		return blind("%w", err)
+	}
+
+	v := o.compareAll(ctx, &differ{server: s, composition: c, before: before}, all)
+	v.Namespace, v.Name, v.Synthesis, v.Role = c.Namespace, c.Name, chosen.UUID, roleOf(c, chosen)
+
+	if err := v.print(o.Out, o.ErrOut, o.format); err != nil {
+		return err
+	}
+
+	return v.end()
+}
+
+// asBlind is for a command whose code 1 means that there are differences.
+func asBlind(err error) error {
+	if exit, ok := errors.AsType[*ExitError](err); ok {
+		return &ExitError{Code: ExitBlind, Err: exit.Err}
+	}
+
+	return err
+}
+
+// choose is the synthesis whose manifests are compared.
+func (o *deliveryDiffOptions) choose(c *enov1.Composition) (*enov1.Synthesis, error) {
+	if o.synthesis != "" {
+		return pick(c, o.synthesis)
+	}
+
+	for _, s := range []*enov1.Synthesis{c.Status.InFlightSynthesis, c.Status.CurrentSynthesis} {
+		if s != nil && (len(s.ResourceSlices) > 0 || s.Synthesized != nil) {
+			return s, nil
+		}
+	}
+
+	return nil, blind("composition %s/%s has no manifests yet: it is %s", c.Namespace, c.Name, compositionState(c))
+}
+
+// toCompare are the manifests of a synthesis, and what was applied before them.
+// Of an older synthesis, what only the current one has is to go.
+func (d *deliveries) toCompare(ctx context.Context, c *enov1.Composition, chosen *enov1.Synthesis) (all []delivered, before map[ObjectRef]map[string]any, err error) {
+	current := c.Status.CurrentSynthesis
+
+	last := current
+	if chosen == current {
+		last = c.Status.PreviousSynthesis
+	}
+
+	if err := d.readSlices(ctx, c, chosen, last); err != nil {
+		return nil, nil, err
+	}
+
+	all, missing := d.manifests(c, chosen)
+	if len(missing) > 0 {
+		return nil, nil, fmt.Errorf("cannot compare %s: its manifests are gone (%s)", shortUUID(chosen.UUID), strings.Join(missing, ", "))
+	}
+
+	before, there := map[ObjectRef]map[string]any{}, map[ObjectRef]bool{}
+	for _, one := range all {
+		there[one.ref] = true
+	}
+
+	earlier, _ := d.manifests(c, last)
+	for _, one := range earlier {
+		if one.tombstone || one.err != nil {
+			continue
+		}
+
+		before[one.ref] = one.object
+
+		if isOld := chosen != current && chosen != c.Status.InFlightSynthesis; isOld && !there[one.ref] {
+			one.tombstone = true
+			all = append(all, one)
+		}
+	}
+
+	return all, before, nil
+}
+
+func (o *deliveryDiffOptions) compareAll(ctx context.Context, d *differ, all []delivered) DiffView {
+	v := DiffView{Objects: []ObjectDiff{}, Summary: map[Change]int{}}
+
+	var done atomic.Int64
+
+	stop := progress(o.ErrOut, func() string {
+		return fmt.Sprintf("rehearsing, %d of %s done", done.Load(), count(len(all), "object"))
+	})
+	defer stop()
+
+	for _, one := range all {
+		v = v.with(d.compare(ctx, one))
+		done.Add(1)
+	}
+
+	return v
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/internal/kube"
+)
+
+// deliveryManager is who applies the manifests of compositions.
+const deliveryManager = "eno"
+
+// A server answers questions about single objects of any kind.
+type server interface {
+	// Get returns an object.
+	Get(ctx context.Context, ref ObjectRef) (map[string]any, error)
+	// Rehearse says what a write of the applier would make of an object, and
+	// writes nothing.
+	Rehearse(ctx context.Context, w rehearsal) (map[string]any, error)
+	// Annotate merges a patch into an object, as Arbor.
+	Annotate(ctx context.Context, ref ObjectRef, patch []byte, dryRun bool) error
+}
+
+// A rehearsal is a write that is only tried.
+type rehearsal struct {
+	// object is what is applied.
+	object map[string]any
+	// replace has it written as a whole instead, over what has that version.
+	replace string
+	// patch is a JSON patch of the object instead.
+	patch []byte
+}
+
+// A serverConnector finds a cluster by kubectl's rules.
+type serverConnector func(flags *genericclioptions.ConfigFlags) (server, error)
+
+func connectServer(flags *genericclioptions.ConfigFlags) (server, error) {
+	// Discovery logs what it also returns, once for every try.
+	klog.SetLogger(logr.Discard())
+
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find a cluster: %w", err)
+	}
+
+	// Objects are asked for one after the other: no other brake is needed.
+	config.QPS = -1
+
+	mapper, err := flags.ToRESTMapper()
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to the cluster: %w", err)
+	}
+
+	c, err := client.New(config, client.Options{Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to the cluster: %w", err)
+	}
+
+	return apiServer{c}, nil
+}
+
+// An apiServer is a real one.
+type apiServer struct{ client.Client }
+
+func (s apiServer) Get(ctx context.Context, ref ObjectRef) (map[string]any, error) {
+	o := reference(ref)
+
+	err := s.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+
+	return o.Object, short(err)
+}
+
+func (s apiServer) Rehearse(ctx context.Context, w rehearsal) (map[string]any, error) {
+	o := &unstructured.Unstructured{Object: w.object}
+	o = o.DeepCopy()
+
+	var err error
+
+	switch {
+	case w.patch != nil:
+		err = s.Patch(ctx, o, client.RawPatch(types.JSONPatchType, w.patch), client.DryRunAll, client.FieldOwner(deliveryManager))
+	case w.replace != "":
+		o.SetResourceVersion(w.replace)
+		err = s.Update(ctx, o, client.DryRunAll, client.FieldOwner(deliveryManager))
+	default:
+		err = s.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.DryRunAll, client.ForceOwnership, client.FieldOwner(deliveryManager))
+	}
+
+	return o.Object, short(err)
+}
+
+func (s apiServer) Annotate(ctx context.Context, ref ObjectRef, patch []byte, dryRun bool) error {
+	opts := []client.PatchOption{client.FieldOwner(kube.FieldManager)}
+	if dryRun {
+		opts = append(opts, &client.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	}
+
+	return short(s.Patch(ctx, reference(ref), client.RawPatch(types.MergePatchType, patch), opts...))
+}
