@@ -317,7 +317,7 @@ func TestManyCreatesAtOnce(t *testing.T) {
 // Only creation and update of what is judged are watched over: a webhook that
 // sees more can block more when it is away.
 func TestWebhookSeesLittle(t *testing.T) {
-	server.StartManager(t, podGroupsOnly)
+	server.StartManager(t) // all parts
 	config := getRegistration(t, newClient(t, nil))
 	sees := make([]string, 0, len(config.Webhooks))
 	for _, w := range config.Webhooks {
