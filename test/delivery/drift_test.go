@@ -283,3 +283,27 @@ func TestAbandoned(t *testing.T) {
 		t.Error("it was deleted")
 	}
 }
+
+// TestContestedDeleted has somebody who holds every field of an object when it is to
+// go. It was delivered all the same.
+func TestContestedDeleted(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	bare := "apiVersion: v1\nkind: ConfigMap\ndata: {a: mine}\nmetadata: {name: one}\n"
+	w.synthesize(bare)
+	w.ready()
+	cluster.Eventually(t, "it is left alone", func() error {
+		w.merge(w.config("one"), `{data: {a: stolen}}`)
+		s := w.state("ConfigMap", "one")
+		if s.ReconciliationError == nil || !strings.Contains(*s.ReconciliationError, "keeps changing it") {
+			return errors.New(describe(s))
+		}
+
+		return nil
+	})
+	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.deleted()
+	if w.config("one") != nil {
+		t.Error("it was left behind")
+	}
+}

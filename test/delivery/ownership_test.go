@@ -122,7 +122,8 @@ func TestSplitOwnership(t *testing.T) {
 	if got := m.Sum(t, `eno_ownership_migrations_total{status="success"}`); got != workloads {
 		t.Errorf("%v migrations were counted", got)
 	}
-	if got := m.Sum(t, "eno_split_ownership_detected_total"); got != workloads {
+	// Somebody else may write in between, and then it is looked at again.
+	if got := m.Sum(t, "eno_split_ownership_detected_total"); got < workloads {
 		t.Errorf("%v split objects were counted", got)
 	}
 }

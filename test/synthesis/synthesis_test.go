@@ -256,3 +256,27 @@ func TestRefusal(t *testing.T) {
 		t.Errorf("the condition is %+v", cond)
 	}
 }
+
+// What was promoted is counted and told as that, however soon the promotion is
+// seen.
+func TestCounted(t *testing.T) {
+	m := server.StartManager(t, managerArgs...)
+	s := newStage(t)
+	s.synthesizer(paint)
+	s.input("c0")
+	s.composition("c")
+	const rounds = 10
+	for n := range rounds {
+		color := fmt.Sprintf("c%d", n)
+		s.input(color)
+		s.painted("c", color)
+	}
+	cluster.Eventually(t, "all are counted", func() error {
+		begun, good := m.Sum(t, "eno_syntheses_total"), m.Sum(t, `eno_synthesis_result_total{result="success"}`)
+		if begun < rounds || begun != good {
+			return fmt.Errorf("%v were begun, and %v succeeded", begun, good)
+		}
+
+		return nil
+	})
+}

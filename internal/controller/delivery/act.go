@@ -84,6 +84,7 @@ func (d *Deliverer) write(ctx context.Context, v *view, it *item, a decide.Actio
 func (d *Deliverer) remember(k key, it *item, live *unstructured.Unstructured) {
 	m := it.memory
 	m.desired, m.uid, m.version, m.own = it.Object, live.GetUID(), live.GetResourceVersion(), ownOf(live.GetManagedFields())
+	m.ours = decide.IsOurs(live.GetManagedFields())
 	m.wrote.Store(true)
 	if it.IsPatch() {
 		m.own = "" // what it changes may be somebody else's for good: only the server can tell

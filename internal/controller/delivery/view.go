@@ -102,7 +102,9 @@ type memory struct {
 	uid     types.UID
 	version string
 	own     string
-	at      place
+	// ours : something of it was held by us then.
+	ours bool
+	at   place
 	// due is when it is looked at even if nobody touched it.
 	due time.Time
 	// tracked : the object is watched.

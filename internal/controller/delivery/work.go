@@ -205,6 +205,7 @@ func (d *Deliverer) decide(ctx context.Context, v *view, it *item, s situation) 
 		return a, s, err
 	}
 	s.Looked, s.Live = true, live
+	s.Ours = live != nil && it.memory.ours && it.memory.uid == live.GetUID()
 
 	return decide.Decide(it.Resource, s.Situation), s, nil
 }
@@ -270,7 +271,7 @@ func (d *Deliverer) removed(k key, v *view, it *item, out outcome) {
 		m.tracked = false
 		d.watches.untrack(m.at, k)
 	}
-	m.desired, m.version, m.own = nil, "", ""
+	m.desired, m.version, m.own, m.ours = nil, "", "", false
 	m.wrote.Store(false)
 	now := d.timestamp()
 	d.settle(v, it, enov1.ResourceState{Reconciled: true, Deleted: true, Ready: &now})

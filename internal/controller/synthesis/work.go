@@ -192,7 +192,13 @@ func (w *Worker) publish(ctx context.Context, c *enov1.Composition, m made) erro
 	return w.promote(ctx, c, done)
 }
 
+// promote makes what was written the current synthesis. Whether it is still wanted
+// the status says, under its resourceVersion. So nobody stops it any more: who sees
+// that it was promoted would else take it for superseded, and stop it while the
+// answer is on its way.
 func (w *Worker) promote(ctx context.Context, c *enov1.Composition, done decide.Done) error {
+	ctx, cancel := lingering(ctx, farewell)
+	defer cancel()
 	promoted := false
 	_, err := w.update(ctx, c, func(st *enov1.CompositionStatus) (enov1.CompositionStatus, bool) {
 		// A write can succeed without its answer coming back.
@@ -209,6 +215,17 @@ func (w *Worker) promote(ctx context.Context, c *enov1.Composition, done decide.
 	}
 
 	return err
+}
+
+// lingering returns a context that ends some time after another.
+func lingering(ctx context.Context, longer time.Duration) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(longer, cancel) })
+
+	return later, func() {
+		stop()
+		cancel()
+	}
 }
 
 func (w *Worker) create(ctx context.Context, c *enov1.Composition, uuid string, manifests []enov1.Manifest) (string, error) {

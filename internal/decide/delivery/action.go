@@ -45,6 +45,9 @@ type Situation struct {
 	// InSync : the object is known to be as it was applied last, by what is desired
 	// now.
 	InSync bool
+	// Ours : Live is known to have been delivered, even if others have taken every
+	// field of it since.
+	Ours bool
 	// Going : it is known to be on its way out.
 	Going bool
 	// Deleting : the composition is being deleted. Abandoned : and leaves all of its
@@ -122,7 +125,7 @@ func remove(r *Resource, s Situation) Action {
 		return Action{Verb: Nothing, Reason: "it is gone"}
 	case isGoing(s.Live):
 		return removing(r)
-	case !IsOurs(s.Live.GetManagedFields()):
+	case !s.Ours && !IsOurs(s.Live.GetManagedFields()):
 		return Action{Verb: Leave, Reason: "somebody else made it"}
 	}
 

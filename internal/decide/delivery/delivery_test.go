@@ -235,6 +235,7 @@ func TestDecide(t *testing.T) {
 		"TombstoneOurs":   {reason: "It goes.", text: with("T"), tombstone: true, situation: there, want: delivery.Delete},
 		"TombstoneTheirs": {reason: "Not that of somebody else.", text: with("T"), tombstone: true, situation: foreign, want: delivery.Leave},
 		"TombstoneGone":   {reason: "It is gone.", text: with("T"), tombstone: true, situation: absent, want: delivery.Nothing},
+		"TombstoneStolen": {reason: "It was delivered, and somebody has taken every field of it.", text: with("T"), tombstone: true, situation: delivery.Situation{Looked: true, Live: foreign.Live, Ours: true}, want: delivery.Delete},
 		"TombstoneTaken":  {reason: "It has moved to another composition.", text: with("T"), tombstone: true, situation: delivery.Situation{Looked: true, Live: there.Live, Taken: true}, want: delivery.Leave},
 		"Deleting":        {reason: "All go with the composition.", text: with("T"), situation: deleting(there), want: delivery.Delete},
 		"DeletingInSync":  {reason: "Even if nobody changed it.", text: with("T"), situation: delivery.Situation{Deleting: true, InSync: true}, want: delivery.Look},

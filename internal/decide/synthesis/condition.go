@@ -164,7 +164,7 @@ func idle(v View, after *enov1.Composition, p Progress) word {
 	case ok:
 		return word{metav1.ConditionFalse, enov1.StatusPendingSynthesis, fmt.Sprintf("the next synthesis waits for its turn (%s)", wish.Cause)}
 	default:
-		return word{metav1.ConditionTrue, ReasonSynthesized, fmt.Sprintf("%d resources in %d slices", p.Total, len(st.CurrentSynthesis.ResourceSlices))}
+		return word{metav1.ConditionTrue, ReasonSynthesized, counted(p.Total, "resource") + " in " + counted(len(st.CurrentSynthesis.ResourceSlices), "slice")}
 	}
 }
 
@@ -214,6 +214,14 @@ func ready(after *enov1.Composition, p Progress) word {
 	default:
 		return word{metav1.ConditionFalse, enov1.StatusReconciling, "all resources are ready, and not all are reconciled"}
 	}
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func shorten(text string) string {

@@ -46,29 +46,29 @@ func TestLook(t *testing.T) {
 	}{
 		"Ready": {
 			reason: "All is well.", slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
-			want: []string{"Ready", "", "Synthesized: 3 resources in 1 slices", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
+			want: []string{"Ready", "", "Synthesized: 3 resources in 1 slice", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
 		},
 		"NotReady": {
 			reason: "The first that is not is named.", slices: []*enov1.ResourceSlice{slice(fine, enov1.ResourceState{Reconciled: true}, enov1.ResourceState{Reconciled: true})},
-			want: []string{"NotReady", "", "Synthesized: 3 resources in 1 slices", "Reconciled: the cluster agrees with all 3 resources", "NotReady: Deployment default/web: it is not ready yet (and 1 more)"},
+			want: []string{"NotReady", "", "Synthesized: 3 resources in 1 slice", "Reconciled: the cluster agrees with all 3 resources", "NotReady: Deployment default/web: it is not ready yet (and 1 more)"},
 		},
 		"Stuck": {
 			reason: "What is wrong goes before what merely waits.", slices: []*enov1.ResourceSlice{slice(enov1.ResourceState{}, stuck("no quota"), stuck("no room"))},
 			want: []string{
-				"Reconciling", "Deployment default/web: no quota (and 2 more)", "Synthesized: 3 resources in 1 slices",
+				"Reconciling", "Deployment default/web: no quota (and 2 more)", "Synthesized: 3 resources in 1 slice",
 				"Reconciling: Deployment default/web: no quota (and 2 more)", "NotReady: Deployment default/web: no quota (and 2 more)",
 			},
 		},
 		"Behind": {
 			reason: "A slice that says nothing yet.", slices: []*enov1.ResourceSlice{slice()},
 			want: []string{
-				"Reconciling", "", "Synthesized: 3 resources in 1 slices",
+				"Reconciling", "", "Synthesized: 3 resources in 1 slice",
 				"Reconciling: Deployment default/api: it is not reconciled yet (and 2 more)", "NotReady: Deployment default/api: it is not ready yet (and 2 more)",
 			},
 		},
 		"Lost": {
 			reason: "Somebody took a slice away.", slices: []*enov1.ResourceSlice{nil},
-			want: []string{"Reconciling", "", "Synthesized: 0 resources in 1 slices", "SliceLost: 1 of 1 slices of the current synthesis do not exist", "Reconciling: all resources are ready, and not all are reconciled"},
+			want: []string{"Reconciling", "", "Synthesized: 0 resources in 1 slice", "SliceLost: 1 of 1 slices of the current synthesis do not exist", "Reconciling: all resources are ready, and not all are reconciled"},
 		},
 		"Empty": {
 			reason: "Nothing is ready at once.", changes: []func(*enov1.Composition){func(c *enov1.Composition) { c.Status.CurrentSynthesis.ResourceSlices = nil }},
@@ -106,7 +106,7 @@ func TestLook(t *testing.T) {
 		},
 		"RefusedIdle": {
 			reason: "As long as nothing is to be run, that does not matter.", view: func(v *synthesis.View) { v.Refusal = "use the flag" }, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
-			want: []string{"Ready", "", "Synthesized: 3 resources in 1 slices", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
+			want: []string{"Ready", "", "Synthesized: 3 resources in 1 slice", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
 		},
 		"Synthesizing": {
 			reason: "One is in flight.", changes: []func(*enov1.Composition){inFlight}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
