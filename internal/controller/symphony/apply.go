@@ -2,8 +2,11 @@ package symphony
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -19,16 +22,49 @@ func (r *Reconciler) apply(ctx context.Context, s *enov1.Symphony, d *decide.Dec
 		return r.finalizer(ctx, s, controllerutil.AddFinalizer)
 	}
 	if err := r.compositions(ctx, d); err != nil {
-		return err
+		return errors.Join(err, r.refuse(ctx, s, d, err))
 	}
 	if d.Release {
 		return r.finalizer(ctx, s, controllerutil.RemoveFinalizer)
 	}
+
+	return r.status(ctx, s, d.Status)
+}
+
+func (r *Reconciler) status(ctx context.Context, s *enov1.Symphony, status enov1.SymphonyStatus) error {
 	now := s.DeepCopy()
-	now.Status = d.Status
+	now.Status = status
 	_, err := kube.WriteStatus(ctx, r.client, now, s.Status, now.Status)
 
 	return err
+}
+
+// A failureError is a write that failed, in words that are the same each time.
+type failureError struct {
+	what string
+	err  error
+}
+
+func (f *failureError) Error() string { return f.what + ": " + f.err.Error() }
+func (f *failureError) Unwrap() error { return f.err }
+
+// refuse says on the Symphony what the API server will not have: nothing but
+// another spec can help. It says the causes only, because the whole error has a
+// name that was made up for the attempt, and each attempt would be news.
+func (r *Reconciler) refuse(ctx context.Context, s *enov1.Symphony, d *decide.Decision, err error) error {
+	var (
+		f      *failureError
+		answer apierrors.APIStatus
+	)
+	if !apierrors.IsInvalid(err) || !errors.As(err, &f) || !errors.As(err, &answer) || answer.Status().Details == nil {
+		return nil
+	}
+	var causes []string
+	for _, c := range answer.Status().Details.Causes {
+		causes = append(causes, c.Field+": "+c.Message)
+	}
+
+	return r.status(ctx, s, decide.Refuse(s, d.Status, f.what+": "+strings.Join(causes, "; "), r.now()))
 }
 
 func (r *Reconciler) compositions(ctx context.Context, d *decide.Decision) error {
@@ -44,7 +80,7 @@ func (r *Reconciler) compositions(ctx context.Context, d *decide.Decision) error
 	}
 	for _, c := range d.Create {
 		if err := r.client.Create(ctx, c); err != nil {
-			return fmt.Errorf("cannot create a Composition of %s: %w", c.Spec.Synthesizer.Name, err)
+			return &failureError{fmt.Sprintf("cannot create the composition of variation %q", c.Spec.Synthesizer.Name), err}
 		}
 	}
 
@@ -55,7 +91,7 @@ func (r *Reconciler) compositions(ctx context.Context, d *decide.Decision) error
 func (r *Reconciler) change(ctx context.Context, all []decide.Change) error {
 	for _, c := range all {
 		if err := r.client.Patch(ctx, c.To, client.MergeFromWithOptions(c.From, client.MergeFromWithOptimisticLock{})); err != nil {
-			return fmt.Errorf("cannot change Composition %s/%s: %w", c.From.Namespace, c.From.Name, err)
+			return &failureError{fmt.Sprintf("cannot change Composition %s/%s", c.From.Namespace, c.From.Name), err}
 		}
 	}
 

@@ -20,6 +20,8 @@ const (
 	ReasonReady    = "Ready"
 	ReasonNotReady = "CompositionsNotReady"
 	ReasonDeleting = "Deleting"
+	// ReasonRefused : the API server does not take a composition as it should be.
+	ReasonRefused = "CompositionRefused"
 )
 
 // Reasons of the condition if something is wrong with the spec.
@@ -59,6 +61,12 @@ func ending(v View, now time.Time) enov1.SymphonyStatus {
 	}
 
 	return say(v.Symphony, enov1.SymphonyStatus{}, metav1.ConditionFalse, ReasonDeleting, text, now)
+}
+
+// Refuse adds to a status that a write was refused, and why. How far the others
+// have come stays true.
+func Refuse(s *enov1.Symphony, st enov1.SymphonyStatus, why string, now time.Time) enov1.SymphonyStatus {
+	return say(s, st, metav1.ConditionFalse, ReasonRefused, shorten(why), now)
 }
 
 // status is how far all variations that count have come together.
