@@ -132,6 +132,7 @@ var parts = []part{
 			{Group: enov1.GroupVersion.Group, Kind: enov1.CompositionKind},
 			{Group: enov1.GroupVersion.Group, Kind: enov1.SynthesizerKind},
 			{Group: enov1.GroupVersion.Group, Kind: enov1.ResourceSliceKind},
+			{Group: enov1.GroupVersion.Group, Kind: enov1.SymphonyKind},
 		},
 		scheme:      enov1.AddToScheme,
 		controllers: setupSynthesis,

@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/arbor-control/arbor/internal/controller/symphony"
 	"github.com/arbor-control/arbor/internal/controller/synthesis"
 	"github.com/arbor-control/arbor/internal/executor"
 )
@@ -64,11 +65,16 @@ func (o *SynthesisOptions) Validate() error {
 	}
 }
 
-// setupSynthesis starts what makes slices of compositions.
+// setupSynthesis starts what makes compositions of Symphonies, and slices of
+// compositions.
 func setupSynthesis(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	s := synthesis.Options{Refusal: refusal, Timeout: o.Synthesis.Timeout, Concurrency: o.Synthesis.Concurrency, Cooldown: o.Synthesis.Cooldown}
 	if o.Synthesis.Local {
 		s.Executor, s.Refusal = &executor.Process{}, ""
+	}
+
+	if err := symphony.SetupWithManager(mgr); err != nil {
+		return nil, err
 	}
 
 	return nil, synthesis.SetupWithManager(mgr, s, synthesis.NewMetrics(metrics.Registry))

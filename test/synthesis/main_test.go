@@ -51,7 +51,11 @@ func newStage(t *testing.T) *stage {
 	s := &stage{Client: c, t: t, namespace: cluster.Namespace(t, c)}
 	t.Cleanup(func() {
 		ctx := context.Background()
-		list := &enov1.CompositionList{}
+		symphonies, list := &enov1.SymphonyList{}, &enov1.CompositionList{}
+		_ = c.List(ctx, symphonies, client.InNamespace(s.namespace)) // first, or they would make new compositions
+		for i := range symphonies.Items {
+			_ = c.Delete(ctx, &symphonies.Items[i])
+		}
 		_ = c.List(ctx, list, client.InNamespace(s.namespace))
 		for i := range list.Items {
 			_ = c.Patch(ctx, &list.Items[i], client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"eno.azure.io/deletion-strategy":"orphan"}}}`)))
@@ -67,7 +71,7 @@ func newStage(t *testing.T) *stage {
 func install(t *testing.T) {
 	t.Helper()
 	c := server.Client(t, nil)
-	for _, kind := range []string{enov1.CompositionKind, enov1.SynthesizerKind, enov1.ResourceSliceKind} {
+	for _, kind := range []string{enov1.CompositionKind, enov1.SynthesizerKind, enov1.ResourceSliceKind, enov1.SymphonyKind} {
 		crd, ok := crds.ByKind(enov1.GroupVersion.Group, kind)
 		if !ok {
 			t.Fatalf("there is no definition of %s", kind)

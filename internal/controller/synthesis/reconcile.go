@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -79,6 +80,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 		Watches(&enov1.Composition{}, handler.EnqueueRequestsFromMapFunc(r.neighboursOf)).
 		Watches(&enov1.Synthesizer{}, handler.EnqueueRequestsFromMapFunc(r.usersOf)).
 		Watches(&enov1.ResourceSlice{}, handler.EnqueueRequestsFromMapFunc(compositionOf)).
+		Watches(&enov1.Symphony{}, handler.EnqueueRequestsFromMapFunc(r.membersOf), builder.WithPredicates(gone)).
 		WatchesRawSource(source.Func(in.source)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: reconcilers}).
 		Complete(r)
@@ -133,6 +135,9 @@ func (r *Reconciler) gather(ctx context.Context, c *enov1.Composition, all []*en
 	}
 	if c.DeletionTimestamp != nil {
 		if v.Dependents, err = r.dependents(ctx, c); err != nil {
+			return v, 0, err
+		}
+		if v.SymphonyGone, err = r.symphonyGone(ctx, c); err != nil {
 			return v, 0, err
 		}
 	}

@@ -37,6 +37,8 @@ type View struct {
 	// that depend on this one.
 	Find       Lookup
 	Dependents []*enov1.Composition
+	// SymphonyGone : it belonged to a Symphony that does not exist any more.
+	SymphonyGone bool
 	// Refusal is why nothing is synthesized here, if that is so.
 	Refusal string
 	// Timeout of a synthesis, and whether the one in flight is run here: then it is
@@ -140,6 +142,8 @@ func released(v View, st *enov1.CompositionStatus, p Progress) bool {
 		return false
 	case c.Labels[enov1.LabelSymphonyDeleting] == "true", c.Annotations[enov1.AnnotationDeletionStrategy] == enov1.DeletionOrphan:
 		return true
+	case v.SymphonyGone && c.Annotations[enov1.AnnotationForceDeleteWhenSymphonyGone] == "true":
+		return true // whoever would have said that its objects stay is gone
 	default:
 		return st.DependencyStatus == nil && p.Undeleted.Count == 0
 	}

@@ -147,6 +147,23 @@ func TestLook(t *testing.T) {
 			reason: "Unless they are to stay.", changes: []func(*enov1.Composition){deleting, annotate(enov1.AnnotationDeletionStrategy, "orphan")}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)}, release: true,
 			want: []string{"Deleting", "", "Deleting: the composition is being deleted", "Deleting: Deployment default/api: it is not deleted yet (and 2 more)", "Deleting: the composition is being deleted"},
 		},
+		"SymphonyGone": {
+			reason:  "Nobody is left to say that they stay, and it asks for that.",
+			changes: []func(*enov1.Composition){deleting, annotate(enov1.AnnotationForceDeleteWhenSymphonyGone, "true")}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)}, release: true,
+			view: func(v *synthesis.View) { v.SymphonyGone = true },
+			want: []string{"Deleting", "", "Deleting: the composition is being deleted", "Deleting: Deployment default/api: it is not deleted yet (and 2 more)", "Deleting: the composition is being deleted"},
+		},
+		"SymphonyThere": {
+			reason:  "The Symphony says what becomes of them.",
+			changes: []func(*enov1.Composition){deleting, annotate(enov1.AnnotationForceDeleteWhenSymphonyGone, "true")}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
+			want: []string{"Deleting", "", "Deleting: the composition is being deleted", "Deleting: Deployment default/api: it is not deleted yet (and 2 more)", "Deleting: the composition is being deleted"},
+		},
+		"SymphonyGoneUnasked": {
+			reason:  "It does not ask for it, so they go first.",
+			changes: []func(*enov1.Composition){deleting}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
+			view: func(v *synthesis.View) { v.SymphonyGone = true },
+			want: []string{"Deleting", "", "Deleting: the composition is being deleted", "Deleting: Deployment default/api: it is not deleted yet (and 2 more)", "Deleting: the composition is being deleted"},
+		},
 		"Dependents": {
 			reason: "Who needs it goes before.", changes: []func(*enov1.Composition){deleting}, slices: []*enov1.ResourceSlice{slice(gone, gone, gone)},
 			view: func(v *synthesis.View) { v.Dependents = []*enov1.Composition{named("other")} },
