@@ -190,7 +190,7 @@ func (w *run) attempt(ctx context.Context) error {
 		return err
 	}
 	if w.Attempts == 1 {
-		w.report(p)
+		w.m.report(w.request, p)
 	}
 	base := p.Live
 	if p.Skip == "" {
@@ -212,14 +212,14 @@ func (w *run) attempt(ctx context.Context) error {
 }
 
 // report counts who else is there.
-func (w *run) report(p *Plan) {
+func (m *Migrator) report(r Request, p *Plan) {
 	var names []string
 	for _, s := range p.Status {
 		for _, name := range s.OtherManagers {
 			names = insert(names, name)
 		}
 	}
-	w.m.metrics.found(w.request.which().GetKind(), names)
+	m.metrics.found(r.which().GetKind(), names)
 }
 
 // rewrite carries out a plan and returns the object with its new entries.

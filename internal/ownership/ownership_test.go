@@ -135,6 +135,28 @@ eno_ownership_migrations_total{status="success"} 1
 	}
 }
 
+// TestReport counts each manager once, in however many scopes it is, and only the
+// kinds that are told apart.
+func TestReport(t *testing.T) {
+	metrics := NewMetrics(prometheus.NewPedanticRegistry())
+	m := New(nil, Options{Metrics: metrics})
+	p := &Plan{Status: []Status{{OtherManagers: []string{"a", "b"}}, {OtherManagers: []string{"b"}}, {}}}
+	m.report(Request{Desired: identify("apps/v1", "Deployment", "n", "a")}, p)
+	m.report(Request{Object: identify("v1", "ConfigMap", "n", "a")}, p)
+	m.report(Request{Object: identify("v1", "ConfigMap", "n", "b")}, &Plan{Skip: Absent})
+	for _, kind := range []string{"Deployment", other} {
+		for _, name := range []string{"a", "b"} {
+			if got := testutil.ToFloat64(metrics.split.WithLabelValues(kind, name)); got != 1 {
+				t.Errorf("%s of %s was counted %v times", name, kind, got)
+			}
+		}
+	}
+	if n := testutil.CollectAndCount(metrics.split); n != 4 {
+		t.Errorf("there are %d series", n)
+	}
+	New(nil, Options{}).report(Request{Object: identify("v1", "ConfigMap", "n", "a")}, p) // who counts nothing may be asked to
+}
+
 func TestDefaultScope(t *testing.T) {
 	cases := map[string]struct {
 		reason, text, want string

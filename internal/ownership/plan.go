@@ -87,9 +87,16 @@ type Plan struct {
 // Changed says whether there is anything to move. It may still be skipped.
 func (p *Plan) Changed() bool { return !fields.Equal(p.Before, p.Entries) }
 
-// Plan reads the object and says what a migration would do. It writes nothing.
+// Plan reads the object and says what a migration would do. It writes nothing,
+// and counts whom it finds as a migration does: those who only want to know would
+// otherwise see none.
 func (m *Migrator) Plan(ctx context.Context, r Request) (*Plan, error) {
-	return m.plan(ctx, r, false)
+	p, err := m.plan(ctx, r, false)
+	if err == nil {
+		m.report(r, p)
+	}
+
+	return p, err
 }
 
 // plan is Plan, for the entries as they are or as the server reads them.

@@ -132,7 +132,7 @@ func TestSplitOwnership(t *testing.T) {
 // container without an image, and nothing is changed.
 func TestSplitOwnershipReported(t *testing.T) {
 	w := newWorld(t)
-	start(t, "--ownership-migration=report")
+	m := start(t, "--ownership-migration=report")
 	w.split(1)
 	w.drop(1)
 	w.fails("Deployment", name(0), "Required value")
@@ -147,6 +147,12 @@ func TestSplitOwnershipReported(t *testing.T) {
 
 		return nil
 	})
+	if got := m.Sum(t, `eno_split_ownership_detected_total{kind="Deployment",other_manager="Go-http-client"}`); got < 1 {
+		t.Errorf("%v split objects were counted", got)
+	}
+	if got := m.Sum(t, "eno_ownership_migrations_total"); got != 0 {
+		t.Errorf("%v migrations were counted, and none was made", got)
+	}
 }
 
 // TestSplitOwnershipOff is as it was before.

@@ -39,6 +39,7 @@ func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.
 	}
 	d.metrics.did(a.Verb)
 	d.wrote(k, it, live, s)
+	d.verdict(ctx, k, v, it, live)
 
 	return outcome{live: live}, nil
 }
@@ -178,6 +179,7 @@ func (d *Deliverer) apply(ctx context.Context, v *view, it *item) (*unstructured
 		d.detect(ctx, v, it, scopes, before)
 	}
 	o := it.Object.DeepCopy()
+	o.SetResourceVersion(it.base) // what overrides took from another version may not hold
 	err := d.remote.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.ForceOwnership, client.FieldOwner(decide.Manager))
 	if apierrors.IsInvalid(err) && len(scopes) > 0 && d.migration == MigrationOn {
 		return d.migrate(ctx, v, it, scopes, before)

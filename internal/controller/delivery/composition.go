@@ -33,6 +33,10 @@ func (d *Deliverer) Reconcile(ctx context.Context, request reconcile.Request) (r
 	}
 	old := d.view(request.NamespacedName)
 	if old != nil && old.version == versionOf(c) {
+		for _, it := range old.inform(c) {
+			d.queue.Add(key{old.name, it.Identity})
+		}
+
 		return reconcile.Result{}, nil
 	}
 	v, err := d.load(ctx, c, old)
@@ -213,9 +217,15 @@ func (d *Deliverer) find(k key) (*view, *item) {
 // before is what was applied before what is desired now, nil if there is no
 // telling.
 func (i *item) before() *unstructured.Unstructured {
+	before := i.previous
 	if i.memory.desired != nil && i.memory.desired != i.Object {
-		return i.memory.desired
+		before = i.memory.desired
+	}
+	// What overrides have removed is left to others. If nobody knows what was applied,
+	// the live object would tell that it was, and must not be asked.
+	if before == nil && i.Releases() {
+		return i.Object
 	}
 
-	return i.previous
+	return i.Release(before)
 }

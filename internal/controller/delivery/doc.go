@@ -15,6 +15,10 @@
 // drift from other changes by what we own: whoever changes a value of ours takes
 // the field away from us, and the metadata say so. A new status is no drift.
 //
+// A manifest with overrides depends on the live object. There, whatever changes the
+// object has it read and the overrides evaluated; the apply then holds only for the
+// version that was read, so that nothing is written over what somebody did since.
+//
 // Where a manifest no longer names something, the apply may leave it behind, or be
 // refused, because others hold a part of it. There, and where the server says that
 // the result would be invalid, package ownership puts that right first.

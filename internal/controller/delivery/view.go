@@ -74,6 +74,8 @@ type view struct {
 	mu       sync.Mutex
 	schedule *decide.Schedule
 	report   map[decide.Identity]enov1.OwnershipObject
+	// about is what overrides are told about the composition, nil if there are none.
+	about *metav1.ObjectMeta
 }
 
 // An item is one manifest of a view.
@@ -90,6 +92,9 @@ type item struct {
 	previous *unstructured.Unstructured
 	// memory is only used by whoever works on the item.
 	memory *memory
+	// base is the version of the live object that overrides have made the item for,
+	// "" if there are none.
+	base string
 
 	// state is guarded by the view.
 	state enov1.ResourceState
@@ -111,6 +116,11 @@ type memory struct {
 	tracked bool
 	// wrote : this process has made or changed the object. Anybody may ask.
 	wrote atomic.Bool
+
+	// judged is what overrides made of the manifest last, nil if there are none.
+	// turned : what they made of it then has them want something else.
+	judged *judgement
+	turned bool
 
 	damper decide.Damper
 	// told is what the last event said.
@@ -208,6 +218,7 @@ func (v *view) open(it *item) bool {
 func (v *view) settle(it *item, s enov1.ResourceState) (_ enov1.ResourceState, changed bool, opened []*item) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	it = v.items[it.place] // overrides make others of it, which have no state
 	// What was ready once is ready in this synthesis.
 	if it.state.Ready != nil {
 		s.Ready = it.state.Ready
@@ -242,7 +253,7 @@ func (v *view) isReady(it *item) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 
-	return it.state.Ready != nil
+	return v.items[it.place].state.Ready != nil
 }
 
 // newView makes a view of a composition and its slices.
@@ -265,6 +276,9 @@ func newView(c *enov1.Composition, reader *decide.Reader, all []enov1.ResourceSl
 			}
 			v.items = append(v.items, it)
 			v.enter(it)
+			if v.about == nil && !hidden(it) && it.Overridden() {
+				v.about = about(c)
+			}
 		}
 	}
 	v.schedule = decide.NewSchedule(v.resources(), v.deleting)

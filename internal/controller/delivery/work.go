@@ -83,14 +83,20 @@ type outcome struct {
 // deliver gathers what is known about a resource, decides, and does it.
 func (d *Deliverer) deliver(ctx context.Context, k key, v *view, it *item) (time.Duration, error) {
 	going := v.deleting || it.Tombstone
+	it, known, err := d.override(ctx, k, v, it)
+	if err != nil {
+		d.failed(v, it, err, going)
+
+		return 0, err
+	}
 	if err := it.Problem(going); err != nil {
 		d.failed(v, it, err, going)
 
 		return 0, nil // it stays wrong until there is another synthesis
 	}
 	it.recognize()
-	s := d.gather(v, it)
-	if hold := d.hold(v, it, s); hold > 0 {
+	s := d.gather(v, it, known)
+	if hold := max(d.hold(v, it, s), d.restless(v, it, s)); hold > 0 {
 		return hold, nil
 	}
 	a, s, err := d.decide(ctx, v, it, s)
@@ -99,6 +105,7 @@ func (d *Deliverer) deliver(ctx context.Context, k key, v *view, it *item) (time
 		out, err = d.act(ctx, k, v, it, a, s)
 	}
 	if err != nil {
+		it.memory.judged = nil
 		d.failed(v, it, err, going)
 
 		return 0, err
@@ -122,8 +129,9 @@ type situation struct {
 }
 
 // gather asks nobody: it is about what is known already.
-func (d *Deliverer) gather(v *view, it *item) situation {
-	s := situation{Situation: decide.Situation{Deleting: v.deleting, Abandoned: v.abandoned}}
+func (d *Deliverer) gather(v *view, it *item, known decide.Situation) situation {
+	s := situation{Situation: known}
+	s.Deleting, s.Abandoned = v.deleting, v.abandoned
 	if v.deleting || it.Tombstone {
 		s.Taken = d.taken(it.Identity)
 
@@ -197,7 +205,7 @@ func (d *Deliverer) hold(v *view, it *item, s situation) time.Duration {
 func (d *Deliverer) decide(ctx context.Context, v *view, it *item, s situation) (decide.Action, situation, error) {
 	a := decide.Decide(it.Resource, s.Situation)
 	unready := a.Verb == decide.Nothing && it.Watched() && !v.isReady(it)
-	if a.Verb != decide.Look && !unready {
+	if s.Looked || a.Verb != decide.Look && !unready {
 		return a, s, nil
 	}
 	live, err := d.read(ctx, it)
@@ -271,7 +279,7 @@ func (d *Deliverer) removed(k key, v *view, it *item, out outcome) {
 		m.tracked = false
 		d.watches.untrack(m.at, k)
 	}
-	m.desired, m.version, m.own, m.ours = nil, "", "", false
+	m.desired, m.version, m.own, m.ours, m.judged = nil, "", "", false, nil
 	m.wrote.Store(false)
 	now := d.timestamp()
 	d.settle(v, it, enov1.ResourceState{Reconciled: true, Deleted: true, Ready: &now})
@@ -279,7 +287,10 @@ func (d *Deliverer) removed(k key, v *view, it *item, out outcome) {
 
 // failed settles a resource that the cluster could not be made to agree with.
 func (d *Deliverer) failed(v *view, it *item, err error, going bool) {
-	if errors.Is(err, context.Canceled) {
+	tries := d.queue.NumRequeues(key{v.name, it.Identity})
+	// Who was faster than overrides may have changed what they depend on, and that is
+	// looked at first.
+	if errors.Is(err, context.Canceled) || it.base != "" && apierrors.IsConflict(err) && tries < stuck {
 		return
 	}
 	text := clip(err.Error())
@@ -289,7 +300,7 @@ func (d *Deliverer) failed(v *view, it *item, err error, going bool) {
 		s.Reconciled, s.Ready, s.Deleted = true, &now, going
 	}
 	d.settle(v, it, s)
-	if d.queue.NumRequeues(key{v.name, it.Identity}) >= stuck || it.problem != nil {
+	if tries >= stuck || it.problem != nil {
 		d.tell(v, it, "NotDelivered", text)
 	}
 }

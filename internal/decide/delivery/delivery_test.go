@@ -114,21 +114,20 @@ func TestReadRefuses(t *testing.T) {
 		// unknown : nobody knows which object is meant.
 		unknown bool
 	}{
-		"Interval":  {reason: "A bad interval is no 0.", text: with("T", enov1.AnnotationReconcileInterval, "soon"), want: `annotation eno.azure.io/reconcile-interval: cannot use "soon": write a time such as "30s"`},
-		"Negative":  {reason: "Nor is one that has passed.", text: with("T", enov1.AnnotationReconcileInterval, "-5s"), want: `cannot use "-5s"`},
-		"Boolean":   {reason: "yes is neither true nor false.", text: with("T", enov1.AnnotationReplace, "yes"), want: `annotation eno.azure.io/replace: cannot use "yes": write "true" or "false"`},
-		"Group":     {reason: "Groups are whole numbers.", text: with("T", enov1.AnnotationReadinessGroup, "first"), want: `eno.azure.io/readiness-group: cannot use "first"`},
-		"Deletion":  {reason: "So are those of deletion.", text: with("T", enov1.AnnotationDeletionGroup, "1.5"), want: `eno.azure.io/deletion-group: cannot use "1.5"`},
-		"Strategy":  {reason: "A typing error must not delete what should stay.", text: with("T", enov1.AnnotationDeletionStrategy, "orphn"), want: `cannot use "orphn": write "orphan" or "foreground"`},
-		"CEL":       {reason: "An expression must compile.", text: with("T", enov1.AnnotationReadiness+"-x", "self."), want: `eno.azure.io/readiness-x: cannot use "self."`},
-		"Scope":     {reason: "A scope must be readable.", text: with("T", enov1.AnnotationMigrateOwnership, "spec["), want: enov1.AnnotationMigrateOwnership},
-		"Overrides": {reason: "What is not done must not be passed over.", text: with("T", enov1.AnnotationOverrides, "[]"), want: "not supported yet"},
-		"Both":      {reason: "All that is wrong is said.", text: with("T", enov1.AnnotationReplace, "1", enov1.AnnotationFailOpen, "2"), want: "eno.azure.io/fail-open"},
-		"Nameless":  {reason: "It must be known which object is meant.", text: "{apiVersion: v1, kind: T}", want: "no metadata.name", unknown: true},
-		"Kindless":  {reason: "And of which kind.", text: "{apiVersion: v1, metadata: {name: a}}", want: "cannot read the manifest", unknown: true},
-		"Unquoted":  {reason: "An annotation that is no string would hide all others.", text: "{apiVersion: v1, kind: T, metadata: {name: a, annotations: {x: true}}}", want: "in quotes", unknown: true},
-		"Target":    {reason: "A patch has a target.", text: "{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: a}, patch: {ops: []}}", want: "patch.apiVersion and patch.kind", unknown: true},
-		"Ops":       {reason: "And something to do.", text: "{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: a}, patch: {apiVersion: v1, kind: Pod}}", want: "patch.ops", unknown: true},
+		"Interval": {reason: "A bad interval is no 0.", text: with("T", enov1.AnnotationReconcileInterval, "soon"), want: `annotation eno.azure.io/reconcile-interval: cannot use "soon": write a time such as "30s"`},
+		"Negative": {reason: "Nor is one that has passed.", text: with("T", enov1.AnnotationReconcileInterval, "-5s"), want: `cannot use "-5s"`},
+		"Boolean":  {reason: "yes is neither true nor false.", text: with("T", enov1.AnnotationReplace, "yes"), want: `annotation eno.azure.io/replace: cannot use "yes": write "true" or "false"`},
+		"Group":    {reason: "Groups are whole numbers.", text: with("T", enov1.AnnotationReadinessGroup, "first"), want: `eno.azure.io/readiness-group: cannot use "first"`},
+		"Deletion": {reason: "So are those of deletion.", text: with("T", enov1.AnnotationDeletionGroup, "1.5"), want: `eno.azure.io/deletion-group: cannot use "1.5"`},
+		"Strategy": {reason: "A typing error must not delete what should stay.", text: with("T", enov1.AnnotationDeletionStrategy, "orphn"), want: `cannot use "orphn": write "orphan" or "foreground"`},
+		"CEL":      {reason: "An expression must compile.", text: with("T", enov1.AnnotationReadiness+"-x", "self."), want: `eno.azure.io/readiness-x: cannot use "self."`},
+		"Scope":    {reason: "A scope must be readable.", text: with("T", enov1.AnnotationMigrateOwnership, "spec["), want: enov1.AnnotationMigrateOwnership},
+		"Both":     {reason: "All that is wrong is said.", text: with("T", enov1.AnnotationReplace, "1", enov1.AnnotationFailOpen, "2"), want: "eno.azure.io/fail-open"},
+		"Nameless": {reason: "It must be known which object is meant.", text: "{apiVersion: v1, kind: T}", want: "no metadata.name", unknown: true},
+		"Kindless": {reason: "And of which kind.", text: "{apiVersion: v1, metadata: {name: a}}", want: "cannot read the manifest", unknown: true},
+		"Unquoted": {reason: "An annotation that is no string would hide all others.", text: "{apiVersion: v1, kind: T, metadata: {name: a, annotations: {x: true}}}", want: "in quotes", unknown: true},
+		"Target":   {reason: "A patch has a target.", text: "{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: a}, patch: {ops: []}}", want: "patch.apiVersion and patch.kind", unknown: true},
+		"Ops":      {reason: "And something to do.", text: "{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: a}, patch: {apiVersion: v1, kind: Pod}}", want: "patch.ops", unknown: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,75 +1,19 @@
 package delivery
 
 import (
-	"fmt"
 	"reflect"
-	"sync"
 	"time"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/ext"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-const (
-	// costLimit is how much an expression may cost. Those that people write cost
-	// hundreds; this is some milliseconds.
-	costLimit = 1_000_000
-	// maxPrograms is how many compiled expressions are remembered. Expressions are
-	// few, since programs write them; one that writes a new one each time costs a
-	// compilation each time, and no memory.
-	maxPrograms = 4096
-
-	conditionTrue = "True"
-)
+const conditionTrue = "True"
 
 // A check is one readiness expression.
 type check struct {
 	name    string
 	program cel.Program
-}
-
-// A compiler compiles expressions once.
-type compiler struct {
-	env  *cel.Env
-	fail error
-
-	mu       sync.Mutex
-	programs map[string]cel.Program
-}
-
-func newCompiler() *compiler {
-	env, err := cel.NewEnv(
-		cel.Variable("self", cel.DynType), cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true),
-		ext.Strings(), ext.Encoders(), ext.Lists(), ext.Sets(), ext.Math(),
-	)
-
-	return &compiler{env: env, fail: err, programs: map[string]cel.Program{}}
-}
-
-func (c *compiler) compile(expression string) (cel.Program, error) {
-	if c.fail != nil {
-		return nil, c.fail
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p, ok := c.programs[expression]; ok {
-		return p, nil
-	}
-	ast, issues := c.env.Compile(expression)
-	if err := issues.Err(); err != nil {
-		return nil, err
-	}
-	p, err := c.env.Program(ast, cel.CostLimit(costLimit))
-	if err != nil {
-		return nil, fmt.Errorf("cannot prepare it: %w", err)
-	}
-	if len(c.programs) >= maxPrograms {
-		clear(c.programs)
-	}
-	c.programs[expression] = p
-
-	return p, nil
 }
 
 // Watched says whether it takes more than being there for the object to be ready.
@@ -87,7 +31,7 @@ func (r *Resource) Ready(live *unstructured.Unstructured, now time.Time) (since 
 		return time.Time{}, false
 	}
 	for _, c := range r.checks {
-		out, _, err := c.program.Eval(map[string]any{"self": live.Object})
+		out, _, err := c.program.Eval(map[string]any{varSelf: live.Object})
 		if err != nil {
 			return time.Time{}, false
 		}

@@ -55,15 +55,23 @@ type Resource struct {
 	Removes bool
 	// Defines is the kind that a definition makes known.
 	Defines schema.GroupKind
+
+	// overrides change what was read from the source, and released is what they have
+	// removed. Most have none.
+	overrides []override
+	source    *source
+	released  []path
 }
 
 // A Reader reads manifests. It may be used by any number of goroutines.
 type Reader struct {
-	expressions *compiler
+	expressions, conditions *compiler
 }
 
 // NewReader returns a Reader, which remembers what it has compiled.
-func NewReader() *Reader { return &Reader{expressions: newCompiler()} }
+func NewReader() *Reader {
+	return &Reader{expressions: newCompiler(), conditions: newCompiler(forOverrides()...)}
+}
 
 // Read reads a manifest. Settings that it lacks are those of the composition where
 // they fall back to it. The error is all that is wrong; there is a resource with
@@ -73,12 +81,36 @@ func (r *Reader) Read(m enov1.Manifest, composition map[string]string) (*Resourc
 	if err := o.UnmarshalJSON([]byte(m.Manifest)); err != nil {
 		return nil, fmt.Errorf("cannot read the manifest: %w", err)
 	}
+	// Overrides change the manifest as it is written, with its settings.
+	text, overridden, _ := unstructured.NestedString(o.Object, "metadata", "annotations", enov1.AnnotationOverrides)
+	var from *source
+	if overridden {
+		from = &source{reader: r, object: o.DeepCopy(), composition: composition}
+		unstructured.RemoveNestedField(from.object.Object, "metadata", "annotations", enov1.AnnotationOverrides)
+	}
+	found, err := r.understand(o, m.Deleted, composition)
+	if err != nil {
+		return nil, err
+	}
+	if overridden {
+		var problems []error
+		found.source = from
+		found.overrides, problems = r.overrides(text)
+		found.problems = append(found.problems, problems...)
+	}
+
+	return found, errors.Join(found.problems...)
+}
+
+// understand turns a manifest, which it takes, into a resource. The error is that
+// nobody knows which object is meant.
+func (r *Reader) understand(o *unstructured.Unstructured, deleted bool, composition map[string]string) (*Resource, error) {
 	if o.GetName() == "" {
 		return nil, fmt.Errorf("cannot read the manifest: the %s has no metadata.name", o.GetKind())
 	}
 	found := &Resource{
 		Identity: Identity{Group: o.GroupVersionKind().Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()},
-		GVK:      o.GroupVersionKind(), Object: o, Tombstone: m.Deleted,
+		GVK:      o.GroupVersionKind(), Object: o, Tombstone: deleted,
 	}
 	annotations, _, err := unstructured.NestedStringMap(o.Object, "metadata", "annotations")
 	if err != nil {
@@ -93,11 +125,9 @@ func (r *Reader) Read(m enov1.Manifest, composition map[string]string) (*Resourc
 	if found.Kind == definitionKind {
 		found.Defines = defined(o)
 	}
-	var problems []error
-	found.Settings, problems = r.settings(annotations, composition, found.Kind)
-	found.problems = problems
+	found.Settings = r.settings(annotations, composition, found.Kind)
 
-	return found, errors.Join(problems...)
+	return found, nil
 }
 
 // strip leaves only what is applied: settings are none of the object's business,

@@ -63,13 +63,15 @@ func (s *Settings) Problem(going bool) error {
 	return errors.Join(slices.DeleteFunc(slices.Clone(s.problems), func(err error) bool {
 		bad, ok := errors.AsType[*settingError](err)
 
-		return going && (!ok || bad.annotation != enov1.AnnotationDeletionStrategy)
+		return going && (!ok || !bad.going)
 	})...)
 }
 
 // A settingError is an annotation that cannot be understood.
 type settingError struct {
 	annotation, value, fix string
+	// going : it counts even if the object is to go.
+	going bool
 }
 
 func (e *settingError) Error() string {
@@ -94,7 +96,9 @@ func (p *parser) get(name string) (string, bool) {
 }
 
 func (p *parser) wrong(annotation, value, fix string) {
-	p.problems = append(p.problems, &settingError{annotation: annotation, value: value, fix: fix})
+	p.problems = append(p.problems, &settingError{
+		annotation: annotation, value: value, fix: fix, going: annotation == enov1.AnnotationDeletionStrategy,
+	})
 }
 
 func (p *parser) boolean(name string) bool {
@@ -125,7 +129,7 @@ func (p *parser) number(name string) *int {
 	return &n
 }
 
-func (r *Reader) settings(own, composition map[string]string, kind string) (Settings, []error) {
+func (r *Reader) settings(own, composition map[string]string, kind string) Settings {
 	p := &parser{own: own, composition: composition}
 	s := Settings{
 		Interval:              p.interval(),
@@ -148,11 +152,10 @@ func (r *Reader) settings(own, composition map[string]string, kind string) (Sett
 	if n := p.number(enov1.AnnotationReadinessGroup); n != nil {
 		s.ReadinessGroup = *n
 	}
-	if value, ok := own[enov1.AnnotationOverrides]; ok {
-		p.wrong(enov1.AnnotationOverrides, value, "overrides are not supported yet; have the synthesizer write what they would")
-	}
 
-	return s, p.problems
+	s.problems = p.problems
+
+	return s
 }
 
 func (p *parser) interval() time.Duration {

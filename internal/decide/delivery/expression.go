@@ -1,0 +1,173 @@
+package delivery
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/ext"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+const (
+	// costLimit is how much an expression may cost. Those that people write cost
+	// hundreds; this is some milliseconds.
+	costLimit = 1_000_000
+	// maxPrograms is how many compiled expressions are remembered. Expressions are
+	// few, since programs write them; one that writes a new one each time costs a
+	// compilation each time, and no memory.
+	maxPrograms = 4096
+)
+
+// What expressions call what they are about.
+const (
+	varSelf        = "self"
+	varComposition = "composition"
+	varManaged     = "pathManagedByEno"
+)
+
+// A compiler compiles expressions once.
+type compiler struct {
+	env  *cel.Env
+	fail error
+
+	mu       sync.Mutex
+	programs map[string]cel.Program
+}
+
+// newCompiler is one for expressions about self, and more.
+func newCompiler(more ...cel.EnvOption) *compiler {
+	env, err := cel.NewEnv(append([]cel.EnvOption{
+		cel.Variable(varSelf, cel.DynType), cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true),
+		ext.Strings(), ext.Encoders(), ext.Lists(), ext.Sets(), ext.Math(),
+	}, more...)...)
+
+	return &compiler{env: env, fail: err, programs: map[string]cel.Program{}}
+}
+
+// forOverrides is what those can use that overrides have.
+func forOverrides() []cel.EnvOption {
+	return []cel.EnvOption{
+		cel.Variable(varComposition, cel.DynType), cel.Variable(varManaged, cel.BoolType),
+		cel.Function("compareResourceQuantities", cel.Overload(
+			"compare_resource_quantities", []*cel.Type{cel.DynType, cel.DynType}, cel.IntType, cel.BinaryBinding(compareQuantities),
+		)),
+	}
+}
+
+func (c *compiler) compile(expression string) (cel.Program, error) {
+	if c.fail != nil {
+		return nil, c.fail
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p, ok := c.programs[expression]; ok {
+		return p, nil
+	}
+	ast, issues := c.env.Compile(expression)
+	if err := issues.Err(); err != nil {
+		return nil, err
+	}
+	p, err := c.env.Program(ast, cel.CostLimit(costLimit))
+	if err != nil {
+		return nil, fmt.Errorf("cannot prepare it: %w", err)
+	}
+	if len(c.programs) >= maxPrograms {
+		clear(c.programs)
+	}
+	c.programs[expression] = p
+
+	return p, nil
+}
+
+// compareQuantities is -1, 0 or 1. A quantity may be written as a number, too, as
+// in manifests.
+func compareQuantities(a, b ref.Val) ref.Val {
+	var both [2]resource.Quantity
+	for i, v := range []ref.Val{a, b} {
+		switch v.(type) {
+		case types.String, types.Int, types.Uint, types.Double:
+		default:
+			return types.MaybeNoSuchOverloadErr(v)
+		}
+		q, err := resource.ParseQuantity(fmt.Sprint(v.Value()))
+		if err != nil {
+			return types.NewErr("cannot read quantity %q: %v", fmt.Sprint(v.Value()), err)
+		}
+		both[i] = q
+	}
+
+	return types.Int(both[0].Cmp(both[1]))
+}
+
+// plain is a value of an expression as JSON has it.
+func plain(v ref.Val) (any, error) {
+	switch v := v.(type) {
+	case types.Null:
+		return nil, nil //nolint:nilnil // that is what null is
+	case types.Bool:
+		return bool(v), nil
+	case types.String:
+		return string(v), nil
+	case types.Int:
+		return int64(v), nil
+	case types.Double:
+		return plainNumber(float64(v))
+	case *types.Optional:
+		if !v.HasValue() {
+			return nil, nil //nolint:nilnil // nothing was found
+		}
+
+		return plain(v.GetValue())
+	case traits.Mapper:
+		return plainMap(v)
+	case traits.Lister:
+		return plainList(v)
+	}
+
+	return nil, fmt.Errorf("cannot use a value of type %s: convert it to an int or a string", v.Type().TypeName())
+}
+
+func plainNumber(f float64) (any, error) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil, errors.New("cannot use a number that JSON has not")
+	}
+
+	return f, nil
+}
+
+func plainList(v traits.Lister) (any, error) {
+	all := []any{}
+	for it := v.Iterator(); it.HasNext() == types.True; {
+		item, err := plain(it.Next())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, item)
+	}
+
+	return all, nil
+}
+
+func plainMap(v traits.Mapper) (any, error) {
+	all := map[string]any{}
+	for it := v.Iterator(); it.HasNext() == types.True; {
+		key := it.Next()
+		name, ok := key.(types.String)
+		if !ok {
+			return nil, fmt.Errorf("cannot use a key of type %s: convert it to a string", key.Type().TypeName())
+		}
+		value, err := plain(v.Get(key))
+		if err != nil {
+			return nil, err
+		}
+		all[string(name)] = value
+	}
+
+	return all, nil
+}

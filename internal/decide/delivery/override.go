@@ -1,0 +1,304 @@
+package delivery
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// maxQuoted is how much of a bad override an error repeats.
+const maxQuoted = 200
+
+// An OverrideState says what became of an override.
+type OverrideState string
+
+// What can become of an override. Each but Active leaves the manifest as it is.
+const (
+	Active   OverrideState = "Active"
+	Inactive OverrideState = "Inactive"
+	// InvalidCondition : the condition cannot be evaluated, mostly because it asks for
+	// something that is not there.
+	InvalidCondition       OverrideState = "InvalidCondition"
+	InvalidValueExpression OverrideState = "InvalidValueExpression"
+	// MissingParent : the manifest does not have what the path leads through.
+	MissingParent   OverrideState = "MissingParent"
+	IndexOutOfRange OverrideState = "IndexOutOfRange"
+	// PathTypeMismatch : what the path leads through is no object, or no list.
+	PathTypeMismatch OverrideState = "PathTypeMismatch"
+)
+
+// Failed says whether the override was passed over although nobody wanted that.
+func (s OverrideState) Failed() bool { return s != Active && s != Inactive }
+
+// An Override is what became of one of a manifest's overrides.
+type Override struct {
+	Index int
+	Path  string
+	State OverrideState
+	// Reason is why it failed, where that is known.
+	Reason string
+}
+
+// String is how people are told.
+func (o Override) String() string {
+	text := fmt.Sprintf("override %d (%s) is %s", o.Index, o.Path, o.State)
+	if o.Reason != "" {
+		text += ": " + o.Reason
+	}
+
+	return text
+}
+
+// An override is one change of a manifest.
+type override struct {
+	path path
+	// condition is nil if it always holds, expression if there is a value.
+	condition, expression cel.Program
+	value                 any
+}
+
+// written is how an override is written.
+type written struct {
+	Path            string          `json:"path"`
+	Condition       string          `json:"condition"`
+	Value           json.RawMessage `json:"value"`
+	ValueExpression string          `json:"valueExpression"`
+}
+
+// A source is what a resource with overrides was read from.
+type source struct {
+	reader      *Reader
+	object      *unstructured.Unstructured
+	composition map[string]string
+}
+
+// Overridden says whether what is desired depends on the live object.
+func (r *Resource) Overridden() bool { return len(r.overrides) > 0 }
+
+// Override returns the resource as its overrides make it, in view of the live
+// object, nil if there is none, and of its composition. One override sees what
+// those before it did. Those that cannot be evaluated are passed over. Groups and
+// identity are those of the manifest: others are ordered by them.
+//
+// The error is that the result cannot be understood; what is wrong with its
+// settings is its [Settings.Problem].
+func (r *Resource) Override(live *unstructured.Unstructured, composition *metav1.ObjectMeta) (*Resource, []Override, error) {
+	if !r.Overridden() {
+		return r, nil, nil
+	}
+	o := r.source.object.DeepCopy()
+	all := make([]Override, len(r.overrides))
+	var released []path
+	for i, one := range r.overrides {
+		all[i] = Override{Index: i, Path: one.path.String()}
+		all[i].State, all[i].Reason = one.apply(o.Object, live, composition)
+		if all[i].State == Active && one.value == nil && one.expression == nil {
+			released = append(released, one.path)
+		}
+	}
+	now, err := r.source.reader.understand(o, r.Tombstone, r.source.composition)
+	switch {
+	case err != nil:
+		return nil, all, fmt.Errorf("cannot use what annotation %s makes of the manifest: %w", enov1.AnnotationOverrides, err)
+	case now.Identity != r.Identity || now.GVK != r.GVK:
+		return nil, all, fmt.Errorf("cannot use what annotation %s makes of the manifest: it must still be %s", enov1.AnnotationOverrides, r.Identity)
+	}
+	now.overrides, now.source, now.released = r.overrides, r.source, released
+	now.ReadinessGroup, now.DeletionGroup = r.ReadinessGroup, r.DeletionGroup
+
+	return now, all, nil
+}
+
+// Releases says whether overrides have removed something: others may have it.
+func (r *Resource) Releases() bool { return len(r.released) > 0 }
+
+// Release returns what was desired before without what overrides have removed now.
+// That is no longer named, but it is not to go: it is left to whoever has it.
+func (r *Resource) Release(before *unstructured.Unstructured) *unstructured.Unstructured {
+	if !r.Releases() || before == nil {
+		return before
+	}
+	before = before.DeepCopy()
+	for _, p := range r.released {
+		p.set(before.Object, nil)
+	}
+
+	return before
+}
+
+// apply changes a manifest, if the condition holds.
+func (o override) apply(manifest map[string]any, live *unstructured.Unstructured, composition *metav1.ObjectMeta) (OverrideState, string) {
+	known := o.variables(live, composition)
+	if o.condition != nil {
+		out, _, err := o.condition.Eval(known)
+		if err != nil {
+			return InvalidCondition, err.Error()
+		}
+		holds, ok := out.Value().(bool)
+		if !ok {
+			return InvalidCondition, "it is neither true nor false"
+		}
+		if !holds {
+			return Inactive, ""
+		}
+	}
+	value := o.value
+	if o.expression != nil {
+		if live == nil {
+			return Inactive, "" // there is nothing that a value could be made of
+		}
+		out, _, err := o.expression.Eval(known)
+		if err == nil {
+			value, err = plain(out)
+		}
+		if err != nil {
+			return InvalidValueExpression, err.Error()
+		}
+		// An expression finds nothing more often than it wants something removed.
+		if value == nil {
+			return Inactive, ""
+		}
+	}
+
+	return o.path.set(manifest, value), ""
+}
+
+// variables are what expressions may use.
+func (o override) variables(live *unstructured.Unstructured, composition *metav1.ObjectMeta) map[string]any {
+	self := map[string]any{}
+	if live != nil {
+		self = live.Object
+	}
+
+	return map[string]any{
+		varSelf:        self,
+		varComposition: func() any { return about(composition) },
+		varManaged:     func() any { return o.path.managed(live) },
+	}
+}
+
+// about is what overrides can know of a composition. All of it is always there, so
+// that nobody has to ask first.
+func about(c *metav1.ObjectMeta) map[string]any {
+	known := map[string]any{"name": c.Name, "namespace": c.Namespace, "labels": c.Labels, "annotations": c.Annotations, "deletionTimestamp": nil}
+	if at := c.DeletionTimestamp; at != nil {
+		known["deletionTimestamp"] = at.UTC().Format(time.RFC3339)
+	}
+
+	return map[string]any{"metadata": known}
+}
+
+// overrides reads those of a manifest: all of them, or what is wrong.
+func (r *Reader) overrides(text string) ([]override, []error) {
+	p := &parser{}
+	var list []json.RawMessage
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		p.wrong(enov1.AnnotationOverrides, clip(text), `write a JSON list such as [{"path": "self.spec.replicas", "value": 3}]: `+err.Error())
+	}
+	all := make([]override, len(list))
+	for i, item := range list {
+		at := fmt.Sprintf("%s[%d]", enov1.AnnotationOverrides, i)
+		w, err := readOverride(item)
+		if err != nil {
+			p.wrong(at, clip(string(item)), "write path, condition, and value or valueExpression: "+err.Error())
+
+			continue
+		}
+		all[i] = p.override(at, w, r.conditions)
+	}
+	if len(p.problems) == 0 {
+		return all, nil
+	}
+	// Nobody knows whether it is to be deleted if that is what cannot be read.
+	for _, err := range p.problems {
+		if bad, ok := errors.AsType[*settingError](err); ok {
+			bad.going = strings.Contains(text, enov1.AnnotationDisableReconciliation) || strings.Contains(text, enov1.AnnotationDeletionStrategy)
+		}
+	}
+
+	return nil, p.problems
+}
+
+// readOverride decodes one. A misspelled condition would be one that always holds,
+// so that nothing is accepted that nobody knows.
+func readOverride(text []byte) (written, error) {
+	var w written
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&w); err != nil {
+		return w, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return w, errors.New("there is more behind it")
+	}
+
+	return w, nil
+}
+
+// override understands one.
+func (p *parser) override(at string, w written, c *compiler) override {
+	var o override
+	var err error
+	if o.path, err = parsePath(w.Path); err != nil {
+		p.wrong(at+".path", clip(w.Path), "write a path such as self.spec.replicas: "+err.Error())
+	} else if o.path.identifies() {
+		p.wrong(at+".path", clip(w.Path), "leave it out: it says which object is meant, and overrides cannot make it another")
+	}
+	if len(w.Value) > 0 {
+		if err := utiljson.Unmarshal(w.Value, &o.value); err != nil {
+			p.wrong(at+".value", clip(string(w.Value)), "write a JSON value: "+err.Error())
+		}
+	}
+	if o.value != nil && w.ValueExpression != "" {
+		p.wrong(at+".valueExpression", clip(w.ValueExpression), "leave out either value or valueExpression: there can be one value")
+	}
+	o.condition = p.expression(at+".condition", w.Condition, c)
+	o.expression = p.expression(at+".valueExpression", w.ValueExpression, c)
+
+	return o
+}
+
+// expression compiles one, nil if there is none.
+func (p *parser) expression(at, text string, c *compiler) cel.Program {
+	if text == "" {
+		return nil
+	}
+	program, err := c.compile(text)
+	if err != nil {
+		p.wrong(at, clip(text), fmt.Sprintf("write a CEL expression about %s, %s and %s: %v", varSelf, varComposition, varManaged, err))
+	}
+
+	return program
+}
+
+// identifies says whether the path leads to what tells an object from others.
+func (p path) identifies() bool {
+	switch p[0].name {
+	case "apiVersion", "kind":
+		return true
+	case "metadata":
+		return len(p) == 1 || p[1].name == "name" || p[1].name == "namespace"
+	}
+
+	return false
+}
+
+// clip keeps a text from filling an error.
+func clip(text string) string {
+	if len(text) <= maxQuoted {
+		return text
+	}
+
+	return strings.ToValidUTF8(text[:maxQuoted], "") + "..."
+}

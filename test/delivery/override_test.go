@@ -1,0 +1,228 @@
+package delivery_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+// An override, as it is written.
+type override struct {
+	Path            string `json:"path"`
+	Condition       string `json:"condition,omitempty"`
+	Value           any    `json:"value,omitempty"`
+	ValueExpression string `json:"valueExpression,omitempty"`
+}
+
+func overrides(all ...override) string {
+	data, _ := json.Marshal(all) //nolint:errchkjson // there is nothing in it that could not be written
+
+	return string(data)
+}
+
+func (w *world) workload() *unstructured.Unstructured {
+	w.Helper()
+
+	return w.get("apps/v1", "Deployment", "web")
+}
+
+func (w *world) scaled(want int64) {
+	w.Helper()
+	cluster.Eventually(w, fmt.Sprintf("there are %d replicas", want), func() error {
+		if n, _, _ := unstructured.NestedInt64(w.workload().Object, "spec", "replicas"); n != want {
+			return fmt.Errorf("there are %d", n)
+		}
+
+		return nil
+	})
+}
+
+// TestOverride has replicas follow what an operator sets as long as an annotation
+// of the live object says so.
+func TestOverride(t *testing.T) {
+	w := newWorld(t)
+	m := start(t)
+	text := strings.ReplaceAll(deployment, "NAME", "web")
+	text = strings.Replace(text, "labels: {team: a}", fmt.Sprintf("labels: {team: a}, annotations: {%s: %q}", enov1.AnnotationOverrides, overrides(override{
+		Path: "self.spec.replicas", Condition: "self.metadata.?annotations.?scale.orValue('') == 'manual'", ValueExpression: "self.spec.replicas",
+	})), 1)
+	w.synthesize(text)
+	w.ready()
+	w.scaled(4)
+	if _, ok := w.workload().GetAnnotations()[enov1.AnnotationOverrides]; ok {
+		t.Error("overrides became a part of the object")
+	}
+
+	quiet(t, m, 2*time.Second)
+	w.merge(w.workload(), `{metadata: {annotations: {scale: manual}}, spec: {replicas: 7}}`)
+	quiet(t, m, time.Second)
+	w.scaled(7)
+	w.merge(w.workload(), `{spec: {replicas: 9}}`)
+	quiet(t, m, time.Second)
+	w.scaled(9)
+	// Everything else is put right as ever.
+	w.merge(w.workload(), `{metadata: {labels: {team: b}}}`)
+	cluster.Eventually(t, "the label is put right", func() error {
+		if got := w.workload().GetLabels()["team"]; got != "a" {
+			return errors.New(got)
+		}
+
+		return nil
+	})
+	// However fast the operator is, nothing that was read before is written over it.
+	for i := range 30 {
+		w.merge(w.workload(), fmt.Sprintf(`{spec: {replicas: %d}}`, 10+i))
+	}
+	quiet(t, m, 2*time.Second)
+	w.scaled(39)
+	w.ready()
+
+	// A status costs a look, and no more.
+	before := applies(t, m)
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "web"}}
+	must(t, w.c.Status().Patch(t.Context(), d, client.RawPatch(types.MergePatchType, []byte(`{"status": {"conditions": [{"type": "Tested", "status": "True"}]}}`)), client.FieldOwner(other)))
+	quiet(t, m, time.Second)
+	if got := applies(t, m) - before; got != 0 {
+		t.Errorf("there were %v applies for a status", got)
+	}
+
+	w.merge(w.workload(), `{metadata: {annotations: {scale: null}}}`)
+	w.scaled(4)
+	w.merge(w.workload(), `{spec: {replicas: 8}}`)
+	w.scaled(4)
+	w.ready()
+
+	// Another process knows as much.
+	m.Kill()
+	w.merge(w.workload(), `{metadata: {annotations: {scale: manual}}, spec: {replicas: 3}}`)
+	m = start(t)
+	cluster.Eventually(t, "the other has looked", func() error {
+		if applies(t, m) == 0 {
+			return errors.New("it has not")
+		}
+
+		return nil
+	})
+	quiet(t, m, time.Second)
+	w.scaled(3)
+}
+
+// TestOverrideComposition has a composition say that an object is left alone.
+func TestOverrideComposition(t *testing.T) {
+	w := newWorld(t)
+	m := start(t)
+	annotate := func(value string) {
+		patch := fmt.Sprintf(`{"metadata": {"annotations": {"example.com/pause": %s}}}`, value)
+		must(t, w.c.Patch(t.Context(), w.composition(), client.RawPatch(types.MergePatchType, []byte(patch))))
+	}
+	annotate(`"true"`)
+	paused := override{
+		Path:      fmt.Sprintf("self.metadata.annotations[%q]", enov1.AnnotationDisableReconciliation),
+		Condition: "composition.metadata.annotations[?'example.com/pause'].orValue('') == 'true'", Value: "true",
+	}
+	self := paused
+	self.Condition = "'pause' in self.?data.orValue({})"
+	w.synthesize(configMap("one", "1", enov1.AnnotationOverrides, overrides(paused)), configMap("two", "2", enov1.AnnotationOverrides, overrides(self)))
+	w.ready()
+	if w.config("one") != nil {
+		t.Error("what is disabled was made")
+	}
+	annotate("null")
+	w.eventually("one", "a", "1")
+	annotate(`"true"`)
+	cluster.Eventually(t, "it is left alone", func() error {
+		w.merge(w.config("one"), `{data: {a: stolen}}`)
+		quiet(t, m, time.Second)
+		if got := w.value("one", "a"); got != "stolen" {
+			return errors.New(got)
+		}
+
+		return nil
+	})
+	annotate("null")
+	w.eventually("one", "a", "1")
+
+	// The object itself can say so, and that it is over.
+	w.merge(w.config("two"), `{data: {a: stolen, pause: "1"}}`)
+	quiet(t, m, time.Second)
+	w.eventually("two", "a", "stolen")
+	w.merge(w.config("two"), `{data: {pause: null}}`)
+	w.eventually("two", "a", "2")
+
+	// What is left alone outlives its composition.
+	annotate(`"true"`)
+	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.deleted()
+	if w.config("one") == nil || w.config("two") != nil {
+		t.Error("one was to stay, and two to go")
+	}
+}
+
+// TestOverrideReleases has a field given up to whoever sets it.
+func TestOverrideReleases(t *testing.T) {
+	w := newWorld(t)
+	m := start(t)
+	w.synthesize(configMap("one", "1", enov1.AnnotationOverrides, overrides(override{Path: "self.data.a", Condition: "has(self.data.a) && !pathManagedByEno"})) + "immutable: false\n")
+	w.ready()
+	w.eventually("one", "a", "1")
+	w.merge(w.config("one"), `{data: {a: theirs}}`)
+	quiet(t, m, time.Second)
+	w.eventually("one", "a", "theirs")
+	w.merge(w.config("one"), `{data: {a: again}}`)
+	quiet(t, m, time.Second)
+	w.eventually("one", "a", "again")
+	w.merge(w.config("one"), `{data: {a: null}}`)
+	w.eventually("one", "a", "1")
+	w.ready()
+}
+
+// TestOverrideRefused has overrides that cannot be read or evaluated, beside those
+// that can.
+func TestOverrideRefused(t *testing.T) {
+	w := newWorld(t)
+	m := start(t)
+	w.synthesize(
+		configMap("good", "1", enov1.AnnotationOverrides, overrides(override{Path: "self.data.a", Value: "2"})),
+		configMap("json", "1", enov1.AnnotationOverrides, "[{"),
+		configMap("path", "1", enov1.AnnotationOverrides, overrides(override{Path: "self.data.a", Value: "2"}, override{Path: "data.a", Value: "2"})),
+		configMap("cel", "1", enov1.AnnotationOverrides, overrides(override{Path: "self.data.a", Condition: "self.data.", Value: "2"})),
+		configMap("passed", "1", enov1.AnnotationOverrides, overrides(override{Path: "self.data.a", Condition: "self.data.never == '1'", Value: "2"})),
+		configMap("restless", "1", enov1.AnnotationOverrides, overrides(override{Path: "self.data.b", Condition: "!has(self.data.b)", Value: "2"})),
+	)
+	w.eventually("good", "a", "2")
+	w.eventually("passed", "a", "1")
+	w.fails("ConfigMap", "json", `annotation eno.azure.io/overrides: cannot use "[{"`)
+	w.fails("ConfigMap", "path", `annotation eno.azure.io/overrides[1].path: cannot use "data.a"`)
+	w.fails("ConfigMap", "cel", `annotation eno.azure.io/overrides[0].condition: cannot use "self.data."`)
+	w.fails("ConfigMap", "restless", "take back what they do")
+	w.merge(w.config("passed"), `{data: {c: "1"}}`)
+	cluster.Eventually(t, "an event says which was passed over", func() error {
+		list := &corev1.EventList{}
+		must(t, w.c.List(t.Context(), list, client.InNamespace(w.ns)))
+		for _, e := range list.Items {
+			if e.Reason == "OverridePassedOver" && strings.Contains(e.Message, "override 0 (self.data.a) is InvalidCondition: no such key: never") {
+				return nil
+			}
+		}
+
+		return fmt.Errorf("there are %d events", len(list.Items))
+	})
+	if got := applies(t, m); got > 12 {
+		t.Errorf("there were %v applies", got)
+	}
+	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.deleted()
+}
