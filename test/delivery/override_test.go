@@ -39,10 +39,17 @@ func (w *world) workload() *unstructured.Unstructured {
 	return w.get("apps/v1", "Deployment", "web")
 }
 
+func (w *world) replicas() int64 {
+	w.Helper()
+	n, _, _ := unstructured.NestedInt64(w.workload().Object, "spec", "replicas")
+
+	return n
+}
+
 func (w *world) scaled(want int64) {
 	w.Helper()
 	cluster.Eventually(w, fmt.Sprintf("there are %d replicas", want), func() error {
-		if n, _, _ := unstructured.NestedInt64(w.workload().Object, "spec", "replicas"); n != want {
+		if n := w.replicas(); n != want {
 			return fmt.Errorf("there are %d", n)
 		}
 
@@ -83,11 +90,17 @@ func TestOverride(t *testing.T) {
 		return nil
 	})
 	// However fast the operator is, nothing that was read before is written over it.
-	for i := range 30 {
+	const times = 200
+	for i := range times {
 		w.merge(w.workload(), fmt.Sprintf(`{spec: {replicas: %d}}`, 10+i))
+		for range 3 {
+			if n := w.replicas(); n != int64(10+i) {
+				t.Fatalf("%d replicas became %d", 10+i, n)
+			}
+		}
 	}
 	quiet(t, m, 2*time.Second)
-	w.scaled(39)
+	w.scaled(9 + times)
 	w.ready()
 
 	// A status costs a look, and no more.
@@ -171,11 +184,13 @@ func TestOverrideComposition(t *testing.T) {
 	}
 }
 
-// TestOverrideReleases has a field given up to whoever sets it.
+// TestOverrideReleases has a field given up to whoever sets it. It is in the scope
+// of what is taken over from others, and is not: it is not to go.
 func TestOverrideReleases(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
-	w.synthesize(configMap("one", "1", enov1.AnnotationOverrides, overrides(override{Path: "self.data.a", Condition: "has(self.data.a) && !pathManagedByEno"})) + "immutable: false\n")
+	released := overrides(override{Path: "self.data.a", Condition: "has(self.data.a) && !pathManagedByEno"})
+	w.synthesize(configMap("one", "1", enov1.AnnotationMigrateOwnership, "data", enov1.AnnotationOverrides, released))
 	w.ready()
 	w.eventually("one", "a", "1")
 	w.merge(w.config("one"), `{data: {a: theirs}}`)
