@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,22 +45,9 @@ func connectServer(flags *genericclioptions.ConfigFlags) (server, error) {
 	// Discovery logs what it also returns, once for every try.
 	klog.SetLogger(logr.Discard())
 
-	config, err := flags.ToRESTConfig()
+	c, err := connectClient(flags)
 	if err != nil {
-		return nil, fmt.Errorf("cannot find a cluster: %w", err)
-	}
-
-	// Objects are asked for one after the other: no other brake is needed.
-	config.QPS = -1
-
-	mapper, err := flags.ToRESTMapper()
-	if err != nil {
-		return nil, fmt.Errorf("cannot connect to the cluster: %w", err)
-	}
-
-	c, err := client.New(config, client.Options{Mapper: mapper})
-	if err != nil {
-		return nil, fmt.Errorf("cannot connect to the cluster: %w", err)
+		return nil, err
 	}
 
 	return apiServer{c}, nil

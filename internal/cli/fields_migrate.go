@@ -2,14 +2,12 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/engine/fields"
 	"github.com/arbor-control/arbor/internal/ownership"
@@ -26,22 +24,9 @@ type migrator interface {
 type migratorConnector func(flags *genericclioptions.ConfigFlags, o ownership.Options) (migrator, error)
 
 func connectMigrator(flags *genericclioptions.ConfigFlags, o ownership.Options) (migrator, error) {
-	config, err := flags.ToRESTConfig()
+	c, err := connectClient(flags)
 	if err != nil {
-		return nil, fmt.Errorf("cannot find a cluster: %w", err)
-	}
-
-	// Objects are written one after the other: no other brake is needed.
-	config.QPS = -1
-
-	mapper, err := flags.ToRESTMapper()
-	if err != nil {
-		return nil, fmt.Errorf("cannot connect to the cluster: %w", err)
-	}
-
-	c, err := client.New(config, client.Options{Mapper: mapper})
-	if err != nil {
-		return nil, fmt.Errorf("cannot connect to the cluster: %w", err)
+		return nil, err
 	}
 
 	return ownership.New(c, o), nil

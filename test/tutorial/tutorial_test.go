@@ -58,7 +58,7 @@ func (s *stage) begin() {
 	}
 	c, err := s.composition("site")
 	must(s, err)
-	for _, kind := range []string{decide.ConditionSynthesized, decide.ConditionReconciled, decide.ConditionReady} {
+	for _, kind := range []string{enov1.ConditionSynthesized, enov1.ConditionReconciled, enov1.ConditionReady} {
 		if !meta.IsStatusConditionTrue(c.Status.Conditions, kind) {
 			s.Errorf("%s is not True: %+v", kind, c.Status.Conditions)
 		}
@@ -144,7 +144,7 @@ func (s *stage) rollBack() {
 	s.runs("site", "web:2", 2)
 	c, err = s.composition("site")
 	must(s, err)
-	if said := meta.FindStatusCondition(c.Status.Conditions, decide.ConditionSynthesized); said == nil || said.Reason != decide.ReasonRolledBack || c.Status.CurrentSynthesis.RolledBackTo != to {
+	if said := meta.FindStatusCondition(c.Status.Conditions, enov1.ConditionSynthesized); said == nil || said.Reason != decide.ReasonRolledBack || c.Status.CurrentSynthesis.RolledBackTo != to {
 		s.Errorf("it says %+v, and has %+v", said, c.Status.CurrentSynthesis)
 	}
 	s.kubectl("annotate", "composition", "site", "arbor/rollback-to-")

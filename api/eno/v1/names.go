@@ -94,6 +94,19 @@ const (
 	StatusUnknown               = "Unknown"
 )
 
+// Conditions of a Composition. All are good when they are true.
+const (
+	// ConditionSynthesized : the current synthesis is of the composition as it is.
+	ConditionSynthesized = "Synthesized"
+	// ConditionReconciled : the cluster agrees with the current synthesis.
+	ConditionReconciled = "Reconciled"
+	// ConditionReady : all of its objects are ready.
+	ConditionReady = "Ready"
+
+	// ConditionSymphonyReady of a Symphony : all compositions that count are ready.
+	ConditionSymphonyReady = "SymphonyReady"
+)
+
 // Reasons of a DependencyStatus.
 const (
 	ReasonDependencyNotFound  = "DependencyNotFound"

@@ -9,11 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
-	"github.com/arbor-control/arbor/internal/decide/synthesis"
 )
-
-// ConditionReady of a Symphony : all compositions that count are ready.
-const ConditionReady = "SymphonyReady"
 
 // Reasons of the condition.
 const (
@@ -120,7 +116,7 @@ func (t *part) blocked() string {
 	if !t.played() {
 		return name + ": it is not yet what its variation says"
 	}
-	for _, kind := range []string{synthesis.ConditionSynthesized, synthesis.ConditionReconciled, synthesis.ConditionReady} {
+	for _, kind := range []string{enov1.ConditionSynthesized, enov1.ConditionReconciled, enov1.ConditionReady} {
 		c := meta.FindStatusCondition(t.have.Status.Conditions, kind)
 		if c == nil || c.ObservedGeneration != t.have.Generation {
 			break // what it says is about something else
@@ -162,7 +158,7 @@ func say(s *enov1.Symphony, st enov1.SymphonyStatus, status metav1.ConditionStat
 	st.ObservedGeneration = s.Generation
 	st.Conditions = s.Status.DeepCopy().Conditions
 	meta.SetStatusCondition(&st.Conditions, metav1.Condition{
-		Type: ConditionReady, Status: status, Reason: reason, Message: message,
+		Type: enov1.ConditionSymphonyReady, Status: status, Reason: reason, Message: message,
 		ObservedGeneration: s.Generation, LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
 	})
 

@@ -10,16 +10,6 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 )
 
-// Conditions of a Composition.
-const (
-	// ConditionSynthesized : the current synthesis is of the composition as it is.
-	ConditionSynthesized = "Synthesized"
-	// ConditionReconciled : the cluster agrees with the current synthesis.
-	ConditionReconciled = "Reconciled"
-	// ConditionReady : all of its objects are ready.
-	ConditionReady = "Ready"
-)
-
 // Reasons of conditions, beside the values of the simplified status.
 const (
 	ReasonSynthesized     = "Synthesized"
@@ -122,9 +112,9 @@ func say(v View, after *enov1.Composition, o *anObstacle, p Progress, now time.T
 
 		kind string
 	}{
-		{synthesized(v, after, o, p), ConditionSynthesized},
-		{reconciled(after, p), ConditionReconciled},
-		{ready(after, p), ConditionReady},
+		{synthesized(v, after, o, p), enov1.ConditionSynthesized},
+		{reconciled(after, p), enov1.ConditionReconciled},
+		{ready(after, p), enov1.ConditionReady},
 	} {
 		meta.SetStatusCondition(&after.Status.Conditions, metav1.Condition{
 			Type: c.kind, Status: c.status, Reason: c.reason, Message: shorten(c.message),
