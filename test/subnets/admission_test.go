@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
@@ -105,10 +106,18 @@ func TestResize(t *testing.T) {
 	must(t, c.Create(t.Context(), waits))
 	awaitClaim(t, c, waits, v1alpha1.ClaimPending, "PoolExhausted")
 
-	shrunk := pool.DeepCopy()
-	must(t, c.Get(t.Context(), client.ObjectKeyFromObject(pool), shrunk))
-	shrunk.Spec.CIDR = "10.0.0.0/25"
-	if err := c.Update(t.Context(), shrunk); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "10.0.0.0/25 leaves out 10.0.0.128/25 of Subnet block, which is in use") {
+	// Its status may be written in between, which is another refusal.
+	shrink := func(cidr string) error {
+		shrunk := &v1alpha1.SubnetPool{}
+
+		return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			must(t, c.Get(t.Context(), client.ObjectKeyFromObject(pool), shrunk))
+			shrunk.Spec.CIDR = cidr
+
+			return c.Update(t.Context(), shrunk)
+		})
+	}
+	if err := shrink("10.0.0.0/25"); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "10.0.0.0/25 leaves out 10.0.0.128/25 of Subnet block, which is in use") {
 		t.Errorf("a pool was made smaller than what is in it: %v", err)
 	}
 	resize(t, c, pool, "10.0.0.0/23")
@@ -120,9 +129,7 @@ func TestResize(t *testing.T) {
 
 	over := child(ns, "child", "10.0.0.0/25", "p")
 	must(t, c.Create(t.Context(), over))
-	must(t, c.Get(t.Context(), client.ObjectKeyFromObject(pool), shrunk))
-	shrunk.Spec.CIDR = "10.0.0.0/26"
-	if err := c.Update(t.Context(), shrunk); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "leaves out 3 blocks that are in use") {
+	if err := shrink("10.0.0.0/26"); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "leaves out 3 blocks that are in use") {
 		t.Errorf("a pool was made smaller than its child: %v", err)
 	}
 }
