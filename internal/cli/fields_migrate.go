@@ -132,7 +132,7 @@ func (o *fieldsMigrateOptions) run(ctx context.Context) error {
 func (o *fieldsMigrateOptions) migrateAll(ctx context.Context, all []*owned, request fields.Request, wishes []map[string]any) (*MigrationReport, error) {
 	options := ownership.Options{Manager: request.To, Mode: request.Mode, DryRun: o.dryRun}
 	report := &MigrationReport{Migrations: []MigrationView{}, DryRun: o.dryRun}
-	kept := &ledger{}
+	kept := &ownership.Ledger{}
 
 	if !o.dryRun {
 		var err error
@@ -142,7 +142,7 @@ func (o *fieldsMigrateOptions) migrateAll(ctx context.Context, all []*owned, req
 
 		options.Journal = kept
 
-		defer func() { report.Record = kept.close() }()
+		defer func() { report.Record = kept.Close() }()
 	}
 
 	m, err := o.connect(o.flags, options)
@@ -194,7 +194,7 @@ func (o *fieldsMigrateOptions) check() (r fields.Request, wishes []map[string]an
 }
 
 // migrate changes one object.
-func (o *fieldsMigrateOptions) migrate(ctx context.Context, m migrator, target ObjectRef, request fields.Request, wishes []map[string]any, kept *ledger) MigrationView {
+func (o *fieldsMigrateOptions) migrate(ctx context.Context, m migrator, target ObjectRef, request fields.Request, wishes []map[string]any, kept *ownership.Ledger) MigrationView {
 	v := MigrationView{Object: target, To: request.To}
 	what := ownership.Request{Object: reference(target), MoveOnly: !o.apply, Retag: request.Retag}
 
@@ -214,7 +214,7 @@ func (o *fieldsMigrateOptions) migrate(ctx context.Context, m migrator, target O
 
 	result, err := m.Migrate(ctx, what)
 
-	if end := kept.settle(stillMoved(result)); err == nil {
+	if end := kept.Settle(stillMoved(result)); err == nil {
 		err = end
 	}
 

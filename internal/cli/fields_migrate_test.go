@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -337,81 +336,6 @@ func TestUndoFolder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := newUndoFolder(env(tc.vars)).path; got != tc.want {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
-			}
-		})
-	}
-}
-
-// What is in a ledger is what was moved, and no more.
-func TestLedger(t *testing.T) {
-	record := func(name string) ownership.Record {
-		return ownership.Record{Kind: "Deployment", Name: name, Fields: fields.Record{To: fields.Identity{Manager: "eno", Operation: fields.Apply}}}
-	}
-	type object struct{ kept, moved []string }
-
-	tests := map[string]struct {
-		reason  string
-		objects []object
-		torn    string
-		want    []string
-	}{
-		"Several":   {reason: "one file has all of a run", objects: []object{{[]string{"a"}, []string{"a"}}, {[]string{"b"}, []string{"b"}}}, want: []string{"a", "b"}},
-		"Nothing":   {reason: "there is no file without a record", objects: []object{{}, {}}},
-		"GivenUp":   {reason: "what was not done needs no undoing", objects: []object{{[]string{"a"}, []string{"a"}}, {[]string{"b"}, nil}}, want: []string{"a"}},
-		"AllUp":     {reason: "nor is there a file then", objects: []object{{[]string{"a"}, nil}}},
-		"SecondTry": {reason: "of several tries, only the one that worked is left", objects: []object{{[]string{"old", "new"}, []string{"new"}}, {[]string{"b"}, []string{"b"}}}, want: []string{"new", "b"}},
-		"Torn":      {reason: "a record that was not finished is left out", objects: []object{{[]string{"a"}, []string{"a"}}}, torn: `{"kind":"Depl`, want: []string{"a"}},
-	}
-
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			l, err := undoFolder{path: t.TempDir(), now: time.Now}.create("")
-			if err != nil {
-				t.Fatal(err)
-			}
-
-			for _, o := range tc.objects {
-				for _, name := range o.kept {
-					if err := l.Keep(t.Context(), record(name)); err != nil {
-						t.Fatal(err)
-					}
-				}
-
-				var moved []ownership.Record
-				for _, name := range o.moved {
-					moved = append(moved, record(name))
-				}
-
-				if err := l.settle(moved); err != nil {
-					t.Fatal(err)
-				}
-			}
-
-			if _, err := l.file.WriteString(tc.torn); err != nil {
-				t.Fatal(err)
-			}
-
-			path := l.close()
-			if path == "" {
-				if files := kept(t, filepath.Dir(l.name)); len(files) > 0 || len(tc.want) > 0 {
-					t.Errorf("%s: got no name and files %v, want records %v", tc.reason, files, tc.want)
-				}
-
-				return
-			}
-
-			all, err := readRecords(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-
-			var got []string
-			for _, r := range all {
-				got = append(got, r.Name)
-			}
-
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}

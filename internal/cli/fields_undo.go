@@ -64,7 +64,7 @@ func (o *fieldsUndoOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	records, err := readRecords(name)
+	records, err := ownership.ReadRecords(name)
 	if err != nil {
 		return blind("%w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,17 +32,31 @@ func nth(call string, n int, do func() error) func(string) error {
 	}
 }
 
-// records are those of a folder.
-func (w *world) records(dir ownership.Files) []ownership.Record {
+// A journal is a ledger of the test's own.
+type journal struct {
+	*ownership.Ledger
+
+	path string
+}
+
+func keep(t *testing.T) *journal {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ledger")
+	l, err := ownership.CreateLedger(path)
+	must(t, err)
+	t.Cleanup(func() { l.Close() })
+
+	return &journal{l, path}
+}
+
+// records are what another process finds in a journal.
+func (w *world) records(kept *journal) []ownership.Record {
 	w.Helper()
-	paths, err := filepath.Glob(filepath.Join(string(dir), "*.json"))
-	must(w.T, err)
-	var all []ownership.Record
-	for _, path := range paths {
-		r, err := ownership.ReadRecord(path)
-		must(w.T, err)
-		all = append(all, r)
+	if info, err := os.Stat(kept.path); err == nil && info.Size() == 0 {
+		return nil
 	}
+	all, err := ownership.ReadRecords(kept.path)
+	must(w.T, err)
 
 	return all
 }
@@ -81,7 +96,7 @@ func TestLostAnswers(t *testing.T) {
 			t.Run(name+"/"+then, func(t *testing.T) {
 				w := newWorld(t)
 				before := w.seed()
-				dir := ownership.Files(t.TempDir())
+				kept := keep(t)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				answer := lost[kinds[(len(name)+i)%len(kinds)]]
@@ -100,7 +115,7 @@ func TestLostAnswers(t *testing.T) {
 				if tc.fail != "" {
 					s.before = nth(tc.fail, 1, func() error { return broken })
 				}
-				result, err := ownership.New(s, ownership.Options{Journal: dir}).Migrate(ctx, ownership.Request{Desired: w.object(dropped)})
+				result, err := ownership.New(s, ownership.Options{Journal: kept}).Migrate(ctx, ownership.Request{Desired: w.object(dropped)})
 				if tc.done != (err == nil) || tc.fail == "" && err != nil && !errors.Is(err, answer) {
 					t.Errorf("%s\nit says %v: %q", tc.reason, err, s.calls)
 				}
@@ -109,11 +124,11 @@ func TestLostAnswers(t *testing.T) {
 				if !tc.done && !same || same != (!result.Applied && !result.Migrated) {
 					t.Errorf("%s\nit says %+v; -before, +after:\n%s", tc.reason, result, cmp.Diff(w.held(before), w.held(after)))
 				}
-				if !same && len(w.records(dir)) == 0 {
+				if !same && len(w.records(kept)) == 0 {
 					t.Errorf("%s\nthere is no record", tc.reason)
 				}
 				if then == "Undo" && !tc.done {
-					w.undone(before, dir)
+					w.undone(before, kept)
 				} else {
 					w.migrate(ownership.New(w.c, ownership.Options{}), ownership.Request{Desired: w.object(dropped)})
 					w.completed(before)
@@ -125,10 +140,10 @@ func TestLostAnswers(t *testing.T) {
 
 // undone undoes all that there are records of, as a process that knows nothing
 // else, and expects what was there before.
-func (w *world) undone(before *unstructured.Unstructured, dir ownership.Files) {
+func (w *world) undone(before *unstructured.Unstructured, kept *journal) {
 	w.Helper()
 	m := ownership.New(w.c, ownership.Options{})
-	for _, record := range slices.Backward(w.records(dir)) {
+	for _, record := range slices.Backward(w.records(kept)) {
 		if _, err := m.Undo(w.Context(), record); err != nil {
 			w.Error(err)
 		}
@@ -164,17 +179,17 @@ func TestCrash(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		before string
-		next   func(w *world, before *unstructured.Unstructured, dir ownership.Files)
+		next   func(w *world, before *unstructured.Unstructured, kept *journal)
 	}{
 		"Finished": {
 			reason: "The next process finishes the work, and one that undoes it later puts back what is left to put back.", before: "apply as eno",
-			next: func(w *world, before *unstructured.Unstructured, dir ownership.Files) {
+			next: func(w *world, before *unstructured.Unstructured, kept *journal) {
 				result := w.migrate(ownership.New(w.c, ownership.Options{}), ownership.Request{Desired: w.object(dropped)})
 				if result.Skipped != ownership.Done || !result.Applied {
 					w.Errorf("it says %+v", result)
 				}
 				w.completed(before)
-				all := w.records(dir)
+				all := w.records(kept)
 				if len(all) != 1 {
 					w.Fatalf("there are %d records", len(all))
 				}
@@ -187,18 +202,18 @@ func TestCrash(t *testing.T) {
 		},
 		"Undone": {
 			reason: "Somebody has the record and undoes it.", before: "apply as eno",
-			next: func(w *world, before *unstructured.Unstructured, dir ownership.Files) { w.undone(before, dir) },
+			next: func(w *world, before *unstructured.Unstructured, kept *journal) { w.undone(before, kept) },
 		},
 		"BeforeRehearsal": {
 			reason: "It does not matter when exactly it ended.", before: "apply as eno (dry)",
-			next: func(w *world, before *unstructured.Unstructured, dir ownership.Files) { w.undone(before, dir) },
+			next: func(w *world, before *unstructured.Unstructured, kept *journal) { w.undone(before, kept) },
 		},
 		"BeforeRewrite": {
 			reason: "There is a record of what was never done, which does no harm.", before: "patch",
-			next: func(w *world, before *unstructured.Unstructured, dir ownership.Files) {
-				w.undone(before, dir)
+			next: func(w *world, before *unstructured.Unstructured, kept *journal) {
+				w.undone(before, kept)
 				w.unchanged(before)
-				w.migrate(ownership.New(w.c, ownership.Options{Journal: dir}), ownership.Request{Desired: w.object(dropped)})
+				w.migrate(ownership.New(w.c, ownership.Options{Journal: kept}), ownership.Request{Desired: w.object(dropped)})
 				w.completed(before)
 			},
 		},
@@ -207,7 +222,7 @@ func TestCrash(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			before := w.seed()
-			dir := ownership.Files(t.TempDir())
+			kept := keep(t)
 			s := &spy{Client: w.c}
 			n := 1
 			if tc.before == "apply as eno (dry)" {
@@ -220,10 +235,10 @@ func TestCrash(t *testing.T) {
 						t.Errorf("%s\nit did not end: %q", tc.reason, s.calls)
 					}
 				}()
-				_, err := ownership.New(s, ownership.Options{Journal: dir}).Migrate(t.Context(), ownership.Request{Desired: w.object(dropped)})
+				_, err := ownership.New(s, ownership.Options{Journal: kept}).Migrate(t.Context(), ownership.Request{Desired: w.object(dropped)})
 				t.Errorf("%s\nit says %v", tc.reason, err)
 			}()
-			tc.next(w, before, dir)
+			tc.next(w, before, kept)
 			if t.Failed() {
 				t.Log(tc.reason)
 			}
@@ -236,7 +251,7 @@ func TestCrash(t *testing.T) {
 func TestRestoreFails(t *testing.T) {
 	w := newWorld(t)
 	before := w.seed()
-	dir := ownership.Files(t.TempDir())
+	kept := keep(t)
 	gone := false
 	s := &spy{Client: w.c}
 	s.before = func(call string) error {
@@ -246,12 +261,12 @@ func TestRestoreFails(t *testing.T) {
 
 		return nil
 	}
-	result, err := ownership.New(s, ownership.Options{Journal: dir, MaxAttempts: 3}).Migrate(t.Context(), ownership.Request{Desired: w.object(dropped)})
+	result, err := ownership.New(s, ownership.Options{Journal: kept, MaxAttempts: 3}).Migrate(t.Context(), ownership.Request{Desired: w.object(dropped)})
 	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "cannot put ownership back") || result.Restored || !result.Migrated || len(result.Records) != 1 {
 		t.Errorf("it says %v: %+v", err, result)
 	}
 	if fields.Equal(w.entries(before), w.entries(w.get(before))) {
 		t.Error("nothing was moved")
 	}
-	w.undone(before, dir)
+	w.undone(before, kept)
 }

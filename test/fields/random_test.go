@@ -146,10 +146,9 @@ func TestRandom(t *testing.T) {
 func TestUndo(t *testing.T) {
 	w := newWorld(t)
 	before := w.seed()
-	dir := ownership.Files(t.TempDir())
-	result := w.migrate(ownership.New(w.c, ownership.Options{Journal: dir}), ownership.Request{Object: before})
-	record, err := ownership.ReadRecord(dir.Path(result.Records[0]))
-	must(t, err)
+	kept := keep(t)
+	w.migrate(ownership.New(w.c, ownership.Options{Journal: kept}), ownership.Request{Object: before})
+	record := w.records(kept)[0]
 
 	m := ownership.New(w.c, ownership.Options{})
 	undone, err := m.Undo(t.Context(), record)

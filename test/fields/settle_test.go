@@ -3,7 +3,6 @@ package fields_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -136,8 +135,8 @@ func TestUnsettled(t *testing.T) {
 			w := newWorld(t)
 			before := w.seed()
 			w.interfere(tc.policy)
-			dir := ownership.Files(t.TempDir())
-			m := ownership.New(w.c, ownership.Options{Journal: dir})
+			kept := keep(t)
+			m := ownership.New(w.c, ownership.Options{Journal: kept})
 			result, err := m.Migrate(t.Context(), ownership.Request{Desired: w.object(dropped)})
 			if ownership.ReasonOf(err) != ownership.Unsettled || !strings.Contains(err.Error(), tc.says) {
 				t.Fatalf("%s\nit says %v", tc.reason, err)
@@ -148,8 +147,8 @@ func TestUnsettled(t *testing.T) {
 			after := w.get(before)
 			if tc.applied {
 				w.lostOnlyItem(before, after)
-				if kept, err := filepath.Glob(filepath.Join(string(dir), "*.json")); err != nil || len(kept) != 1 {
-					t.Errorf("%s\nrecords are %q, %v", tc.reason, kept, err)
+				if all := w.records(kept); len(all) != 1 {
+					t.Errorf("%s\nrecords are %+v", tc.reason, all)
 				}
 
 				return
