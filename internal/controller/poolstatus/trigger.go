@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,6 +30,9 @@ const TriggerPath = "/recalculate"
 const (
 	triggerRate  = 5 // per second
 	triggerBurst = 20
+	// triggerPatience is how long a request waits for a controller that takes it:
+	// just after an election there is none yet.
+	triggerPatience = 5 * time.Second
 )
 
 // Parameters of the request.
@@ -63,10 +67,15 @@ func NewTrigger(cache client.Reader, recount func(context.Context, types.Namespa
 
 // Enqueue makes the controller look at a pool, unless ctx ends first. It is for
 // whoever knows before any event that there is something to see.
-func (t *Trigger) Enqueue(ctx context.Context, pool types.NamespacedName) {
+func (t *Trigger) Enqueue(ctx context.Context, pool types.NamespacedName) { _ = t.offer(ctx, pool) }
+
+// offer says why nobody took it.
+func (t *Trigger) offer(ctx context.Context, pool types.NamespacedName) error {
 	select {
 	case t.events <- trigger{Object: pool}:
+		return nil
 	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -140,14 +149,21 @@ func (t *Trigger) enqueue(w http.ResponseWriter, r *http.Request, key types.Name
 
 		return
 	}
+	ctx, cancel := context.WithTimeout(r.Context(), triggerPatience)
+	defer cancel()
 	queued := make([]string, 0, len(pools))
 	for _, pool := range pools {
-		if err := t.recount(r.Context(), pool); err != nil {
+		if err := t.recount(ctx, pool); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 
 			return
 		}
-		t.Enqueue(r.Context(), pool)
+		if t.offer(ctx, pool) != nil {
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, fmt.Sprintf("%d of %d pools are in the queue, and nobody takes the next: ask again later", len(queued), len(pools)), http.StatusServiceUnavailable)
+
+			return
+		}
 		queued = append(queued, pool.String())
 	}
 	answer, err := json.Marshal(map[string][]string{"queued": queued})
