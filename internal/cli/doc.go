@@ -1,5 +1,5 @@
-// Package cli holds the commands that people and CI run: lint, audit, groups,
-// pools, fields, delivery.
+// Package cli holds the commands that people and CI run: lint, audit, doctor,
+// groups, pools, fields, delivery.
 //
 // Each command is three steps, in one file named after it: gather (files
 // through package manifest, or a cluster through a lister), decide (package
@@ -18,6 +18,7 @@
 //	addresses.go  the objects of the address API
 //	inventory.go  what there is in pools, counted from them
 //	fields_*.go   who owns which field; fields_find.go asks for objects of any kind
+//	doctor_*.go   what Arbor needs in a cluster
 //	delivery_*.go compositions; delivery_gather.go reads them, delivery_state.go says how far they are
 //	output.go     -o, JSON and YAML
 //	style.go      colour, locale, and text that is safe on a terminal

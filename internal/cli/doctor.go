@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+
+	"github.com/arbor-control/arbor/internal/decide/health"
+)
+
+const doctorExamples = `  # Is Arbor well in this cluster, and if not, what is to be done?
+  arbor doctor
+
+  # Arbor is installed in a namespace of another name
+  arbor doctor --arbor-namespace=platform
+
+  # For a script: exit with 1 for warnings too
+  arbor doctor --strict -o json`
+
+// A Release is what this build of Arbor can run.
+type Release struct {
+	Parts func() ([]health.Part, error)
+	// Answers tries each webhook of parts with an object that it must refuse, as a
+	// dry run, and returns what went wrong, "" if it refused.
+	Answers func(ctx context.Context, config *rest.Config, parts []string) (map[string]string, error)
+}
+
+type doctorOptions struct {
+	genericiooptions.IOStreams
+
+	flags     *genericclioptions.ConfigFlags
+	release   Release
+	gather    func(context.Context, *genericclioptions.ConfigFlags, Release, string) (health.Facts, error)
+	now       func() time.Time
+	namespace string
+	format    string
+	strict    bool
+}
+
+// NewDoctor returns the command that says whether Arbor is well in a cluster.
+func NewDoctor(streams genericiooptions.IOStreams, release Release) *cobra.Command {
+	o := &doctorOptions{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), release: release, gather: gatherFacts, now: time.Now}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say whether Arbor is well in a cluster, and what to do if not",
+		Long: `Look at what Arbor needs in a cluster: the version of Kubernetes, the
+definitions of its kinds, its webhooks and their certificates, whether somebody
+leads, what the manager may do, and what waits for it. For whatever is not as it
+should be, it says what to do. Nothing is changed; webhooks are tried with dry
+runs of objects that they must refuse.
+
+What you may not look at is listed as unknown. Objects that are wrong are the
+business of "arbor audit".
+
+Exit codes: 0 no problem, 1 problems, 2 the cluster could not be asked.`,
+		Example: doctorExamples,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+
+	cmd.Flags().StringVarP(&o.format, "output", "o", formatTable, "output format: table, json or yaml")
+	cmd.Flags().StringVar(&o.namespace, "arbor-namespace", "arbor-system", "namespace that Arbor is installed in")
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings and for what is unknown too")
+	o.flags.AddFlags(cmd.Flags())
+	checkUsage(cmd, cobra.NoArgs)
+
+	return cmd
+}
+
+// A DoctorReport is the result of arbor doctor.
+type DoctorReport struct {
+	State  health.State   `json:"state"`
+	Checks []health.Check `json:"checks"`
+}
+
+func (o *doctorOptions) run(ctx context.Context) error {
+	if err := checkFormat(o.format, formatTable, formatJSON, formatYAML); err != nil {
+		return err
+	}
+
+	facts, err := o.gather(ctx, o.flags, o.release, o.namespace)
+	if err != nil {
+		return blind("%w", err)
+	}
+
+	all := health.Examine(facts, o.now())
+	report := DoctorReport{State: health.Worst(all), Checks: all}
+
+	if err := o.print(report); err != nil {
+		return err
+	}
+
+	if report.State == health.Problem || o.strict && report.State != health.OK {
+		return found()
+	}
+
+	return nil
+}
+
+func (o *doctorOptions) print(r DoctorReport) error {
+	if done, err := printMachine(o.Out, o.format, r); done {
+		return err
+	}
+
+	s := styleOf(o.Out, os.Getenv)
+	rows := [][]string{{"STATE", "CHECK", "OBJECT", "FOUND"}}
+
+	for _, c := range r.Checks {
+		rows = append(rows, []string{string(c.State), c.About, c.Object, c.Message})
+	}
+
+	writeTable(o.Out, rows)
+
+	for _, c := range r.Checks {
+		if c.Fix == "" {
+			continue
+		}
+
+		about := c.About
+		if c.Object != "" {
+			about += " " + c.Object
+		}
+
+		_, _ = fmt.Fprintf(o.Out, "\n%s %s\n  %s\n  To do: %s\n", s.paint(colourOf(c.State), string(c.State)+":"), clean(about), clean(c.Message), clean(c.Fix))
+	}
+
+	_, err := fmt.Fprintln(o.ErrOut, health.Summary(r.Checks))
+
+	return err
+}
+
+func colourOf(s health.State) string {
+	switch s {
+	case health.Problem:
+		return red
+	case health.Warning, health.Unknown:
+		return yellow
+	default:
+		return green
+	}
+}

@@ -1,0 +1,112 @@
+package health
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A State is how something is.
+type State string
+
+// The states, from good to bad.
+const (
+	OK      State = "ok"
+	Unknown State = "unknown"
+	Warning State = "warning"
+	Problem State = "problem"
+)
+
+// A Check is one thing that was looked at.
+type Check struct {
+	// About is what was looked at, in one or two words, and Object its name.
+	About  string `json:"about"`
+	Object string `json:"object,omitempty"`
+	State  State  `json:"state"`
+	// Message is what was found, and Fix what to do about it if it is not ok.
+	Message string `json:"message"`
+	Fix     string `json:"fix,omitempty"`
+}
+
+// Examine looks at all there is.
+func Examine(f Facts, now time.Time) []Check {
+	on := f.Running()
+
+	return slices.Concat(
+		f.server(),
+		f.manager(on),
+		f.leader(now),
+		f.definitions(on),
+		f.webhooks(on, now),
+		f.authority(on, now),
+		f.rights(),
+		f.backlog(now),
+	)
+}
+
+// Running are the parts that run: those that the Deployment says, or else those whose
+// kinds are all there.
+func (f Facts) Running() []Part {
+	named := f.named()
+
+	return slices.DeleteFunc(slices.Clone(f.Parts), func(p Part) bool {
+		if named != nil {
+			return !slices.Contains(named, p.Name)
+		}
+
+		return slices.ContainsFunc(p.names(), func(name string) bool { return f.Definitions.Is[name] == nil })
+	})
+}
+
+// named are the parts that the Deployment says, nil if there is none to say it.
+func (f Facts) named() []string {
+	const flag = "--controllers="
+	d := f.Deployment.Is
+	if d == nil {
+		return nil
+	}
+	for _, c := range d.Spec.Template.Spec.Containers {
+		for _, arg := range slices.Concat(c.Command, c.Args) {
+			if list, ok := strings.CutPrefix(arg, flag); ok {
+				return strings.Split(list, ",")
+			}
+		}
+	}
+	var all []string
+	for _, p := range f.Parts {
+		if p.Default {
+			all = append(all, p.Name)
+		}
+	}
+
+	return all
+}
+
+func (p Part) names() []string {
+	all := make([]string, len(p.Definitions))
+	for i, d := range p.Definitions {
+		all[i] = d.Name
+	}
+
+	return all
+}
+
+// unknown is a check of what could not be looked at.
+func unknown(about, object string, err error) []Check {
+	return []Check{{About: about, Object: object, State: Unknown, Message: err.Error(), Fix: "ask somebody who may look, or be given the right to"}}
+}
+
+func ago(now, then time.Time) string {
+	d := now.Sub(then)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
