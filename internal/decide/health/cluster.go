@@ -50,29 +50,17 @@ func definition(have, want *apiextensionsv1.CustomResourceDefinition) (State, st
 	established := slices.ContainsFunc(have.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
 	})
-	if !established {
+	missing, same := compare(have, want)
+	ours := have.Labels[managedBy] == arbor
+	stored := slices.IndexFunc(have.Status.StoredVersions, func(stored string) bool { return find(want, stored) == nil })
+	switch {
+	case !established:
 		return Problem, "it is not served", fmt.Sprintf("kubectl describe crd %s says why", have.Name)
-	}
-	served := map[string]*apiextensionsv1.CustomResourceDefinitionVersion{}
-	for i := range have.Spec.Versions {
-		if v := &have.Spec.Versions[i]; v.Served {
-			served[v.Name] = v
-		}
-	}
-	same := true
-	for _, w := range want.Spec.Versions {
-		h := served[w.Name]
-		if h == nil {
-			return Problem, fmt.Sprintf("version %s is not served", w.Name), "upgrade it"
-		}
-		same = same && equality.Semantic.DeepEqual(h.Schema, w.Schema)
-	}
-	for _, stored := range have.Status.StoredVersions {
-		if !slices.ContainsFunc(want.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == stored }) {
-			return Warning, fmt.Sprintf("objects may be stored in version %s, which this release does not know", stored), "migrate them to the version that is stored now before you go on"
-		}
-	}
-	switch ours := have.Labels[managedBy] == arbor; {
+	case missing != "":
+		return Problem, fmt.Sprintf("version %s is not served", missing), "upgrade it"
+	case stored >= 0:
+		return Warning, fmt.Sprintf("objects may be stored in version %s, which this release does not know", have.Status.StoredVersions[stored]),
+			"migrate them to the version that is stored now before you go on"
 	case !ours && !same:
 		return OK, "somebody else installed it, and its schema is not that of this release: Arbor does not change it", ""
 	case !ours:
@@ -82,6 +70,31 @@ func definition(have, want *apiextensionsv1.CustomResourceDefinition) (State, st
 	}
 
 	return OK, "it is served, with the schema of this release", ""
+}
+
+// compare returns the first version that is wanted and not served, and whether the
+// schemas of all others are the same.
+func compare(have, want *apiextensionsv1.CustomResourceDefinition) (missing string, same bool) {
+	same = true
+	for _, w := range want.Spec.Versions {
+		h := find(have, w.Name)
+		if h == nil || !h.Served {
+			return w.Name, false
+		}
+		same = same && equality.Semantic.DeepEqual(h.Schema, w.Schema)
+	}
+
+	return "", same
+}
+
+func find(d *apiextensionsv1.CustomResourceDefinition, version string) *apiextensionsv1.CustomResourceDefinitionVersion {
+	for i := range d.Spec.Versions {
+		if d.Spec.Versions[i].Name == version {
+			return &d.Spec.Versions[i]
+		}
+	}
+
+	return nil
 }
 
 // webhooks are about those that the parts that run need.

@@ -20,8 +20,8 @@ import (
 )
 
 var (
-	now    = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	denied = errors.New("forbidden")
+	now       = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	errDenied = errors.New("forbidden")
 )
 
 const (
@@ -121,7 +121,7 @@ func TestExamine(t *testing.T) {
 		"OneAvailable":   {"One crashes.", func(f *health.Facts) { f.Deployment.Is.Status.AvailableReplicas = 1 }, "manager", health.Warning, "1 of 2"},
 		"NotRolledOut":   {"An upgrade hangs.", func(f *health.Facts) { f.Deployment.Is.Status.UpdatedReplicas = 1 }, "manager", health.Warning, "not all of them"},
 		"OtherPart":      {"A part is switched on whose kind is not there.", func(f *health.Facts) { args(f, "--controllers=trees,bushes") }, "definition", health.Problem, "bushes needs it"},
-		"DeniedManager":  {"One may not look.", func(f *health.Facts) { f.Deployment.Err = denied }, "manager", health.Unknown, "forbidden"},
+		"DeniedManager":  {"One may not look.", func(f *health.Facts) { f.Deployment.Err = errDenied }, "manager", health.Unknown, "forbidden"},
 		"NoLease":        {"Nobody ever led.", func(f *health.Facts) { f.Lease.Is, f.Answers.Is = nil, nil }, "leader", health.Warning, "no manager has led"},
 		"NoElection":     {"Who answers runs, and needs no Lease.", func(f *health.Facts) { f.Lease.Is = nil }, "leader", health.OK, "without leader election"},
 		"NoLeader":       {"It went and said so.", func(f *health.Facts) { *f.Lease.Is.Spec.HolderIdentity = "" }, "leader", health.Problem, "nobody leads"},
@@ -134,7 +134,7 @@ func TestExamine(t *testing.T) {
 		"Unregistered":   {"Bad trees get in.", func(f *health.Facts) { f.Webhooks.Is = nil }, "webhook", health.Problem, "not registered"},
 		"NoBundle":       {"The API server trusts nobody.", func(f *health.Facts) { f.Webhooks.Is.Webhooks[0].ClientConfig.CABundle = []byte("x") }, "webhook", health.Problem, "trusts no certificate"},
 		"Accepts":        {"It lets pass what it must not.", func(f *health.Facts) { f.Answers.Is[hook] = "accepted" }, "webhook", health.Problem, "accepted"},
-		"MayNotTry":      {"One may not even try.", func(f *health.Facts) { f.Answers.Err = denied }, "webhook", health.Unknown, "forbidden"},
+		"MayNotTry":      {"One may not even try.", func(f *health.Facts) { f.Answers.Err = errDenied }, "webhook", health.Unknown, "forbidden"},
 		"NoSecret":       {"cert-manager has it, or it is nowhere to be seen.", func(f *health.Facts) { f.Secret.Is.Data = nil }, "certificates", health.Problem, "no certificate"},
 		"Rights":         {"The chart was not upgraded.", func(f *health.Facts) { f.Lacking.Is = []string{"list trees.arbor", "watch trees.arbor"} }, "rights", health.Problem, "may not list trees.arbor, nor watch trees.arbor"},
 		"WaitsShortly":   {"That happens.", func(f *health.Facts) { waits(f, time.Minute) }, "backlog", health.OK, "2 of 7 wait, net/a for 1m: pool is full"},
@@ -215,7 +215,8 @@ func TestWaits(t *testing.T) {
 	}
 	got := health.Waits("SubnetClaim", "Ready", []map[string]any{
 		object("well", "True", "2026-05-04T09:00:00Z"), object("late", "False", "2026-05-04T11:00:00Z"),
-		object("unseen", "", ""), object("early", "Unknown", "2026-05-04T08:00:00Z"), {"status": "broken"},
+		object("unseen", "", ""), object("early", "Unknown", "2026-05-04T08:00:00Z"),
+		{"status": "broken"},
 	})
 	want := health.Backlog{Kind: "SubnetClaim", Total: 5, Waiting: 4, First: "net/early", Why: "because of early", Oldest: time.Date(2026, 5, 4, 8, 0, 0, 0, time.UTC)}
 	got.Oldest = got.Oldest.UTC()

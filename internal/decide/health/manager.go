@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
@@ -44,11 +45,16 @@ func (f Facts) manager(on []Part) []Check {
 	case d == nil:
 		return []Check{{About: about, State: OK, Message: "it runs outside of the cluster, as far as one can see; there are the kinds of " + runs}}
 	}
-	name, wanted, ready := d.Namespace+"/"+d.Name, int32(1), d.Status.AvailableReplicas
+
+	return []Check{deployment(d, runs)}
+}
+
+func deployment(d *appsv1.Deployment, runs string) Check {
+	wanted, ready := int32(1), d.Status.AvailableReplicas
 	if d.Spec.Replicas != nil {
 		wanted = *d.Spec.Replicas
 	}
-	c := Check{About: about, Object: name, State: OK, Message: fmt.Sprintf("%d of %d replicas are available, running %s", ready, wanted, runs)}
+	c := Check{About: "manager", Object: d.Namespace + "/" + d.Name, State: OK, Message: fmt.Sprintf("%d of %d replicas are available, running %s", ready, wanted, runs)}
 	look := fmt.Sprintf("kubectl -n %s describe deployment %s, and the log of its pods", d.Namespace, d.Name)
 	switch {
 	case wanted == 0:
@@ -61,7 +67,7 @@ func (f Facts) manager(on []Part) []Check {
 		c.State, c.Message, c.Fix = Warning, c.Message+"; not all of them are of its last version", look
 	}
 
-	return []Check{c}
+	return c
 }
 
 // leader is about who does the work.
