@@ -160,7 +160,7 @@ func (w *world) event(reason, kind string, says ...string) corev1.Event {
 	if found.Type != kind || found.Related.Kind != "Deployment" || found.Related.Name != name(0) || found.Related.Namespace != w.ns {
 		w.Errorf("event %s %s about %+v", found.Type, found.Reason, found.Related)
 	}
-	for _, text := range append(says, "Go-http-client", `spec.template.spec.initContainers[name="base-os-bash"]`) {
+	for _, text := range append(says, "Go-http-client", "spec.template.spec.initContainers[name=base-os-bash]") {
 		if !strings.Contains(found.Message, text) {
 			w.Errorf("event %s says %q, and nothing of %q", reason, found.Message, text)
 		}

@@ -213,15 +213,16 @@ func (d *Deliverer) migrate(ctx context.Context, v *view, it *item, scopes []fie
 	result, err := d.migrator.Migrate(ctx, ownership.Request{Desired: it.Object, Previous: before, Scopes: scopes})
 	p := result.Plan
 	switch {
+	// The server may refuse what is left of it, and the reason is that it is left.
+	case p != nil && p.Skip == ownership.Contested:
+		message := fmt.Sprintf("%s take back what is moved to %s, and are left alone", strings.Join(p.Contested, ", "), decide.Manager)
+		d.owned(v, it, finding{enov1.OwnershipSplit, message, reasonContested, p.Moves})
 	case err != nil && p != nil && isSplit(p):
 		d.owned(v, it, finding{enov1.OwnershipFailed, err.Error(), reasonFailed, p.Moves})
 	case err != nil:
 	case result.Migrated:
 		message := fmt.Sprintf("%s owns what %s had of %s", decide.Manager, sources(p.Moves), names(scopes))
 		d.owned(v, it, finding{enov1.OwnershipMigrated, message, reasonMigrated, p.Moves})
-	case result.Skipped == ownership.Contested:
-		message := fmt.Sprintf("%s take back what is moved to %s, and are left alone", strings.Join(p.Contested, ", "), decide.Manager)
-		d.owned(v, it, finding{enov1.OwnershipSplit, message, reasonContested, p.Moves})
 	default:
 		d.owned(v, it, finding{})
 	}
