@@ -49,23 +49,30 @@ func isHistogram(name string) bool {
 	})
 }
 
+// own returns the metrics that are Arbor's. Who registers one twice panics.
+func own(t *testing.T) series {
+	t.Helper()
+	r := prometheus.NewRegistry()
+	delivery.NewMetrics(r)
+	ownership.NewMetrics(r)
+	poolstatus.NewMetrics(r)
+	subnetclaim.NewMetrics(r)
+	synthesis.NewMetrics(r)
+	webhook.NewMetrics(r)
+
+	return described(t, r)
+}
+
 // served returns what a manager registers: its own metrics, and those that
 // controller-runtime has on its behalf.
 func served(t *testing.T) series {
 	t.Helper()
-	own := prometheus.NewRegistry()
-	delivery.NewMetrics(own)
-	ownership.NewMetrics(own)
-	poolstatus.NewMetrics(own)
-	subnetclaim.NewMetrics(own)
-	synthesis.NewMetrics(own)
-	webhook.NewMetrics(own)
 	theirs, ok := metrics.Registry.(prometheus.Collector)
 	if !ok {
 		t.Fatal("cannot list the metrics of controller-runtime: its registry is no collector any more")
 	}
 	all := series{}
-	maps.Copy(all, described(t, own))
+	maps.Copy(all, own(t))
 	maps.Copy(all, described(t, theirs))
 
 	return all

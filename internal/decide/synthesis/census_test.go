@@ -91,3 +91,15 @@ func TestOwnerIsShort(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkCount is what a scrape costs where there are ten thousand compositions.
+func BenchmarkCount(b *testing.B) {
+	all := make([]enov1.Composition, 10_000)
+	for i := range all {
+		composition(simply(enov1.StatusReconciling)).DeepCopyInto(&all[i])
+	}
+	programs := []enov1.Synthesizer{*synthesizer()}
+	for b.Loop() {
+		synthesis.Count(all, programs, time.Minute, epoch)
+	}
+}
