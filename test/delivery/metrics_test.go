@@ -142,7 +142,7 @@ func (w *world) events(reason string) []corev1.Event {
 }
 
 // event waits for the one event with a reason. It is one, and was told once.
-func (w *world) event(reason, kind string, says ...string) corev1.Event {
+func (w *world) event(reason, kind string, says ...string) {
 	w.Helper()
 	var found corev1.Event
 	cluster.Eventually(w, "an event says "+reason, func() error {
@@ -165,8 +165,6 @@ func (w *world) event(reason, kind string, says ...string) corev1.Event {
 			w.Errorf("event %s says %q, and nothing of %q", reason, found.Message, text)
 		}
 	}
-
-	return found
 }
 
 // TestOwnershipFails has the server refuse a migration, and then allow it.

@@ -24,7 +24,11 @@ func shows(t *testing.T, m *cluster.Manager, selector string, want map[string]fl
 		if err != nil {
 			return err
 		}
-		maps.DeleteFunc(got, func(labels string, n float64) bool { _, ok := want[labels]; return n == 0 && !ok })
+		maps.DeleteFunc(got, func(labels string, n float64) bool {
+			_, ok := want[labels]
+
+			return n == 0 && !ok
+		})
 		if diff := cmp.Diff(want, got); diff != "" {
 			return fmt.Errorf("-want, +got:\n%s", diff)
 		}
