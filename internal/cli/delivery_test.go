@@ -346,10 +346,9 @@ status:
     - {apiVersion: apps/v1, kind: Deployment, namespace: shop, name: db, state: Split, message: legacy holds it}
     - {apiVersion: apps/v1, kind: Deployment, namespace: shop, name: ok, state: Migrated}
   conditions:
-  - {type: Stuck, status: "True", message: nothing moves}
-  - {type: Blocked, status: "False", message: not blocked}
-  - {type: Reconciled, status: "False", reason: Reconciling}
   - {type: Synthesized, status: "True", message: fine}
+  - {type: Reconciled, status: "False", reason: Reconciling}
+  - {type: Ready, status: "False", reason: NotReady, message: nothing moves}
 ---
 apiVersion: eno.azure.io/v1
 kind: Composition
@@ -375,8 +374,8 @@ status: {resources: [{reconciled: true}, {deleted: true}]}
 		Out: `✗ Symphony shop/lost           is not there
 └─ ✗ shop/a                    Reconciling, aaaaaaaa, 0 resources
    │  the applier has no right
-   │  Stuck: nothing moves
    │  Reconciled: Reconciling
+   │  Ready: nothing moves
    │  Deployment shop/web: ownership could not be moved: refused
    │  Deployment shop/db: others hold parts of it: legacy holds it
    └─ ✗ ResourceSlice nowhere  is not there: what was in it is not known

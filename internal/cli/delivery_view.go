@@ -187,8 +187,9 @@ func compositionNotes(c *enov1.Composition) []NoteView {
 	}
 
 	for _, condition := range c.Status.Conditions {
-		if severity, bad := badness(condition); bad {
-			say(severity, "%s: %s", condition.Type, withoutEmpty(condition.Message, condition.Reason))
+		// All of them are good when they are true, and may yet become so.
+		if condition.Status == metav1.ConditionFalse {
+			say(SeverityWarning, "%s: %s", condition.Type, withoutEmpty(condition.Message, condition.Reason))
 		}
 	}
 
@@ -268,19 +269,6 @@ func noteOwnership(c *enov1.Composition, say func(Severity, string, ...any)) {
 			say(SeverityWarning, "%s: others hold parts of it: %s", ref, o.Message)
 		}
 	}
-}
-
-// badness says whether a condition tells of something that is not as it should
-// be. Most are good when they are true, and may yet become so; those that are
-// named after what is wrong are not.
-func badness(c metav1.Condition) (Severity, bool) {
-	for _, wrong := range []string{"stuck", "fail", "block", "error", "stall", "degraded", "conflict", "missing"} {
-		if strings.Contains(strings.ToLower(c.Type), wrong) {
-			return SeverityError, c.Status == metav1.ConditionTrue
-		}
-	}
-
-	return SeverityWarning, c.Status == metav1.ConditionFalse
 }
 
 // symphonyText is what there is to say of a symphony.

@@ -28,6 +28,7 @@ func TestValidate(t *testing.T) {
 		"Timeout":        {"A synthesis takes time.", func(o *Options) { o.Synthesis.Timeout = 0 }, "--synthesis-timeout 0s"},
 		"Concurrency":    {"And room.", func(o *Options) { o.Synthesis.Concurrency = 0 }, "--synthesis-concurrency 0"},
 		"Cooldown":       {"Time does not run backwards.", func(o *Options) { o.Synthesis.Cooldown = -1 }, "--rollout-cooldown -1ns"},
+		"Watchdog":       {"Nor does it for what is stuck.", func(o *Options) { o.Synthesis.Watchdog = -1 }, "--watchdog-threshold -1ns"},
 		"Migration":      {"Ownership is moved, reported or left.", func(o *Options) { o.Delivery.Migration = "maybe" }, `--ownership-migration "maybe"`},
 		"Workers":        {"Somebody must work.", func(o *Options) { o.Delivery.Workers = 0 }, "--delivery-workers 0"},
 		"LogFormat":      {"Two formats.", func(o *Options) { o.LogFormat = "xml" }, `--log-format "xml"`},

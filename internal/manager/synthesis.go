@@ -26,11 +26,14 @@ type SynthesisOptions struct {
 	Concurrency int
 	// Cooldown is the time between two syntheses of a rollout.
 	Cooldown time.Duration
+	// Watchdog is after how long a composition that the cluster does not agree with
+	// counts as stuck.
+	Watchdog time.Duration
 }
 
 // DefaultSynthesisOptions run nothing on this machine.
 func DefaultSynthesisOptions() SynthesisOptions {
-	return SynthesisOptions{Timeout: 30 * time.Second, Concurrency: 10, Cooldown: time.Minute}
+	return SynthesisOptions{Timeout: 30 * time.Second, Concurrency: 10, Cooldown: time.Minute, Watchdog: 3 * time.Minute}
 }
 
 // AddFlags binds the options to flags, with the current values as defaults.
@@ -39,6 +42,7 @@ func (o *SynthesisOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.Timeout, "synthesis-timeout", o.Timeout, "How long a synthesis may take before it is given up and tried again.")
 	fs.IntVar(&o.Concurrency, "synthesis-concurrency", o.Concurrency, "How many syntheses are in flight at most.")
 	fs.DurationVar(&o.Cooldown, "rollout-cooldown", o.Cooldown, "Time between two syntheses that follow a change of a Synthesizer or of a deferred input.")
+	fs.DurationVar(&o.Watchdog, "watchdog-threshold", o.Watchdog, "After how long a composition that the cluster does not agree with counts as stuck, in the metric eno_compositions_stuck_reconciling_total.")
 }
 
 // Args are the flags that make another manager have these options.
@@ -48,6 +52,7 @@ func (o *SynthesisOptions) Args() []string {
 		fmt.Sprintf("--synthesis-timeout=%s", o.Timeout),
 		fmt.Sprintf("--synthesis-concurrency=%d", o.Concurrency),
 		fmt.Sprintf("--rollout-cooldown=%s", o.Cooldown),
+		fmt.Sprintf("--watchdog-threshold=%s", o.Watchdog),
 	}
 }
 
@@ -60,6 +65,8 @@ func (o *SynthesisOptions) Validate() error {
 		return fmt.Errorf("--synthesis-concurrency %d: it must be at least 1", o.Concurrency)
 	case o.Cooldown < 0:
 		return fmt.Errorf("--rollout-cooldown %s: it must not be negative", o.Cooldown)
+	case o.Watchdog < 0:
+		return fmt.Errorf("--watchdog-threshold %s: it must not be negative", o.Watchdog)
 	default:
 		return nil
 	}
@@ -68,7 +75,7 @@ func (o *SynthesisOptions) Validate() error {
 // setupSynthesis starts what makes compositions of Symphonies, and slices of
 // compositions.
 func setupSynthesis(mgr ctrl.Manager, o Options) ([]endpoint, error) {
-	s := synthesis.Options{Refusal: refusal, Timeout: o.Synthesis.Timeout, Concurrency: o.Synthesis.Concurrency, Cooldown: o.Synthesis.Cooldown}
+	s := synthesis.Options{Refusal: refusal, Timeout: o.Synthesis.Timeout, Concurrency: o.Synthesis.Concurrency, Cooldown: o.Synthesis.Cooldown, Patience: o.Synthesis.Watchdog}
 	if o.Synthesis.Local {
 		s.Executor, s.Refusal = &executor.Process{}, ""
 	}

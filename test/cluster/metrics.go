@@ -23,13 +23,24 @@ func (m *Manager) Sum(t testing.TB, selector string) float64 {
 
 // Value is Sum for whoever is not a test.
 func (m *Manager) Value(selector string) (float64, error) {
+	all, err := m.Series(selector)
+	sum := 0.0
+	for _, n := range all {
+		sum += n
+	}
+
+	return sum, err
+}
+
+// Series are those that a selector chooses, by their labels as they are served.
+func (m *Manager) Series(selector string) (map[string]float64, error) {
 	response, err := http.Get("http://" + m.Metrics + "/metrics") //nolint:noctx // the transport's own limits are enough here
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer response.Body.Close()
 	name, label, _ := strings.Cut(strings.TrimSuffix(selector, "}"), "{")
-	sum := 0.0
+	found := map[string]float64{}
 	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
 		series, value, _ := strings.Cut(lines.Text(), " ")
 		have, labels, _ := strings.Cut(series, "{")
@@ -38,10 +49,10 @@ func (m *Manager) Value(selector string) (float64, error) {
 		}
 		n, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			return 0, fmt.Errorf("cannot read %q: %w", lines.Text(), err)
+			return nil, fmt.Errorf("cannot read %q: %w", lines.Text(), err)
 		}
-		sum += n
+		found[strings.TrimSuffix(labels, "}")] = n
 	}
 
-	return sum, nil
+	return found, nil
 }

@@ -293,9 +293,9 @@ func TestContestedDeleted(t *testing.T) {
 	w.synthesize(bare)
 	w.ready()
 	cluster.Eventually(t, "it is left alone", func() error {
-		w.merge(w.config("one"), `{data: {a: stolen}}`)
+		must(t, w.c.Patch(t.Context(), w.config("one"), client.RawPatch(types.MergePatchType, []byte(`{"data": {"a": "stolen"}}`)), client.FieldOwner("rival")))
 		s := w.state("ConfigMap", "one")
-		if s.ReconciliationError == nil || !strings.Contains(*s.ReconciliationError, "keeps changing it") {
+		if s.ReconciliationError == nil || !strings.Contains(*s.ReconciliationError, "rival keeps changing it") {
 			return errors.New(describe(s))
 		}
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -119,6 +120,13 @@ func TestSplitOwnership(t *testing.T) {
 
 		return nil
 	})
+	cluster.Eventually(t, "an event says so, of each of them", func() error {
+		if n := len(w.events("OwnershipMigrated")); n != workloads {
+			return fmt.Errorf("there are %d", n)
+		}
+
+		return nil
+	})
 	if got := m.Sum(t, `eno_ownership_migrations_total{status="success"}`); got != workloads {
 		t.Errorf("%v migrations were counted", got)
 	}
@@ -147,6 +155,7 @@ func TestSplitOwnershipReported(t *testing.T) {
 
 		return nil
 	})
+	w.event("OwnershipSplit", corev1.EventTypeWarning, "Go-http-client hold parts of spec.template.spec.initContainers")
 	if got := m.Sum(t, `eno_split_ownership_detected_total{kind="Deployment",other_manager="Go-http-client"}`); got < 1 {
 		t.Errorf("%v split objects were counted", got)
 	}

@@ -12,9 +12,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/arbor-control/arbor/internal/controller/delivery"
 	"github.com/arbor-control/arbor/internal/controller/poolstatus"
 	"github.com/arbor-control/arbor/internal/controller/subnetclaim"
 	"github.com/arbor-control/arbor/internal/controller/synthesis"
+	"github.com/arbor-control/arbor/internal/ownership"
 	"github.com/arbor-control/arbor/internal/webhook"
 )
 
@@ -40,26 +42,37 @@ func (s series) labels(name string) ([]string, bool) {
 }
 
 // isHistogram goes by the name: the registry does not tell, and everything that
-// is observed here is a duration.
+// is observed here is a duration or a size.
 func isHistogram(name string) bool {
-	return strings.HasSuffix(name, "_duration_seconds") || strings.HasSuffix(name, "_time_seconds")
+	return slices.ContainsFunc([]string{"_duration_seconds", "_time_seconds", "_latency_seconds", "_wait_seconds", "_flush_size"}, func(suffix string) bool {
+		return strings.HasSuffix(name, suffix)
+	})
+}
+
+// own returns the metrics that are Arbor's. Who registers one twice panics.
+func own(t *testing.T) series {
+	t.Helper()
+	r := prometheus.NewRegistry()
+	delivery.NewMetrics(r)
+	ownership.NewMetrics(r)
+	poolstatus.NewMetrics(r)
+	subnetclaim.NewMetrics(r)
+	synthesis.NewMetrics(r)
+	webhook.NewMetrics(r)
+
+	return described(t, r)
 }
 
 // served returns what a manager registers: its own metrics, and those that
 // controller-runtime has on its behalf.
 func served(t *testing.T) series {
 	t.Helper()
-	own := prometheus.NewRegistry()
-	poolstatus.NewMetrics(own)
-	subnetclaim.NewMetrics(own)
-	synthesis.NewMetrics(own)
-	webhook.NewMetrics(own)
 	theirs, ok := metrics.Registry.(prometheus.Collector)
 	if !ok {
 		t.Fatal("cannot list the metrics of controller-runtime: its registry is no collector any more")
 	}
 	all := series{}
-	maps.Copy(all, described(t, own))
+	maps.Copy(all, own(t))
 	maps.Copy(all, described(t, theirs))
 
 	return all
@@ -96,6 +109,9 @@ func TestServed(t *testing.T) {
 		"subnetpool_parent_requeue_total":                 {reason: "One label is read.", want: []string{"event_type"}},
 		"subnetpool_parent_reconcile_inflight":            {reason: "No label is read."},
 		"arbor_admission_decisions_total":                 {reason: "Several labels are.", want: []string{"kind", "operation", "decision", "reason"}},
+		"eno_compositions_stuck_reconciling_total":        {reason: "So are those of what is counted when somebody asks.", want: []string{"synthesizer", "owner"}},
+		"eno_split_ownership_detected_total":              {reason: "And those of migrations.", want: []string{"kind", "other_manager"}},
+		"eno_resource_slice_status_update_total":          {reason: "And of deliveries.", want: []string{"result"}},
 		"workqueue_depth":                                 {reason: "The queues' are there.", want: []string{"name", "controller", "priority"}},
 		"controller_runtime_reconcile_errors_total":       {reason: "And the controllers'.", want: []string{"controller"}},
 		"subnetpool_parent_status_last_timestamp_seconds": {reason: "It says of which pool.", want: []string{"ns", "name"}},

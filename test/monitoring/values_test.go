@@ -72,7 +72,7 @@ func sources(t *testing.T, pattern string) string {
 // TestValuesAreWritten finds selectors that select nothing, because no code
 // gives that value to a label.
 func TestValuesAreWritten(t *testing.T) {
-	code := sources(t, "internal")
+	code := sources(t, "internal") + sources(t, "api")
 	for label, values := range chosenValues(t) {
 		for _, v := range values {
 			if !strings.Contains(code, `"`+v+`"`) {
@@ -84,10 +84,10 @@ func TestValuesAreWritten(t *testing.T) {
 
 var named = regexp.MustCompile(`Named\("([^"]+)"\)`)
 
-// TestQueuesAreWatched finds controllers of the part whose queue nobody looks at.
+// TestQueuesAreWatched finds controllers of these parts whose queue nobody looks at.
 func TestQueuesAreWatched(t *testing.T) {
 	there := map[string]bool{}
-	for _, pattern := range []string{"internal/controller/subnet*", "internal/controller/pool*"} {
+	for _, pattern := range []string{"internal/controller/subnet*", "internal/controller/pool*", "internal/controller/sy*", "internal/controller/delivery"} {
 		for _, m := range named.FindAllStringSubmatch(sources(t, pattern), -1) {
 			there[m[1]] = true
 		}

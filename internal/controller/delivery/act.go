@@ -61,6 +61,7 @@ func (d *Deliverer) wrote(k key, it *item, live *unstructured.Unstructured, s si
 	}
 	if s.drifted && live.GetResourceVersion() != s.seen.version {
 		it.memory.damper.Corrected(d.now())
+		it.memory.rival = "" // whoever changes it next
 		d.metrics.drift.Inc()
 	}
 	d.remember(k, it, live)
@@ -210,16 +211,20 @@ func (d *Deliverer) scopes(it *item) []fields.Scope {
 // migrate applies with whatever has to be done about ownership for it.
 func (d *Deliverer) migrate(ctx context.Context, v *view, it *item, scopes []fields.Scope, before *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	result, err := d.migrator.Migrate(ctx, ownership.Request{Desired: it.Object, Previous: before, Scopes: scopes})
+	p := result.Plan
 	switch {
-	case err != nil && result.Plan != nil && isSplit(result.Plan):
-		d.owned(v, it, enov1.OwnershipFailed, err.Error())
+	// The server may refuse what is left of it, and the reason is that it is left.
+	case p != nil && p.Skip == ownership.Contested:
+		message := fmt.Sprintf("%s take back what is moved to %s, and are left alone", strings.Join(p.Contested, ", "), decide.Manager)
+		d.owned(v, it, finding{enov1.OwnershipSplit, message, reasonContested, p.Moves})
+	case err != nil && p != nil && isSplit(p):
+		d.owned(v, it, finding{enov1.OwnershipFailed, err.Error(), reasonFailed, p.Moves})
 	case err != nil:
 	case result.Migrated:
-		d.owned(v, it, enov1.OwnershipMigrated, fmt.Sprintf("%s owns what %s had of %s", decide.Manager, sources(result.Plan.Moves), names(scopes)))
-	case result.Skipped == ownership.Contested:
-		d.owned(v, it, enov1.OwnershipSplit, fmt.Sprintf("%s take back what is moved to %s, and are left alone", strings.Join(result.Plan.Contested, ", "), decide.Manager))
+		message := fmt.Sprintf("%s owns what %s had of %s", decide.Manager, sources(p.Moves), names(scopes))
+		d.owned(v, it, finding{enov1.OwnershipMigrated, message, reasonMigrated, p.Moves})
 	default:
-		d.owned(v, it, "", "")
+		d.owned(v, it, finding{})
 	}
 	if err != nil {
 		return nil, err
@@ -233,11 +238,11 @@ func (d *Deliverer) detect(ctx context.Context, v *view, it *item, scopes []fiel
 	p, err := d.migrator.Plan(ctx, ownership.Request{Desired: it.Object, Previous: before, Scopes: scopes})
 	switch {
 	case err != nil:
-		d.owned(v, it, enov1.OwnershipFailed, err.Error())
+		d.owned(v, it, finding{state: enov1.OwnershipFailed, message: err.Error(), reason: reasonFailed})
 	case isSplit(p) && p.Skip == "":
-		d.owned(v, it, enov1.OwnershipSplit, fmt.Sprintf("%s hold parts of %s", sources(p.Moves), names(scopes)))
+		d.owned(v, it, finding{enov1.OwnershipSplit, fmt.Sprintf("%s hold parts of %s", sources(p.Moves), names(scopes)), reasonSplit, p.Moves})
 	default:
-		d.owned(v, it, "", "")
+		d.owned(v, it, finding{})
 	}
 }
 

@@ -15,7 +15,31 @@ type Metrics struct {
 	inflight prometheus.Gauge
 	errors   prometheus.Counter
 	drift    prometheus.Counter
+	workers  prometheus.Gauge
+
+	updates     *prometheus.CounterVec
+	writeErrors *prometheus.CounterVec
+	flushSize   prometheus.Histogram
+	flushTime   prometheus.Histogram
+
+	// queued and unwritten are how much there is to do, asked when somebody wants to
+	// know. They are nil until there is a Deliverer.
+	queued, unwritten func() int
 }
+
+// What came of writing the status of a slice, as a label.
+const (
+	resultSuccess  = "success"
+	resultFailure  = "failure"
+	resultConflict = "conflict"
+	resultGone     = "gone"
+)
+
+// What of a write went wrong, as a label.
+const (
+	opGet   = "get"
+	opPatch = "patch"
+)
 
 // NewMetrics registers the metrics.
 func NewMetrics(r prometheus.Registerer) *Metrics {
@@ -41,14 +65,55 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "eno_reconciliation_corrections_total",
 			Help: "How often an object was put right that somebody else had changed.",
 		}),
+		workers: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "eno_reconciliation_controller_max_concurrent_reconciles",
+			Help: "How many resources are worked on at a time, at most.",
+		}),
+		updates: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "eno_resource_slice_status_update_total",
+			Help: "Writes of states to resource slices, by what came of them: success, conflict (somebody else wrote), gone (there is no such slice) or failure.",
+		}, []string{"result"}),
+		writeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "eno_write_buffer_status_update_errors_total",
+			Help: "Writes of states and reports that are tried again, by what did not work: patch, or the get after it.",
+		}, []string{"op"}),
+		flushSize: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "eno_write_buffer_flush_size",
+			Help:    "How many states one write to a resource slice was of.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 11), // 1 to 1024
+		}),
+		flushTime: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "eno_write_buffer_flush_duration_seconds",
+			Help:    "How long one write of states or of a report took.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 11), // 1 ms to 9.5 s
+		}),
 	}
 	// A series that appears with its first event hides that event from a rate.
 	for _, verb := range []decide.Verb{decide.Create, decide.Patch, decide.Apply, decide.Replace, decide.Delete} {
 		m.actions.WithLabelValues(string(verb))
 	}
-	r.MustRegister(m.duration, m.actions, m.inflight, m.errors, m.drift)
+	for _, result := range []string{resultSuccess, resultConflict, resultGone, resultFailure} {
+		m.updates.WithLabelValues(result)
+	}
+	for _, op := range []string{opGet, opPatch} {
+		m.writeErrors.WithLabelValues(op)
+	}
+	r.MustRegister(m.duration, m.actions, m.inflight, m.errors, m.drift, m.workers, m.updates, m.writeErrors, m.flushSize, m.flushTime,
+		asked("eno_reconciliation_controller_workqueue_depth", "Resources that wait to be worked on.", &m.queued),
+		asked("eno_write_buffer_depth", "States and reports that wait to be written.", &m.unwritten))
 
 	return m
+}
+
+// asked is a gauge that asks when it is read.
+func asked(name, help string, how *func() int) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+		if *how == nil {
+			return 0
+		}
+
+		return float64((*how)())
+	})
 }
 
 func (m *Metrics) begin() (end func(error)) {

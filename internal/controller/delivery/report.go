@@ -13,14 +13,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/engine/fields"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
 const (
 	// maxReported is how many objects an ownership report names.
 	maxReported = 20
+	// maxPaths is how many fields an event names.
+	maxPaths = 5
 	// maxMessage is how long a text in a status may be.
-	maxMessage = 1024
+	maxMessage = 1024 // and a note of an event must not be longer
 
 	// Events are a courtesy; a cluster that is down must not be drowned in them.
 	eventsPerSecond = 1
@@ -29,12 +32,30 @@ const (
 	action = "Deliver"
 )
 
-// owned notes what came of the ownership of an object, "" if there is nothing to
-// be said.
-func (d *Deliverer) owned(v *view, it *item, state, message string) {
+// Reasons of events about ownership. They are those of package ownership, which
+// has its events on the objects.
+const (
+	reasonMigrated  = "OwnershipMigrated"
+	reasonFailed    = "OwnershipNotMigrated"
+	reasonContested = "OwnershipContested"
+	reasonSplit     = "OwnershipSplit"
+)
+
+// A finding is what came of the ownership of an object. The zero value is that
+// there is nothing to be said.
+type finding struct {
+	// state and message are for the report, reason is that of the event.
+	state, message, reason string
+	// moves are what others hold, or held.
+	moves []fields.Move
+}
+
+// owned notes a finding, and tells people if it is another than before.
+func (d *Deliverer) owned(v *view, it *item, f finding) {
+	state := f.state
 	o := enov1.OwnershipObject{
 		APIVersion: it.Object.GetAPIVersion(), Kind: it.Object.GetKind(), Namespace: it.Object.GetNamespace(), Name: it.Object.GetName(),
-		State: state, Message: clip(message),
+		State: state, Message: clip(f.message),
 	}
 	v.mu.Lock()
 	had, ok := v.report[it.Identity]
@@ -50,6 +71,48 @@ func (d *Deliverer) owned(v *view, it *item, state, message string) {
 	}
 	v.mu.Unlock()
 	d.status.report(v)
+	// Each attempt may fail in other words, and has failed all the same.
+	if again := state == enov1.OwnershipFailed && had.State == state; state != "" && !again && d.courtesy.Allow() {
+		d.recorder.Eventf(v.owner, it.Object, f.eventType(), f.reason, action, "%s", clip(fmt.Sprintf("%s: %s", it.Identity, f.note())))
+	}
+}
+
+func (f finding) eventType() string {
+	if f.state == enov1.OwnershipMigrated {
+		return corev1.EventTypeNormal
+	}
+
+	return corev1.EventTypeWarning
+}
+
+// note is the message with the fields that it is about, for people who have not
+// seen the object.
+func (f finding) note() string {
+	var paths []string
+	for _, m := range f.moves {
+		if m.From.Manager == "" {
+			continue
+		}
+		for _, p := range fields.FormatPaths(m.Fields) {
+			if !slices.Contains(paths, p) {
+				paths = append(paths, p)
+			}
+		}
+	}
+	more := ""
+	if n := len(paths) - maxPaths; n > 0 {
+		paths, more = paths[:maxPaths], fmt.Sprintf(" and %d more", n)
+	}
+	about := strings.Join(paths, ", ") + more
+	switch {
+	case about == "":
+		return f.message
+	case f.state == enov1.OwnershipFailed:
+		// The server may have much to say.
+		return fmt.Sprintf("%s of %s could not be moved: %s", about, sources(f.moves), f.message)
+	default:
+		return f.message + ": " + about
+	}
 }
 
 // remembers takes over what an earlier process reported.
@@ -103,6 +166,8 @@ func (w *statusWriter) writeReport(ctx context.Context, v *view) error {
 	}
 	err = w.client.Status().Patch(ctx, v.owner.DeepCopy(), client.RawPatch(types.MergePatchType, data))
 	if client.IgnoreNotFound(err) != nil {
+		w.metrics.writeErrors.WithLabelValues(opPatch).Inc()
+
 		return fmt.Errorf("cannot write the ownership report of composition %s: %w", v.name, err)
 	}
 
@@ -116,7 +181,7 @@ func (d *Deliverer) tell(v *view, it *item, reason, message string) {
 	}
 	it.memory.told = message
 	// Events about the same two objects are counted as one.
-	d.recorder.Eventf(v.owner, it.Object, corev1.EventTypeWarning, reason, action, "%s: %s", it.Identity, message)
+	d.recorder.Eventf(v.owner, it.Object, corev1.EventTypeWarning, reason, action, "%s", clip(fmt.Sprintf("%s: %s", it.Identity, message)))
 }
 
 // clip keeps a text from filling a status.

@@ -107,18 +107,21 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 	if err != nil {
 		return nil, err
 	}
+	m := NewMetrics(metrics.Registry)
 	d := &Deliverer{
 		client: mgr.GetClient(), reader: mgr.GetAPIReader(), remote: remote, manifests: decide.NewReader(),
 		migrator:  ownership.New(remote, ownership.Options{Manager: decide.Manager, Metrics: ownership.NewMetrics(metrics.Registry)}),
-		migration: o.Migration, workers: o.Workers, status: newStatusWriter(mgr.GetClient(), mgr.GetAPIReader()),
+		migration: o.Migration, workers: o.Workers, status: newStatusWriter(mgr.GetClient(), mgr.GetAPIReader(), m),
 		recorder: mgr.GetEventRecorder("arbor-delivery"), courtesy: rate.NewLimiter(eventsPerSecond, eventsAtOnce),
-		metrics: NewMetrics(metrics.Registry), now: time.Now,
+		metrics: m, now: time.Now,
 		views: map[types.NamespacedName]*view{}, wanted: map[decide.Identity]int{},
 	}
 	d.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[key](backoffBase, backoffMax),
 		workqueue.TypedRateLimitingQueueConfig[key]{Name: "delivery-resources"},
 	)
+	m.workers.Set(float64(o.Workers))
+	m.queued, m.unwritten = d.queue.Len, d.status.depth
 	d.watches = newWatches(watching, func(k key) { d.queue.Add(k) })
 
 	return d, nil

@@ -44,8 +44,9 @@ func newSlice(s *enov1.ResourceSlice) *slice {
 
 // A statusWriter writes what has become of manifests, and of compositions.
 type statusWriter struct {
-	client client.Client
-	reader client.Reader
+	client  client.Client
+	reader  client.Reader
+	metrics *Metrics
 
 	mu    sync.Mutex
 	dirty map[*slice]*unwritten
@@ -59,8 +60,8 @@ type unwritten struct {
 	states map[int]enov1.ResourceState
 }
 
-func newStatusWriter(c client.Client, reader client.Reader) *statusWriter {
-	return &statusWriter{client: c, reader: reader, dirty: map[*slice]*unwritten{}, views: map[*view]bool{}, wake: make(chan struct{}, 1)}
+func newStatusWriter(c client.Client, reader client.Reader, m *Metrics) *statusWriter {
+	return &statusWriter{client: c, reader: reader, metrics: m, dirty: map[*slice]*unwritten{}, views: map[*view]bool{}, wake: make(chan struct{}, 1)}
 }
 
 // set has a state written.
@@ -89,6 +90,18 @@ func (w *statusWriter) nudge() {
 	case w.wake <- struct{}{}:
 	default:
 	}
+}
+
+// depth is how many states and reports wait to be written.
+func (w *statusWriter) depth() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := len(w.views)
+	for _, u := range w.dirty {
+		n += len(u.states)
+	}
+
+	return n
 }
 
 // run writes until ctx ends.
@@ -128,6 +141,8 @@ func (w *statusWriter) flush(ctx context.Context) bool {
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
+			began := time.Now()
+			defer func() { w.metrics.flushTime.Observe(time.Since(began).Seconds()) }()
 			if err := write(); err != nil {
 				logr.FromContextOrDiscard(ctx).V(1).Info("cannot write a status; trying again", "error", err.Error())
 				again()
@@ -193,26 +208,50 @@ func (w *statusWriter) write(ctx context.Context, s *slice, u *unwritten) error 
 	o := &enov1.ResourceSlice{}
 	o.Namespace, o.Name = s.Namespace, s.Name
 	err = w.client.Status().Patch(ctx, o, client.RawPatch(types.JSONPatchType, data))
-	switch {
-	case err == nil:
+	result := resultOf(err)
+	w.metrics.updates.WithLabelValues(result).Inc()
+	w.metrics.flushSize.Observe(float64(len(u.states)))
+	switch result {
+	case resultSuccess:
 		s.initialized = true
 
 		return nil
-	case apierrors.IsNotFound(err):
+	case resultGone:
 		return nil // with the slice went whoever would read it
-	case apierrors.IsInvalid(err) || apierrors.IsConflict(err):
+	}
+	w.metrics.writeErrors.WithLabelValues(opPatch).Inc()
+	if result == resultConflict {
 		return w.refresh(ctx, s, err)
 	}
 
 	return fmt.Errorf("cannot write the status of slice %s: %w", s.NamespacedName, err)
 }
 
+// resultOf is what came of a write to a slice.
+func resultOf(err error) string {
+	switch {
+	case err == nil:
+		return resultSuccess
+	case apierrors.IsNotFound(err):
+		return resultGone
+	case apierrors.IsInvalid(err) || apierrors.IsConflict(err):
+		return resultConflict
+	default:
+		return resultFailure
+	}
+}
+
 // refresh finds out why a write was refused, and returns that reason: the slice
 // was written by somebody else.
 func (w *statusWriter) refresh(ctx context.Context, s *slice, because error) error {
 	now := &enov1.ResourceSlice{}
-	if err := w.reader.Get(ctx, s.NamespacedName, now); err != nil {
-		return client.IgnoreNotFound(err)
+	switch err := w.reader.Get(ctx, s.NamespacedName, now); {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		w.metrics.writeErrors.WithLabelValues(opGet).Inc()
+
+		return fmt.Errorf("cannot read slice %s: %w", s.NamespacedName, err)
 	}
 	s.initialized, s.version = len(now.Status.Resources) == s.count, now.ResourceVersion
 

@@ -123,6 +123,8 @@ type memory struct {
 	turned bool
 
 	damper decide.Damper
+	// rival is who keeps changing the object, once that was found out.
+	rival string
 	// told is what the last event said.
 	told string
 }

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,7 +97,7 @@ func (d *Deliverer) deliver(ctx context.Context, k key, v *view, it *item) (time
 	}
 	it.recognize()
 	s := d.gather(v, it, known)
-	if hold := max(d.hold(v, it, s), d.restless(v, it, s)); hold > 0 {
+	if hold := max(d.hold(ctx, v, it, s), d.restless(v, it, s)); hold > 0 {
 		return hold, nil
 	}
 	a, s, err := d.decide(ctx, v, it, s)
@@ -185,20 +186,33 @@ func isSame(m *memory, seen observation) bool {
 
 // hold is how long an object is to be left alone that somebody else keeps
 // changing.
-func (d *Deliverer) hold(v *view, it *item, s situation) time.Duration {
+func (d *Deliverer) hold(ctx context.Context, v *view, it *item, s situation) time.Duration {
 	hold := it.memory.damper.Hold(d.now())
 	if !s.drifted || hold == 0 {
 		return 0
 	}
-	who := s.seen.writer
-	if who == "" {
-		who = "somebody"
-	}
-	err := fmt.Errorf("%s keeps changing it: it was put right %d times, and is left alone for a while; have only one of them write it", who, it.memory.damper.Rounds())
+	err := fmt.Errorf("%s keeps changing it: it was put right %d times, and is left alone for a while; have only one of them write it", d.rival(ctx, it, s), it.memory.damper.Rounds())
 	d.failed(v, it, err, false)
 	d.tell(v, it, "Contested", err.Error())
 
 	return hold
+}
+
+// rival is who keeps changing an object. Of one that we hold nothing of any more,
+// the watch remembers no names, so the object is asked, once for each time that it
+// is left alone. Whoever deletes it leaves no name.
+func (d *Deliverer) rival(ctx context.Context, it *item, s situation) string {
+	m := it.memory
+	if m.rival == "" {
+		m.rival = s.seen.writer
+	}
+	if m.rival == "" && s.seen.present {
+		if live, err := d.read(ctx, it); err == nil && live != nil {
+			m.rival = writerOf(live.GetManagedFields())
+		}
+	}
+
+	return cmp.Or(m.rival, "somebody")
 }
 
 // decide decides, with the live object where it is needed.

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
 )
 
 // What came of a synthesis, as a label.
@@ -19,6 +21,9 @@ type Metrics struct {
 	results  *prometheus.CounterVec
 	duration prometheus.Histogram
 	free     prometheus.Gauge
+	latency  prometheus.Histogram
+	wait     *prometheus.HistogramVec
+	census   *census
 }
 
 // NewMetrics registers the metrics.
@@ -41,10 +46,35 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "eno_free_synthesis_slots",
 			Help: "Syntheses that could be begun now, beside those in flight.",
 		}),
+		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "eno_scheduling_latency_seconds",
+			Help:    "How long one look of the scheduler took, from the list of all compositions to the last synthesis that it began.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 10), // 1 ms to 3.8 s
+		}),
+		wait: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "eno_composition_synthesis_wait_seconds",
+			Help:    "How long a synthesis waited for its turn, once nothing else stood against it, by cause.",
+			Buckets: []float64{0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1800, 3 * 3600, 24 * 3600},
+		}, []string{"cause"}),
+		census: newCensus(),
 	}
-	r.MustRegister(m.begun, m.results, m.duration, m.free)
+	// A series that appears with its first event hides that event from a rate.
+	for _, c := range decide.Causes() {
+		m.begun.WithLabelValues(c.String())
+		m.wait.WithLabelValues(c.String())
+	}
+	for _, result := range []string{resultSuccess, resultFailure, resultSuperseded} {
+		m.results.WithLabelValues(result)
+	}
+	r.MustRegister(m.begun, m.results, m.duration, m.free, m.latency, m.wait, m.census)
 
 	return m
+}
+
+// started counts a synthesis that was begun after some time.
+func (m *Metrics) started(c decide.Cause, waited time.Duration) {
+	m.begun.WithLabelValues(c.String()).Inc()
+	m.wait.WithLabelValues(c.String()).Observe(max(waited, 0).Seconds())
 }
 
 func (m *Metrics) ended(result string, took time.Duration) {

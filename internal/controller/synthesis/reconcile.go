@@ -37,6 +37,9 @@ type Options struct {
 	// between two of a rollout.
 	Concurrency int
 	Cooldown    time.Duration
+	// Patience is after how long a composition that the cluster does not agree with
+	// counts as stuck.
+	Patience time.Duration
 }
 
 // A Reconciler keeps the status of compositions true, and clears up after them.
@@ -54,6 +57,8 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 	if err := index(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
+	m.census.of(mgr, o.Patience)
+	m.free.Set(float64(o.Concurrency)) // until somebody looks, nothing is in flight
 	in, err := newInputs(mgr)
 	if err != nil {
 		return err
@@ -67,7 +72,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 	}
 	s := &Scheduler{
 		client: mgr.GetClient(), worker: w, metrics: m, now: time.Now,
-		limits: decide.Limits{Concurrency: o.Concurrency, Cooldown: o.Cooldown}, ahead: map[types.UID]written{},
+		limits: decide.Limits{Concurrency: o.Concurrency, Cooldown: o.Cooldown}, ahead: map[types.UID]written{}, since: map[types.UID]time.Time{},
 	}
 	if err := s.setup(mgr); err != nil {
 		return fmt.Errorf("cannot set up the scheduler: %w", err)

@@ -3,6 +3,7 @@ package synthesis
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +33,8 @@ type Scheduler struct {
 	now     func() time.Time
 	// ahead are compositions as they were written here, until the cache has them.
 	ahead map[types.UID]written
+	// since is when compositions began to wait for their turn.
+	since map[types.UID]time.Time
 }
 
 // written is a composition and the version that it replaced.
@@ -65,12 +68,15 @@ func everything() handler.EventHandler {
 
 // Reconcile begins the syntheses whose turn it is. There is one of it at a time.
 func (s *Scheduler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	began := s.now()
+	defer func() { s.metrics.latency.Observe(s.now().Sub(began).Seconds()) }()
 	all, synthesizers, err := s.gather(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	plan := decide.Schedule(all, synthesizers, s.limits, s.now())
 	s.metrics.free.Set(float64(plan.Free))
+	s.wait(plan)
 	for _, start := range plan.Begin {
 		if err := s.begin(ctx, start); err != nil {
 			return reconcile.Result{}, err
@@ -112,6 +118,19 @@ func (s *Scheduler) gather(ctx context.Context) ([]*enov1.Composition, map[strin
 	return all, known, nil
 }
 
+// wait remembers who waits since when. Whoever cannot be begun now, because
+// somebody else wrote first, goes on waiting.
+func (s *Scheduler) wait(plan decide.Plan) {
+	since, now := map[types.UID]time.Time{}, s.now()
+	for _, start := range slices.Concat(plan.Waiting, plan.Begin) {
+		uid := start.Composition.UID
+		if since[uid] = s.since[uid]; since[uid].IsZero() {
+			since[uid] = now
+		}
+	}
+	s.since = since
+}
+
 // begin writes that a synthesis is in flight, on condition that the composition
 // is as it was read, and has it run. Whoever else wrote first brings it back.
 func (s *Scheduler) begin(ctx context.Context, start decide.Start) error {
@@ -127,7 +146,8 @@ func (s *Scheduler) begin(ctx context.Context, start decide.Start) error {
 		return fmt.Errorf("cannot begin a synthesis of Composition %s/%s: %w", c.Namespace, c.Name, err)
 	}
 	s.ahead[c.UID] = written{before, c}
-	s.metrics.begun.WithLabelValues(start.Wish.Cause.String()).Inc()
+	s.metrics.started(start.Wish.Cause, s.now().Sub(s.since[c.UID]))
+	delete(s.since, c.UID)
 	var synthesizer *enov1.Synthesizer
 	if start.Synthesizer != nil {
 		synthesizer = start.Synthesizer.DeepCopy()

@@ -28,6 +28,9 @@ type Start struct {
 // A Plan is what to begin now.
 type Plan struct {
 	Begin []Start
+	// Waiting are those whose turn it is not: there is no room, or a rollout goes on
+	// slowly. What failed a moment ago is not waiting yet.
+	Waiting []Start
 	// Free is how many more could be begun.
 	Free int
 	// Next is when to look again even if nothing happens; zero if never.
@@ -51,7 +54,11 @@ func Schedule(all []*enov1.Composition, synthesizers map[string]*enov1.Synthesiz
 		switch {
 		case at.After(now):
 			plan.Next = sooner(plan.Next, at)
+			if !s.Wish.NotBefore.After(now) {
+				plan.Waiting = append(plan.Waiting, s)
+			}
 		case plan.Free <= 0 && !inPlace: // whoever ends makes room, and is seen to
+			plan.Waiting = append(plan.Waiting, s)
 		default:
 			plan.Begin = append(plan.Begin, s)
 			if !inPlace {

@@ -33,6 +33,7 @@ func TestSchedule(t *testing.T) {
 		reason string
 		all    []*enov1.Composition
 		want   []string
+		wait   []string
 		free   int
 		next   int
 	}{
@@ -41,10 +42,12 @@ func TestSchedule(t *testing.T) {
 			reason: "The most urgent first, as many as there is room for.",
 			all:    []*enov1.Composition{named("a", outdated), named("b", input), named("c", fresh), named("d", generation)},
 			want:   []string{"c Initial", "d CompositionModified"},
+			wait:   []string{"b InputModified", "a SynthesizerModified"},
 		},
 		"Room": {
 			reason: "What is in flight counts.",
 			all:    []*enov1.Composition{named("a", inFlight), named("b", inFlight), named("c", fresh)},
+			wait:   []string{"c Initial"},
 		},
 		"InPlace": {
 			reason: "Who takes the place of another needs no room.",
@@ -54,12 +57,12 @@ func TestSchedule(t *testing.T) {
 		"Rollout": {
 			reason: "One at a time.",
 			all:    []*enov1.Composition{named("a", outdated), named("b", outdated)},
-			want:   []string{"a SynthesizerModified"}, free: 1, next: 260,
+			want:   []string{"a SynthesizerModified"}, wait: []string{"b SynthesizerModified"}, free: 1, next: 260,
 		},
 		"Cooldown": {
 			reason: "And the next after a while.",
 			all:    []*enov1.Composition{named("a", outdated), named("b", deferredAt(150))},
-			free:   2, next: 210,
+			wait:   []string{"a SynthesizerModified"}, free: 2, next: 210,
 		},
 		"Cooled": {
 			reason: "Which is over.",
@@ -102,19 +105,28 @@ func TestSchedule(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			plan := synthesis.Schedule(tc.all, map[string]*enov1.Synthesizer{"s": synthesizer()}, synthesis.Limits{Concurrency: 2, Cooldown: time.Minute}, now)
-			var got []string
-			for _, s := range plan.Begin {
-				got = append(got, fmt.Sprint(s.Composition.Name, " ", s.Wish.Cause))
-			}
+			got, wait := starts(plan.Begin), starts(plan.Waiting)
 			var next time.Time
 			if tc.next != 0 {
 				next = after(tc.next).Time
+			}
+			if diff := cmp.Diff(tc.wait, wait); diff != "" {
+				t.Errorf("%s\nwaiting: %s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" || plan.Free != tc.free || !plan.Next.Equal(next) {
 				t.Errorf("%s\nfree %d, next %s\n%s", tc.reason, plan.Free, plan.Next, diff)
 			}
 		})
 	}
+}
+
+func starts(all []synthesis.Start) []string {
+	var names []string
+	for _, s := range all {
+		names = append(names, fmt.Sprint(s.Composition.Name, " ", s.Wish.Cause))
+	}
+
+	return names
 }
 
 // The order of a rollout depends on the generation and on nothing else, so that

@@ -30,6 +30,11 @@ func (c Cause) String() string {
 	}[c]
 }
 
+// Causes returns all of them.
+func Causes() []Cause {
+	return []Cause{Initial, RollBack, Forced, Resumed, CompositionModified, InputModified, DeferredInputModified, SynthesizerModified, Retry}
+}
+
 // deferred causes reach many compositions at once, and wait for their turn.
 func (c Cause) deferred() bool { return c == DeferredInputModified || c == SynthesizerModified }
 
