@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -186,7 +187,7 @@ func delivery() ([]result, error) {
 // manager starts one that delivers and nothing else, and has it deliver something,
 // so that everything is warm.
 func (d *depot) manager(ctx context.Context, warm string) (*cluster.Manager, error) {
-	m, err := d.up.Manager("--controllers=delivery", "--webhooks=false", "--log-level=error")
+	m, err := d.up.Manager("--controllers=delivery", "--webhooks=false", "--log-level=error") //nolint:contextcheck // it ends when it is stopped
 	if err != nil {
 		return nil, err
 	}
@@ -519,7 +520,7 @@ func countRequests(metrics io.Reader) (float64, error) {
 		sum, found = sum+n, true
 	}
 	if !found {
-		return 0, fmt.Errorf("the API server has no apiserver_request_total of what is delivered")
+		return 0, errors.New("the API server has no apiserver_request_total of what is delivered")
 	}
 
 	return sum, lines.Err()
