@@ -335,10 +335,20 @@ func (d *depot) deliver(ctx context.Context, m *cluster.Manager, ns string, n, r
 	if err := d.Status().Update(ctx, c); err != nil {
 		return 0, 0, err
 	}
-	err = until(ctx, 2*soon, func(ctx context.Context) (bool, error) {
-		// To look at the slices is much work for the API server; this is not.
+	// Metrics are less work than slices, but not none: they are looked at often only
+	// when the end is near.
+	nearly := before + 0.9*float64(n)
+	err = until(ctx, later, func(context.Context) (bool, error) {
 		now, err := m.Value(written)
-		if err != nil || now-before < float64(n) {
+
+		return now >= nearly, err
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	err = until(ctx, 2*soon, func(ctx context.Context) (bool, error) {
+		now, err := m.Value(written)
+		if err != nil || now < before+float64(n) {
 			return false, err
 		}
 
