@@ -39,6 +39,8 @@ var scenarios = []scenario{
 	{"pool", pool},
 	{"fields", fieldOwnership},
 	{"migrate", migrate},
+	{"delivery", delivery},
+	{"delivery-memory", deliveryMemory},
 }
 
 func main() {

@@ -31,6 +31,7 @@ import (
 	"github.com/arbor-control/arbor/internal/controller/subnetclaim"
 	"github.com/arbor-control/arbor/internal/controller/subnetpool"
 	"github.com/arbor-control/arbor/internal/controller/subnetpoolclaim"
+	"github.com/arbor-control/arbor/internal/controller/synthesis"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/view"
 	"github.com/arbor-control/arbor/internal/webhook"
@@ -136,6 +137,7 @@ var parts = []part{
 		},
 		scheme:      enov1.AddToScheme,
 		controllers: setupSynthesis,
+		cached:      map[client.Object]cache.ByObject{&enov1.ResourceSlice{}: {Transform: synthesis.Slim}},
 	},
 	{
 		name:    "delivery",

@@ -307,3 +307,21 @@ func TestContestedDeleted(t *testing.T) {
 		t.Error("it was left behind")
 	}
 }
+
+// TestPatchOfNextSynthesis has other operations on the same object, which nobody
+// else has touched since.
+func TestPatchOfNextSynthesis(t *testing.T) {
+	w := newWorld(t)
+	theirs := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"theirs": "1"},
+		"metadata": map[string]any{"namespace": w.ns, "name": "theirs"},
+	}}
+	must(t, w.c.Create(t.Context(), theirs, client.FieldOwner(other)))
+	start(t)
+	const patch = `{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: theirs}, patch: {apiVersion: v1, kind: ConfigMap, ops: [{op: add, path: /data/patched, value: %s}]}}`
+	for _, value := range []string{"first", "second"} {
+		w.synthesize(fmt.Sprintf(patch, value))
+		w.ready()
+		w.eventually("theirs", "patched", value)
+	}
+}

@@ -154,7 +154,7 @@ func TestFailures(t *testing.T) {
 func TestTombstones(t *testing.T) {
 	server.StartManager(t, managerArgs...)
 	s := newStage(t)
-	s.synthesizer(strings.Replace(paint, `"items":[`, `"items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c-x"}},`, 1))
+	s.synthesizer(strings.Replace(paint, `"items":[`, `"items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c-x"},"data":{"all":"kept"}},`, 1))
 	s.input("red")
 	s.composition("c")
 	s.painted("c", "red")
@@ -163,7 +163,8 @@ func TestTombstones(t *testing.T) {
 	must(t, s.Get(t.Context(), client.ObjectKey{Name: s.namespace}, synthesizer))
 	synthesizer.Spec.Command[2] = paint
 	must(t, s.Update(t.Context(), synthesizer))
-	tombstone := enov1.Manifest{Manifest: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c-x"}}`, Deleted: true}
+	// It is whole, settings of its deletion included: the cache has less of it.
+	tombstone := enov1.Manifest{Manifest: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c-x"},"data":{"all":"kept"}}`, Deleted: true}
 	has := func(want bool) func(c *enov1.Composition) error {
 		return func(c *enov1.Composition) error {
 			all, err := s.manifests(c.Status.CurrentSynthesis)

@@ -85,7 +85,7 @@ func (d *Deliverer) write(ctx context.Context, v *view, it *item, a decide.Actio
 // has it watched.
 func (d *Deliverer) remember(k key, it *item, live *unstructured.Unstructured) {
 	m := it.memory
-	m.desired, m.uid, m.version, m.own = it.Object, live.GetUID(), live.GetResourceVersion(), ownOf(live.GetManagedFields())
+	m.desired, m.uid, m.version, m.own = it.desires(), live.GetUID(), live.GetResourceVersion(), ownOf(live.GetManagedFields())
 	m.ours = decide.IsOurs(live.GetManagedFields())
 	m.wrote.Store(true)
 	if it.IsPatch() {
@@ -171,8 +171,11 @@ func (d *Deliverer) remove(ctx context.Context, it *item, a decide.Action, s sit
 // left of it, ownership is put right first.
 func (d *Deliverer) apply(ctx context.Context, v *view, it *item) (*unstructured.Unstructured, error) {
 	scopes := d.scopes(it)
-	before := it.before()
-	drops := len(scopes) > 0 && before != nil && decide.Drops(before.Object, it.Object.Object)
+	var before *unstructured.Unstructured
+	if len(scopes) > 0 {
+		before = it.before()
+	}
+	drops := before != nil && decide.Drops(before.Object, it.Object.Object)
 	switch {
 	case drops && d.migration == MigrationOn:
 		return d.migrate(ctx, v, it, scopes, before)

@@ -89,7 +89,7 @@ func (d *Deliverer) recall(ctx context.Context, c *enov1.Composition, v *view) e
 				continue
 			}
 			if it, ok := v.byID[r.Identity]; ok {
-				it.previous = r.Object
+				it.previous = pack(r)
 			}
 		}
 	}
@@ -218,14 +218,14 @@ func (d *Deliverer) find(k key) (*view, *item) {
 // telling.
 func (i *item) before() *unstructured.Unstructured {
 	before := i.previous
-	if i.memory.desired != nil && i.memory.desired != i.Object {
+	if i.memory.desired != "" && i.memory.desired != i.desires() {
 		before = i.memory.desired
 	}
 	// What overrides have removed is left to others. If nobody knows what was applied,
 	// the live object would tell that it was, and must not be asked.
-	if before == nil && i.Releases() {
+	if before == "" && i.Releases() {
 		return i.Object
 	}
 
-	return i.Release(before)
+	return i.Release(before.object())
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -58,8 +57,8 @@ func (v *view) asked() *metav1.ObjectMeta {
 
 // as is the item with another resource, which was made for a version of the live
 // object. Its state stays that of the view.
-func (i *item) as(r *decide.Resource, base string) *item {
-	return &item{Resource: r, place: i.place, slice: i.slice, index: i.index, problem: i.problem, previous: i.previous, memory: i.memory, base: base}
+func (i *item) as(r *decide.Resource, t text, base string) *item {
+	return &item{Resource: r, of: i.of, text: t, place: i.place, slice: i.slice, index: i.index, problem: i.problem, previous: i.previous, memory: i.memory, base: base}
 }
 
 // override returns an item as its overrides make it, with the live object if that
@@ -73,14 +72,14 @@ func (d *Deliverer) override(ctx context.Context, k key, v *view, it *item) (*it
 	if !v.deleting && !it.Tombstone {
 		d.track(k, it, it.Object)
 	}
-	if j := m.judged; j != nil && j.of == it.Resource && j.with == with && d.current(j) {
+	if j := m.judged; j != nil && j.of == it.of && j.with == with && d.current(j) {
 		return j.item, decide.Situation{}, nil
 	}
 	live, err := d.read(ctx, it)
 	if err != nil {
 		return it, decide.Situation{}, err
 	}
-	j := &judgement{of: it.Resource, with: with}
+	j := &judgement{of: it.of, with: with}
 	if err := d.judge(ctx, v, it, live, j); err != nil {
 		return it, decide.Situation{}, err
 	}
@@ -120,7 +119,7 @@ func (d *Deliverer) judge(ctx context.Context, v *view, it *item, live *unstruct
 	if err != nil {
 		return err
 	}
-	j.item = it.as(r, j.version)
+	j.item = it.as(r, textOf(r.Object), j.version)
 	it.memory.judged = j
 
 	return nil
@@ -156,7 +155,7 @@ func (d *Deliverer) verdict(ctx context.Context, k key, v *view, it *item, live 
 
 		return
 	}
-	m.turned = !equality.Semantic.DeepEqual(j.item.Object.Object, it.Object.Object)
+	m.turned = j.item.text != it.text
 	if m.turned {
 		m.damper.Corrected(d.now())
 		d.queue.Add(k)

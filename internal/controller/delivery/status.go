@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -205,7 +206,9 @@ func (w *statusWriter) write(ctx context.Context, s *slice, u *unwritten) error 
 	if err != nil {
 		return err
 	}
-	o := &enov1.ResourceSlice{}
+	// The answer would have all the manifests in it again.
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(enov1.GroupVersion.WithKind(enov1.ResourceSliceKind))
 	o.Namespace, o.Name = s.Namespace, s.Name
 	err = w.client.Status().Patch(ctx, o, client.RawPatch(types.JSONPatchType, data))
 	result := resultOf(err)

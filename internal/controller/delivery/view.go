@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
@@ -80,16 +79,20 @@ type view struct {
 
 // An item is one manifest of a view.
 type item struct {
+	// Resource has no object while it is in the view: text is it.
 	*decide.Resource
 
+	text text
+	// of is what the view has: those who work on it have it with its object.
+	of *decide.Resource
 	// place is that in the view, and slice and index are where its state is written.
 	place int
 	slice *slice
 	index int
 	// problem is why it cannot be delivered at all.
 	problem error
-	// previous is what the synthesis before desired, nil if it is not known.
-	previous *unstructured.Unstructured
+	// previous is what the synthesis before desired, "" if it is not known.
+	previous text
 	// memory is only used by whoever works on the item.
 	memory *memory
 	// base is the version of the live object that overrides have made the item for,
@@ -103,7 +106,7 @@ type item struct {
 // A memory is what this process knows about an object. It outlives the synthesis.
 type memory struct {
 	// desired was applied last, and what the object became then.
-	desired *unstructured.Unstructured
+	desired text
 	uid     types.UID
 	version string
 	own     string
@@ -143,22 +146,17 @@ func (v *view) adopt(old *view) {
 			continue
 		}
 		now.memory = was.memory
+		if now.text == was.text {
+			now.text = was.text // one of them is enough
+		}
 		if old.synthesis == v.synthesis {
 			now.previous = was.previous
 		} else {
-			now.previous = was.Object
+			now.previous = was.text
 		}
 	}
 	if old.uid == v.uid {
 		v.report = old.report
-	}
-}
-
-// recognize finds out whether what was applied last is what is desired now, by
-// another synthesis.
-func (i *item) recognize() {
-	if i.memory.desired != nil && i.memory.desired != i.Object && equality.Semantic.DeepEqual(i.memory.desired.Object, i.Object.Object) {
-		i.memory.desired = i.Object
 	}
 }
 
@@ -273,6 +271,9 @@ func newView(c *enov1.Composition, reader *decide.Reader, all []enov1.ResourceSl
 		for index, manifest := range all[n].Spec.Resources {
 			it := &item{slice: s, index: index, place: len(v.items), memory: &memory{}}
 			it.Resource, it.problem = reader.Read(manifest, c.Annotations)
+			if !hidden(it) {
+				it.of, it.text = it.Resource, pack(it.Resource)
+			}
 			if s.initialized {
 				it.state = all[n].Status.Resources[index]
 			}

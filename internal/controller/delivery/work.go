@@ -84,7 +84,7 @@ type outcome struct {
 // deliver gathers what is known about a resource, decides, and does it.
 func (d *Deliverer) deliver(ctx context.Context, k key, v *view, it *item) (time.Duration, error) {
 	going := v.deleting || it.Tombstone
-	it, known, err := d.override(ctx, k, v, it)
+	it, known, err := d.override(ctx, k, v, it.unpacked())
 	if err != nil {
 		d.failed(v, it, err, going)
 
@@ -95,7 +95,6 @@ func (d *Deliverer) deliver(ctx context.Context, k key, v *view, it *item) (time
 
 		return 0, nil // it stays wrong until there is another synthesis
 	}
-	it.recognize()
 	s := d.gather(v, it, known)
 	if hold := max(d.hold(ctx, v, it, s), d.restless(v, it, s)); hold > 0 {
 		return hold, nil
@@ -139,7 +138,7 @@ func (d *Deliverer) gather(v *view, it *item, known decide.Situation) situation 
 		return s
 	}
 	m := it.memory
-	if m.desired == nil || !m.tracked {
+	if m.desired == "" || !m.tracked {
 		return s
 	}
 	s.seen = d.watches.observe(m.at, m.version)
@@ -148,7 +147,7 @@ func (d *Deliverer) gather(v *view, it *item, known decide.Situation) situation 
 	if same && older(m.version, s.seen.version) {
 		m.version = s.seen.version
 	}
-	if m.desired == it.Object {
+	if m.desired == it.desires() {
 		s.InSync, s.drifted = same && !d.due(it), !same
 	}
 
@@ -293,7 +292,7 @@ func (d *Deliverer) removed(k key, v *view, it *item, out outcome) {
 		m.tracked = false
 		d.watches.untrack(m.at, k)
 	}
-	m.desired, m.version, m.own, m.ours, m.judged = nil, "", "", false, nil
+	m.desired, m.version, m.own, m.ours, m.judged = "", "", "", false, nil
 	m.wrote.Store(false)
 	now := d.timestamp()
 	d.settle(v, it, enov1.ResourceState{Reconciled: true, Deleted: true, Ready: &now})

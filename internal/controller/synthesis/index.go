@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
 )
 
 // Indexes of the cache.
@@ -124,4 +125,19 @@ func (r *Reconciler) list(ctx context.Context, which client.MatchingFields) []re
 	}
 
 	return all
+}
+
+// Slim is what is done to slices before a cache keeps them: of every manifest, only
+// which object it is about is left, which is all that is read from there. Whoever
+// needs the manifests asks the API server; a composition and its history would else
+// be in memory several times.
+func Slim(o any) (any, error) {
+	if s, ok := o.(*enov1.ResourceSlice); ok {
+		s.ManagedFields = nil
+		for i := range s.Spec.Resources {
+			s.Spec.Resources[i].Manifest = decide.Head(s.Spec.Resources[i].Manifest)
+		}
+	}
+
+	return o, nil
 }

@@ -28,25 +28,44 @@ func (r Ref) Patch() bool {
 	return r.Kind == enov1.PatchKind && r.Group == enov1.GroupVersion.Group
 }
 
+// A head is the part of a manifest that says which object it is about.
+type head struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+	Metadata   struct {
+		Namespace string `json:"namespace,omitempty"`
+		Name      string `json:"name,omitempty"`
+	} `json:"metadata,omitzero"`
+}
+
+func headOf(manifest string) head {
+	var h head
+	// What was stored was read before: there is nobody left to tell.
+	_ = json.Unmarshal([]byte(manifest), &h)
+
+	return h
+}
+
 // RefOf reads which object a manifest is about. Versions of a group are views of
 // the same object.
 func RefOf(manifest string) Ref {
-	var head struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		Metadata   struct {
-			Namespace string `json:"namespace"`
-			Name      string `json:"name"`
-		} `json:"metadata"`
-	}
-	// What was stored was read before: there is nobody left to tell.
-	_ = json.Unmarshal([]byte(manifest), &head)
-	group, _, ok := strings.Cut(head.APIVersion, "/")
+	h := headOf(manifest)
+	group, _, ok := strings.Cut(h.APIVersion, "/")
 	if !ok {
 		group = ""
 	}
 
-	return Ref{group, head.Kind, head.Metadata.Namespace, head.Metadata.Name}
+	return Ref{group, h.Kind, h.Metadata.Namespace, h.Metadata.Name}
+}
+
+// Head is as much of a manifest as RefOf needs. It is a tenth of it, or less.
+func Head(manifest string) string {
+	data, err := json.Marshal(headOf(manifest))
+	if err != nil {
+		return manifest // texts can always be encoded
+	}
+
+	return string(data)
 }
 
 // Manifests returns what the slices of a new synthesis have: its manifests, then

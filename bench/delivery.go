@@ -1,0 +1,678 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/api/crds"
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/kube"
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+const (
+	delivered = 1000 // resources in a round
+	drifting  = 50
+	atRest    = time.Minute
+
+	// sliceSize is how many bytes of manifests synthesis puts into a slice.
+	sliceSize = 512 << 10
+	// revision is the annotation by which two syntheses differ.
+	revision = "bench.arbor/revision"
+	// applier is who delivers.
+	applier = "eno"
+)
+
+// What is delivered: of five resources, three are the first and two the second.
+// About 1 and 2 KiB, as such things often are. The Deployments are paused, so that
+// their controller writes the status once and then rests.
+const (
+	configMapText = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {labels: {app.kubernetes.io/name: web, app.kubernetes.io/part-of: shop, app.kubernetes.io/managed-by: arbor}}
+data:
+  log.level: info
+  log.format: json
+  http.listen: 0.0.0.0:8080
+  http.read-timeout: 30s
+  http.write-timeout: 30s
+  database.url: postgres://shop@database.shop.svc.cluster.local:5432/shop?sslmode=verify-full
+  cache.url: redis://cache.shop.svc.cluster.local:6379/0
+  features: search,recommendations,checkout-v2,gift-cards,wish-lists,reviews,invoices
+  settings.yaml: |
+    pools: {database: {min: 4, max: 32, idle: 5m}, cache: {min: 2, max: 16, idle: 1m}}
+    limits: {requests: 500, burst: 1000, body: 4Mi, headers: 32Ki}
+    retries: {attempts: 5, backoff: 200ms, max: 10s, codes: [502, 503, 504]}
+    tracing: {endpoint: "http://tracing.observability.svc:4318", ratio: 0.05, headers: [x-request-id, x-tenant]}
+`
+	workloadText = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {labels: {app.kubernetes.io/name: web, app.kubernetes.io/part-of: shop, app.kubernetes.io/managed-by: arbor}}
+spec:
+  paused: true
+  replicas: 0
+  revisionHistoryLimit: 3
+  selector: {matchLabels: {app: web}}
+  strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 25%, maxUnavailable: 0}}
+  template:
+    metadata: {labels: {app: web}, annotations: {prometheus.io/scrape: "true", prometheus.io/port: "9090"}}
+    spec:
+      serviceAccountName: web
+      securityContext: {runAsNonRoot: true, fsGroup: 2000, seccompProfile: {type: RuntimeDefault}}
+      initContainers:
+      - {name: migrate, image: "shop/migrate:1", command: [migrate, up], resources: {requests: {cpu: 50m, memory: 64Mi}, limits: {memory: 128Mi}}}
+      containers:
+      - name: web
+        image: shop/web:1
+        args: [--config=/etc/web/settings.yaml, --listen=0.0.0.0:8080]
+        ports: [{name: http, containerPort: 8080}, {name: metrics, containerPort: 9090}]
+        env:
+        - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+        - {name: POD_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
+        - {name: DATABASE_PASSWORD, valueFrom: {secretKeyRef: {name: database, key: password}}}
+        - {name: REGION, value: west}
+        readinessProbe: {httpGet: {path: /ready, port: http}, periodSeconds: 5, failureThreshold: 3}
+        livenessProbe: {httpGet: {path: /live, port: http}, periodSeconds: 20, failureThreshold: 3}
+        resources: {requests: {cpu: 250m, memory: 256Mi}, limits: {memory: 512Mi}}
+        volumeMounts: [{name: config, mountPath: /etc/web}, {name: tmp, mountPath: /tmp}]
+      - {name: proxy, image: "shop/proxy:1", ports: [{name: proxy, containerPort: 15001}], resources: {requests: {cpu: 100m, memory: 64Mi}, limits: {memory: 128Mi}}}
+      volumes: [{name: config, configMap: {name: web}}, {name: tmp, emptyDir: {}}]
+`
+)
+
+// resources are the manifests of a synthesis.
+func resources(ns string, n, rev int) ([]*unstructured.Unstructured, error) {
+	all := make([]*unstructured.Unstructured, n)
+	for i := range all {
+		text, name := configMapText, fmt.Sprintf("settings-%04d", i)
+		if i%5 > 2 {
+			text, name = workloadText, fmt.Sprintf("web-%04d", i)
+		}
+		o, err := parsed(text, ns, name)
+		if err != nil {
+			return nil, err
+		}
+		o.SetAnnotations(map[string]string{revision: strconv.Itoa(rev)})
+		all[i] = o
+	}
+
+	return all, nil
+}
+
+// A depot is a control plane that has compositions.
+type depot struct {
+	client.WithWatch
+
+	up *cluster.Up
+}
+
+func newDepot(ctx context.Context, u *cluster.Up) (*depot, error) {
+	plain, err := u.NewClient(nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range []string{enov1.CompositionKind, enov1.ResourceSliceKind} {
+		crd, ok := crds.ByKind(enov1.GroupVersion.Group, kind)
+		if !ok {
+			return nil, fmt.Errorf("there is no definition of %s", kind)
+		}
+		if err := kube.EnsureCRD(ctx, plain, crd, true); err != nil {
+			return nil, err
+		}
+	}
+	config := rest.CopyConfig(u.Config)
+	config.WarningHandler = rest.NoWarnings{}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: plain.Scheme()})
+
+	return &depot{c, u}, err
+}
+
+// delivery measures how fast resources are delivered, and how fast a plain loop
+// would apply them; then what they cost at rest, and how fast drift is corrected.
+func delivery() ([]result, error) {
+	return onControlPlane(func(u *cluster.Up) ([]result, error) {
+		ctx := context.Background()
+		d, err := newDepot(ctx, u)
+		if err != nil {
+			return nil, err
+		}
+		all, err := d.speed(ctx)
+		if err != nil {
+			return nil, err
+		}
+		m, err := d.manager(ctx, "warm-last")
+		if err != nil {
+			return nil, err
+		}
+		defer m.Stop()
+		if _, _, err := d.deliver(ctx, m, "settled", delivered, 1); err != nil {
+			return nil, err
+		}
+		if err := d.settled(ctx, "settled", delivered); err != nil {
+			return nil, err
+		}
+		idle, err := d.idle(ctx)
+		if err != nil {
+			return nil, err
+		}
+		drift, err := d.drift(ctx, "settled")
+
+		return slices.Concat(all, idle, drift), err
+	})
+}
+
+// manager starts one that delivers and nothing else, and has it deliver something,
+// so that everything is warm.
+func (d *depot) manager(ctx context.Context, warm string) (*cluster.Manager, error) {
+	m, err := d.up.Manager("--controllers=delivery", "--webhooks=false", "--log-level=error") //nolint:contextcheck // it ends when it is stopped
+	if err != nil {
+		return nil, err
+	}
+	if err = m.Await(); err == nil {
+		_, _, err = d.deliver(ctx, m, warm, 2*clients, 1)
+	}
+	if err != nil {
+		m.Stop()
+
+		return nil, err
+	}
+
+	return m, nil
+}
+
+// A lap is one way to bring resources to a cluster: first when there are none, and
+// then when all of them change.
+type lap struct{ made, changed, requests, cpu float64 }
+
+// speed compares both ways, in turns, so that whatever else the machine does is to
+// the disadvantage of both.
+func (d *depot) speed(ctx context.Context) ([]result, error) {
+	var plain, ours []lap
+	for i := range rounds + 1 {
+		p, err := d.plainRound(ctx, fmt.Sprintf("plain-%d", i))
+		if err != nil {
+			return nil, err
+		}
+		o, err := d.deliveredRound(ctx, fmt.Sprintf("delivered-%d", i))
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 { // the first round warms everything up
+			plain, ours = append(plain, p), append(ours, o)
+		}
+	}
+	of := func(all []lap, figure func(lap) float64) float64 {
+		var values []float64
+		for _, r := range all {
+			values = append(values, figure(r))
+		}
+
+		return median(values)
+	}
+	made := func(r lap) float64 { return r.made }
+	changed := func(r lap) float64 { return r.changed }
+
+	return []result{
+		{"delivery/plain", of(plain, made)},
+		{"delivery/delivered", of(ours, made)},
+		{"delivery/ratio", of(ours, made) / of(plain, made)},
+		{"delivery/plain-changes", of(plain, changed)},
+		{"delivery/delivered-changes", of(ours, changed)},
+		{"delivery/ratio-changes", of(ours, changed) / of(plain, changed)},
+		{"delivery/requests", of(ours, func(r lap) float64 { return r.requests })},
+		{"delivery/cpu", of(ours, func(r lap) float64 { return r.cpu })},
+	}, nil
+}
+
+// plainRound applies each resource and does nothing else, while no manager runs.
+func (d *depot) plainRound(ctx context.Context, ns string) (r lap, err error) {
+	if err := d.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
+		return r, err
+	}
+	for rev, speed := range []*float64{&r.made, &r.changed} {
+		all, err := resources(ns, delivered, rev)
+		if err != nil {
+			return r, err
+		}
+		*speed, err = perSecond(delivered, func(i int) error {
+			return d.Apply(ctx, client.ApplyConfigurationFromUnstructured(all[i-1]), client.ForceOwnership, client.FieldOwner(applier))
+		})
+		if err != nil {
+			return r, err
+		}
+		if err := d.settled(ctx, ns, delivered); err != nil {
+			return r, err
+		}
+	}
+
+	return r, nil
+}
+
+// deliveredRound has a manager of its own.
+func (d *depot) deliveredRound(ctx context.Context, ns string) (r lap, err error) {
+	m, err := d.manager(ctx, "warm-"+ns)
+	if err != nil {
+		return r, err
+	}
+	defer m.Stop()
+	asked, err := m.Value("rest_client_requests_total")
+	if err != nil {
+		return r, err
+	}
+	spent, err := cpu(m.PID())
+	if err != nil {
+		return r, err
+	}
+	for rev, speed := range []*float64{&r.made, &r.changed} {
+		took, requests, err := d.deliver(ctx, m, ns, delivered, rev)
+		if err != nil {
+			return r, err
+		}
+		*speed = delivered / took.Seconds()
+		if rev == 0 {
+			now, err := cpu(m.PID())
+			if err != nil {
+				return r, err
+			}
+			r.requests, r.cpu = (requests-asked)/delivered, (now-spent)/delivered
+		}
+		if err := d.settled(ctx, ns, delivered); err != nil {
+			return r, err
+		}
+	}
+	// The next manager has nothing to do with these.
+	err = d.DeleteAllOf(ctx, &enov1.Composition{}, client.InNamespace(ns))
+
+	return r, err
+}
+
+// deliver has a composition deliver a revision. It takes the time from the moment
+// when the slices are there and the composition says so to the moment when all are
+// reconciled, and returns the requests of the manager up to then.
+func (d *depot) deliver(ctx context.Context, m *cluster.Manager, ns string, n, rev int) (time.Duration, float64, error) {
+	c, err := d.composition(ctx, ns)
+	if err != nil {
+		return 0, 0, err
+	}
+	all, err := resources(ns, n, rev)
+	if err != nil {
+		return 0, 0, err
+	}
+	next, err := d.synthesis(ctx, c, all)
+	if err != nil {
+		return 0, 0, err
+	}
+	const written = `eno_reconciliation_actions_total`
+	before, err := m.Value(written)
+	if err != nil {
+		return 0, 0, err
+	}
+	began := time.Now()
+	c.Status.PreviousSynthesis, c.Status.CurrentSynthesis = c.Status.CurrentSynthesis, next
+	if err := d.Status().Update(ctx, c); err != nil {
+		return 0, 0, err
+	}
+	// Metrics are less work than slices, but not none: they are looked at often only
+	// when the end is near.
+	nearly := before + 0.9*float64(n)
+	err = until(ctx, later, func(context.Context) (bool, error) {
+		now, err := m.Value(written)
+
+		return now >= nearly, err
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	err = until(ctx, 2*soon, func(ctx context.Context) (bool, error) {
+		now, err := m.Value(written)
+		if err != nil || now < before+float64(n) {
+			return false, err
+		}
+
+		return d.reconciled(ctx, ns, next)
+	})
+	took := time.Since(began)
+	if err != nil {
+		return 0, 0, err
+	}
+	requests, err := m.Value("rest_client_requests_total")
+	if err != nil {
+		return 0, 0, err
+	}
+
+	return took, requests, d.check(ctx, ns, n, rev)
+}
+
+// composition of a namespace, which are both made if they are not there.
+func (d *depot) composition(ctx context.Context, ns string) (*enov1.Composition, error) {
+	c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "app"}}
+	if err := d.Get(ctx, client.ObjectKeyFromObject(c), c); client.IgnoreNotFound(err) != nil {
+		return nil, err
+	} else if err == nil {
+		return c, nil
+	}
+	if err := d.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
+		return nil, err
+	}
+
+	return c, d.Create(ctx, c)
+}
+
+// synthesis writes slices as synthesis does.
+func (d *depot) synthesis(ctx context.Context, c *enov1.Composition, all []*unstructured.Unstructured) (*enov1.Synthesis, error) {
+	next := &enov1.Synthesis{UUID: string(uuid.NewUUID()), Synthesized: new(metav1.Now())}
+	var cut []enov1.Manifest
+	size := 0
+	flush := func() error {
+		s := &enov1.ResourceSlice{
+			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, GenerateName: "app-"},
+			Spec:       enov1.ResourceSliceSpec{SynthesisUUID: next.UUID, Resources: cut},
+		}
+		err := d.Create(ctx, s)
+		next.ResourceSlices = append(next.ResourceSlices, &enov1.ResourceSliceRef{Name: s.Name})
+		cut, size = nil, 0
+
+		return err
+	}
+	for _, o := range all {
+		data, err := json.Marshal(o.Object)
+		if err != nil {
+			return nil, err
+		}
+		if size+len(data) > sliceSize {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+		cut, size = append(cut, enov1.Manifest{Manifest: string(data)}), size+len(data)
+	}
+
+	return next, flush()
+}
+
+// reconciled says whether all of a synthesis is.
+func (d *depot) reconciled(ctx context.Context, ns string, s *enov1.Synthesis) (bool, error) {
+	for _, ref := range s.ResourceSlices {
+		slice := &enov1.ResourceSlice{}
+		if err := d.Get(ctx, client.ObjectKey{Namespace: ns, Name: ref.Name}, slice); err != nil {
+			return false, err
+		}
+		if len(slice.Status.Resources) != len(slice.Spec.Resources) {
+			return false, nil
+		}
+		for i, r := range slice.Status.Resources {
+			if r.ReconciliationError != nil {
+				return false, fmt.Errorf("resource %d of %s/%s: %s", i, ns, ref.Name, *r.ReconciliationError)
+			}
+			if !r.Reconciled {
+				return false, nil
+			}
+		}
+	}
+
+	return true, nil
+}
+
+// kinds that are delivered.
+var kinds = []schema.GroupVersionKind{{Version: "v1", Kind: "ConfigMap"}, {Group: "apps", Version: "v1", Kind: "Deployment"}}
+
+// check looks whether the cluster really has what was delivered: a figure of
+// something that did not happen would look good.
+func (d *depot) check(ctx context.Context, ns string, n, rev int) error {
+	have := 0
+	for _, kind := range kinds {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind)
+		if err := d.List(ctx, list, client.InNamespace(ns)); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if list.Items[i].Annotations[revision] == strconv.Itoa(rev) {
+				have++
+			}
+		}
+	}
+	if have != n {
+		return fmt.Errorf("%d of %d resources in %s are of revision %d", have, n, ns, rev)
+	}
+
+	return nil
+}
+
+// settled waits until the controller of the Deployments has seen them all.
+func (d *depot) settled(ctx context.Context, ns string, n int) error {
+	return until(ctx, later, func(ctx context.Context) (bool, error) {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kinds[1])
+		if err := d.List(ctx, list, client.InNamespace(ns)); err != nil {
+			return false, err
+		}
+		for i := range list.Items {
+			seen, _, _ := unstructured.NestedInt64(list.Items[i].Object, "status", "observedGeneration")
+			if seen != list.Items[i].GetGeneration() {
+				return false, nil
+			}
+		}
+
+		return len(list.Items) == n*2/5, nil
+	})
+}
+
+// idle counts what is asked for while nothing happens, by anybody: there is nobody
+// else who would ask for these. Watches do not count, they are one for each kind.
+func (d *depot) idle(ctx context.Context) ([]result, error) {
+	before, err := d.requests(ctx)
+	if err != nil {
+		return nil, err
+	}
+	<-time.After(atRest)
+	after, err := d.requests(ctx)
+
+	return []result{{"delivery/idle-requests", (after - before) / delivered / atRest.Minutes()}}, err
+}
+
+// requests that the API server has answered about what is delivered, and about
+// what it is delivered from.
+func (d *depot) requests(ctx context.Context) (float64, error) {
+	hc, err := rest.HTTPClientFor(d.up.Config)
+	if err != nil {
+		return 0, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.up.Config.Host+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := hc.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+
+	return countRequests(response.Body)
+}
+
+func countRequests(metrics io.Reader) (float64, error) {
+	about := []string{`resource="configmaps"`, `resource="deployments"`, `resource="resourceslices"`, `resource="compositions"`}
+	sum, found := 0.0, false
+	lines := bufio.NewScanner(metrics)
+	for lines.Scan() {
+		series, ok := strings.CutPrefix(lines.Text(), "apiserver_request_total{")
+		if !ok || strings.Contains(series, `verb="WATCH"`) || !slices.ContainsFunc(about, func(label string) bool { return strings.Contains(series, label) }) {
+			continue
+		}
+		n, err := strconv.ParseFloat(series[strings.LastIndexByte(series, ' ')+1:], 64)
+		if err != nil {
+			return 0, fmt.Errorf("cannot read %q: %w", lines.Text(), err)
+		}
+		sum, found = sum+n, true
+	}
+	if !found {
+		return 0, errors.New("the API server has no apiserver_request_total of what is delivered")
+	}
+
+	return sum, lines.Err()
+}
+
+// drift takes the time from the answer to somebody who changed a resource to the
+// moment when a watch sees it put right.
+func (d *depot) drift(ctx context.Context, ns string) ([]result, error) {
+	all, err := resources(ns, 2*drifting, 1)
+	if err != nil {
+		return nil, err
+	}
+	w, err := d.watch(ctx, ns)
+	if err != nil {
+		return nil, err
+	}
+	defer w.stop()
+	var (
+		burst, single []float64
+		mu            sync.Mutex
+		wg            sync.WaitGroup
+		failed        error
+	)
+	for _, o := range all[:drifting] {
+		wg.Go(func() {
+			took, err := d.corrected(ctx, w, o)
+			mu.Lock()
+			defer mu.Unlock()
+			burst = append(burst, took)
+			if err != nil {
+				failed = err
+			}
+		})
+	}
+	wg.Wait()
+	if failed != nil {
+		return nil, failed
+	}
+	for _, o := range all[drifting:] {
+		took, err := d.corrected(ctx, w, o)
+		if err != nil {
+			return nil, err
+		}
+		single = append(single, took)
+	}
+
+	return []result{
+		{"delivery/drift-at-once-p50", percentile(burst, 0.5)},
+		{"delivery/drift-at-once-p99", percentile(burst, 0.99)},
+		{"delivery/drift-single-p50", percentile(single, 0.5)},
+		{"delivery/drift-single-p99", percentile(single, 0.99)},
+	}, nil
+}
+
+// corrected changes a resource as somebody else, and returns how many milliseconds
+// it stayed like that.
+func (d *depot) corrected(ctx context.Context, w *watcher, o *unstructured.Unstructured) (float64, error) {
+	right := w.expect(o)
+	drifted := o.DeepCopy()
+	change := fmt.Sprintf(`{"metadata": {"annotations": {%q: "stolen"}}}`, revision)
+	if err := d.Patch(ctx, drifted, client.RawPatch(types.MergePatchType, []byte(change)), client.FieldOwner("somebody")); err != nil {
+		return 0, err
+	}
+	answered := time.Now()
+	if drifted.GetAnnotations()[revision] != "stolen" {
+		return 0, fmt.Errorf("nobody could change %s %s", o.GetKind(), o.GetName())
+	}
+	select {
+	case at := <-right:
+		return float64(at.Sub(answered).Microseconds()) / 1000, nil
+	case <-time.After(time.Minute):
+		return 0, fmt.Errorf("%s %s was not put right in a minute", o.GetKind(), o.GetName())
+	}
+}
+
+// A watcher sees when resources are put right.
+type watcher struct {
+	watches []watch.Interface
+
+	mu      sync.Mutex
+	stolen  map[string]bool
+	waiting map[string]chan time.Time
+}
+
+func (d *depot) watch(ctx context.Context, ns string) (*watcher, error) {
+	w := &watcher{stolen: map[string]bool{}, waiting: map[string]chan time.Time{}}
+	for _, kind := range kinds {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind)
+		events, err := d.Watch(ctx, list, client.InNamespace(ns))
+		if err != nil {
+			w.stop()
+
+			return nil, err
+		}
+		w.watches = append(w.watches, events)
+		go func() {
+			for e := range events.ResultChan() {
+				if o, ok := e.Object.(*metav1.PartialObjectMetadata); ok {
+					w.see(kind.Kind+" "+o.Name, o.Annotations[revision], time.Now())
+				}
+			}
+		}()
+	}
+
+	return w, nil
+}
+
+func (w *watcher) stop() {
+	for _, one := range w.watches {
+		one.Stop()
+	}
+}
+
+// expect returns where it is told when a resource, which somebody is about to
+// change, is put right.
+func (w *watcher) expect(o *unstructured.Unstructured) <-chan time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	right := make(chan time.Time, 1)
+	w.waiting[o.GetKind()+" "+o.GetName()] = right
+
+	return right
+}
+
+func (w *watcher) see(name, rev string, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	right, ok := w.waiting[name]
+	switch {
+	case !ok:
+	case rev == "stolen":
+		w.stolen[name] = true
+	case w.stolen[name]:
+		right <- now
+		delete(w.waiting, name)
+	}
+}
+
+// percentile is the value that as many are at most.
+func percentile(all []float64, part float64) float64 {
+	slices.Sort(all)
+
+	return all[min(len(all)-1, int(math.Ceil(part*float64(len(all))))-1)]
+}
