@@ -115,7 +115,7 @@ func (s *Scheduler) gather(ctx context.Context) ([]*enov1.Composition, map[strin
 // begin writes that a synthesis is in flight, on condition that the composition
 // is as it was read, and has it run. Whoever else wrote first brings it back.
 func (s *Scheduler) begin(ctx context.Context, start decide.Start) error {
-	if start.Wish.RollBackTo == "" && s.worker.executor == nil {
+	if start.Wish.RollBackTo == "" && !s.worker.able() {
 		return nil // the reconciler says why
 	}
 	before := start.Composition.ResourceVersion
@@ -132,7 +132,7 @@ func (s *Scheduler) begin(ctx context.Context, start decide.Start) error {
 	if start.Synthesizer != nil {
 		synthesizer = start.Synthesizer.DeepCopy()
 	}
-	s.worker.launch(ctx, c.DeepCopy(), synthesizer)
+	s.worker.launch(ctx, start.Composition, c.DeepCopy(), synthesizer)
 
 	return nil
 }
