@@ -50,8 +50,10 @@ type kubelet struct {
 	running map[types.UID]context.CancelFunc
 	made    map[string]map[types.UID]corev1.Pod
 	all     sync.WaitGroup
-	// held : pods are bound, and not run.
+	// Until held is closed, pods are not run. They are bound then too, unless it is
+	// deaf: then they are bound at once, and nobody hears of them until then.
 	held chan struct{}
+	deaf bool
 }
 
 // newKubelet makes a namespace for pods, gives them the rights that the example
@@ -153,13 +155,20 @@ func (k *kubelet) look(ctx context.Context, what watch.EventType, pod *corev1.Po
 
 // run runs a pod from its binding to its end.
 func (k *kubelet) run(ctx context.Context, pod *corev1.Pod) error {
+	wait := func() {
+		select {
+		case <-k.held:
+		case <-ctx.Done():
+		}
+	}
+	if !k.deaf {
+		wait()
+	}
 	err := k.client.SubResource("binding").Create(ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "kubelet"}})
 	if err != nil {
 		return err
 	}
-	select {
-	case <-k.held:
-	case <-ctx.Done():
+	if wait(); ctx.Err() != nil {
 		return nil
 	}
 	dir, err := os.MkdirTemp("", "pod-")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -217,7 +218,8 @@ func TestPodOfTheDead(t *testing.T) {
 func TestPodManagerKilled(t *testing.T) {
 	install(t)
 	k := newKubelet(t)
-	last := server.LaunchManager(t, k.args()...)
+	args := k.args("--synthesis-timeout=2m")
+	last := server.LaunchManager(t, args...)
 	s := newStage(t)
 	s.synthesizer(paint)
 	s.input("red")
@@ -234,7 +236,7 @@ func TestPodManagerKilled(t *testing.T) {
 			return nil
 		})
 		last.Kill()
-		last = server.LaunchManager(t, k.args()...)
+		last = server.LaunchManager(t, args...)
 	}
 	k.release()
 	for n := range rounds {
@@ -288,6 +290,108 @@ func TestPodNotWanted(t *testing.T) {
 
 		return nil
 	})
+}
+
+// A pod makes room for another one of the same synthesis if its image is not that
+// of the Synthesizer any more.
+func TestPodImageChanged(t *testing.T) {
+	k := newKubelet(t)
+	m := server.StartManager(t, k.args("--synthesis-timeout=2m")...)
+	s := newStage(t)
+	synthesizer := s.synthesizer(paint)
+	s.input("red")
+	s.composition("c")
+	c, _ := s.flying(k, "c")
+	synthesizer.Spec.Image = "new"
+	must(t, s.Update(t.Context(), synthesizer))
+	cluster.Eventually(t, "it has a pod of the new image", func() error {
+		for _, pod := range k.pods(c.Status.InFlightSynthesis.UUID) {
+			if pod.Spec.Containers[0].Image == "new" {
+				return nil
+			}
+		}
+
+		return errors.New("it has none")
+	})
+	k.release()
+	s.painted("c", "red")
+	k.empty()
+	if n := m.Sum(t, `eno_synthesis_pods_deleted_total{reason="image_changed"}`); n != 1 {
+		t.Errorf("%v pods were deleted for their image", n)
+	}
+}
+
+// A pod that no kubelet has heard of makes room for another.
+func TestPodUnheard(t *testing.T) {
+	k := newKubelet(t)
+	k.deaf = true
+	server.StartManager(t, k.args("--synthesis-timeout=2m", "--container-creation-ttl=1s")...)
+	s := newStage(t)
+	s.synthesizer(paint)
+	s.input("red")
+	s.composition("c")
+	c, _ := s.flying(k, "c")
+	cluster.Eventually(t, "it has had another pod", func() error {
+		if n := len(k.pods(c.Status.InFlightSynthesis.UUID)); n < 2 {
+			return fmt.Errorf("it has had %d", n)
+		}
+
+		return nil
+	})
+	k.release()
+	if got := s.painted("c", "red"); got.Status.CurrentSynthesis.UUID != c.Status.InFlightSynthesis.UUID {
+		t.Error("it is another synthesis")
+	}
+	k.empty()
+}
+
+// A pod that nobody waits for writes nothing, and that is no error.
+func TestPublisherDiscards(t *testing.T) {
+	install(t)
+	binary, err := cluster.Binary("arbor-executor", "ARBOR_EXECUTOR")
+	must(t, err)
+	s := newStage(t)
+	synthesizer := s.synthesizer(paint)
+	s.input("red")
+	c := s.composition("c")
+	c.Status.InFlightSynthesis = &enov1.Synthesis{UUID: "u", ObservedCompositionGeneration: c.Generation, Initialized: new(metav1.Now()), Attempts: 1}
+	must(t, s.Status().Update(t.Context(), c))
+	cases := map[string]struct{ reason, name, uuid, image, want string }{
+		"Gone":       {"The composition is gone.", "d", "u", "none", "does not exist"},
+		"Superseded": {"Another is in flight.", "c", "v", "none", "is not in flight any more"},
+		"Image":      {"It has another program.", "c", "u", "old", `is "none" now, and this pod has "old"`},
+	}
+	run := func(t *testing.T, name, uuid, image string) (string, error) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), binary, "publish", "--kubeconfig="+server.Kubeconfig, "--socket="+filepath.Join(t.TempDir(), "socket"), "--timeout=2s")
+		cmd.Env = []string{"COMPOSITION_NAMESPACE=" + s.namespace, "COMPOSITION_NAME=" + name, "SYNTHESIS_UUID=" + uuid, "IMAGE=" + image}
+		out, err := cmd.CombinedOutput()
+
+		return string(out), err
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			out, err := run(t, tc.name, tc.uuid, tc.image)
+			if err != nil || !strings.Contains(out, tc.want) {
+				t.Errorf("%s\n%v: %s", tc.reason, err, out)
+			}
+		})
+	}
+	now := &enov1.Composition{}
+	must(t, s.Get(t.Context(), client.ObjectKeyFromObject(c), now))
+	if now.ResourceVersion != c.ResourceVersion {
+		t.Errorf("something was written: %+v", now.Status)
+	}
+	// And what is waited for is not discarded: there is nobody to run the program.
+	if out, err := run(t, "c", "u", "none"); err == nil || !strings.Contains(out, "nobody was there in time") {
+		t.Errorf("%v: %s", err, out)
+	}
+	must(t, s.Get(t.Context(), client.ObjectKeyFromObject(c), now))
+	if in := now.Status.InFlightSynthesis; in.Canceled == nil || !in.Failed() {
+		t.Errorf("it is not given up: %+v", in)
+	}
+	must(t, s.Delete(t.Context(), synthesizer))
+	must(t, s.Delete(t.Context(), c))
 }
 
 // Two managers that know nothing of each other make one pod for each synthesis.

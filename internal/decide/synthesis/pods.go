@@ -101,27 +101,34 @@ func Pods(v PodView, now time.Time) PodPlan {
 			plan.Delete = append(plan.Delete, PodDeletion{p, reason})
 		}
 	}
-	if !wantsPod(v) {
-		return plan
-	}
-	switch {
-	case v.State == NamespaceMissing:
-		plan.GiveUp = fmt.Sprintf("namespace %s, which pods of synthesizers run in, does not exist: create it", v.Namespace)
-	case v.State == NamespaceTerminating:
-		plan.GiveUp = fmt.Sprintf("namespace %s, which pods of synthesizers run in, is being deleted: create it anew", v.Namespace)
-	case mine == nil:
-		plan.Create = true
-	case mine.DeletionTimestamp == nil && len(plan.Delete) == 0:
-		plan.GiveUp = hopeless(mine)
-	}
-	if in := v.Composition.Status.InFlightSynthesis; plan.GiveUp == "" && in.Initialized != nil {
-		over := in.Initialized.Add(v.Timeout + said)
-		if plan.Next = sooner(plan.Next, over); !now.Before(over) {
-			plan.Next, plan.GiveUp = time.Time{}, overdue(mine)
-		}
+	if wantsPod(v) {
+		plan.attend(v, mine, now)
 	}
 
 	return plan
+}
+
+// attend sees to it that the synthesis in flight has a pod that something can come
+// of.
+func (p *PodPlan) attend(v PodView, mine *corev1.Pod, now time.Time) {
+	switch {
+	case v.State == NamespaceMissing:
+		p.GiveUp = fmt.Sprintf("namespace %s, which pods of synthesizers run in, does not exist: create it", v.Namespace)
+	case v.State == NamespaceTerminating:
+		p.GiveUp = fmt.Sprintf("namespace %s, which pods of synthesizers run in, is being deleted: create it anew", v.Namespace)
+	case mine == nil:
+		p.Create = true
+	case mine.DeletionTimestamp == nil && !slices.ContainsFunc(p.Delete, func(d PodDeletion) bool { return d.Pod == mine }):
+		p.GiveUp = hopeless(mine)
+	}
+	in := v.Composition.Status.InFlightSynthesis
+	if p.GiveUp != "" || in.Initialized == nil {
+		return
+	}
+	over := in.Initialized.Add(v.Timeout + said)
+	if p.Next = sooner(p.Next, over); !now.Before(over) {
+		p.Create, p.Next, p.GiveUp = false, time.Time{}, overdue(mine)
+	}
 }
 
 // wantsPod says whether a composition has a synthesis in flight that needs a
