@@ -28,11 +28,12 @@ up: build ## Start Kubernetes with Arbor on it, in the foreground (ARGS="--nodes
 	@exec bin/arbor up $(ARGS)
 
 .PHONY: build
-build: ## Build bin/arbor, bin/arbor-manager and the kubectl plugin
+build: ## Build bin/arbor, bin/arbor-manager, bin/arbor-executor and the kubectl plugin
 	@[ -e bin/arbor ] || echo "Building Kubernetes $(KUBERNETES) from its Go modules: about ten minutes the first time, on two cores; seconds after that."
 	@go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/arbor ./cmd/arbor-manager
+	@CGO_ENABLED=0 go build -ldflags "-s -w -X main.release=$(RELEASE)" -o bin/ ./cmd/arbor-executor # runs in images of others: static
 	@ln -sf arbor bin/kubectl-arbor
-	@ls -l bin/arbor bin/arbor-manager | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
+	@ls -l bin/arbor bin/arbor-manager bin/arbor-executor | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
 
 .PHONY: test
 test: setup build verify lint ## Run all tests, on a real control plane where one is needed

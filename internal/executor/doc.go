@@ -4,14 +4,9 @@
 // program wrote. What that means is the business of others: package krm reads
 // it.
 //
-// Process runs the command on this machine, as the user who runs the manager.
+// Process runs the command on this machine, as the user who runs this one.
 //
-// An executor that runs elsewhere, such as in pods, fits in as follows. Execute
-// may take as long as its context allows, so it can start something, wait for it
-// and bring back what came of it. A Job has the uuid of its synthesis, which is
-// what a pod is labelled with: an executor that finds one of that uuid waits for
-// it instead of starting another. If what runs elsewhere writes its slices and
-// promotes them itself, there is nothing to bring back: whoever called Execute
-// then sees that the synthesis is not in flight any more, and leaves it alone, as
-// it does with every other that was superseded.
+// Socket has it run on the other side of a unix socket, by whoever calls Serve
+// there. In a pod these are two containers: what runs the program has nothing but
+// the socket, and what has credentials runs no program. See package publisher.
 package executor

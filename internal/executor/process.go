@@ -31,13 +31,16 @@ const (
 type Process struct {
 	// MaxOutput is how many bytes a program may write, DefaultMaxOutput if zero.
 	MaxOutput int
+	// Inherit hands on the whole environment of this process. It is for containers,
+	// where the image has made it.
+	Inherit bool
 }
 
 // errTooLarge is why a program was ended that writes too much.
 var errTooLarge = errors.New("it wrote too much")
 
 // Execute runs the command of a job. The program gets the variables of the job
-// and, of those of this process, PATH and HOME only.
+// and, unless it inherits all of this process, PATH and HOME only.
 func (p *Process) Execute(ctx context.Context, job Job) (Result, error) {
 	if len(job.Command) == 0 {
 		return Result{}, errors.New("cannot run the synthesizer: it has no command")
@@ -53,7 +56,7 @@ func (p *Process) Execute(ctx context.Context, job Job) (Result, error) {
 	stderr := &last{}
 	cmd := exec.CommandContext(ctx, job.Command[0], job.Command[1:]...) //nolint:gosec // that is what it is for, and why it is off by default
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(job.Input), stdout, stderr
-	cmd.Env = environ(job)
+	cmd.Env = p.environ(job)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = drain
@@ -102,12 +105,18 @@ func explain(ctx context.Context, cmd *exec.Cmd, err error, limit int) error {
 	return fmt.Errorf("cannot run %s: %w", name, err)
 }
 
-func environ(job Job) []string {
+func (p *Process) environ(job Job) []string {
 	var env []string
+	if p.Inherit {
+		env = os.Environ()
+	}
 	for _, e := range job.Environment() {
 		if !strings.ContainsRune(e.Name, '=') {
 			env = append(env, e.Name+"="+e.Value)
 		}
+	}
+	if p.Inherit {
+		return env
 	}
 	// Of two of one name, the last counts.
 	for _, name := range []string{"PATH", "HOME"} {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // crdPatience is how long a definition may take to be served.
@@ -33,7 +33,7 @@ func EnsureCRD(ctx context.Context, c client.Client, want *apiextensionsv1.Custo
 	case client.IgnoreNotFound(err) != nil:
 		return fmt.Errorf("cannot read CustomResourceDefinition %s: %w", want.Name, err)
 	case err == nil && have.Labels[ManagedByLabel] != FieldManager:
-		ctrl.LoggerFrom(ctx).Info("Using a CustomResourceDefinition that somebody else installed", "crd", want.Name)
+		log.FromContext(ctx).Info("Using a CustomResourceDefinition that somebody else installed", "crd", want.Name)
 
 		return compatible(have, want)
 	case !install:

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,6 +33,7 @@ import (
 	"github.com/arbor-control/arbor/internal/controller/subnetpool"
 	"github.com/arbor-control/arbor/internal/controller/subnetpoolclaim"
 	"github.com/arbor-control/arbor/internal/controller/synthesis"
+	"github.com/arbor-control/arbor/internal/controller/synthesispod"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/view"
 	"github.com/arbor-control/arbor/internal/webhook"
@@ -54,7 +56,7 @@ type part struct {
 	// they serve beside the webhooks.
 	controllers func(ctrl.Manager, Options) ([]endpoint, error)
 	// cached is how objects of its kinds are remembered, if not like all others.
-	cached map[client.Object]cache.ByObject
+	cached func(Options) map[client.Object]cache.ByObject
 	// webhooks admit the kinds.
 	webhooks []hook
 }
@@ -108,7 +110,9 @@ var parts = []part{
 		},
 		scheme:      v1alpha1.AddToScheme,
 		controllers: setupSubnets,
-		cached:      map[client.Object]cache.ByObject{&v1alpha1.Subnet{}: {Transform: slimSubnets()}},
+		cached: func(Options) map[client.Object]cache.ByObject {
+			return map[client.Object]cache.ByObject{&v1alpha1.Subnet{}: {Transform: slimSubnets()}}
+		},
 		webhooks: []hook{
 			{
 				Webhook: subnetpoolwebhook.Registration,
@@ -137,7 +141,12 @@ var parts = []part{
 		},
 		scheme:      enov1.AddToScheme,
 		controllers: setupSynthesis,
-		cached:      map[client.Object]cache.ByObject{&enov1.ResourceSlice{}: {Transform: synthesis.Slim}},
+		cached: func(o Options) map[client.Object]cache.ByObject {
+			return map[client.Object]cache.ByObject{
+				&enov1.ResourceSlice{}: {Transform: synthesis.Slim},
+				&corev1.Pod{}:          synthesispod.Cached(podNamespace(o)),
+			}
+		},
 	},
 	{
 		name:    "delivery",

@@ -266,7 +266,9 @@ func (r *runner) cacheOptions() cache.Options {
 	}}
 	// A kind of a part that is off may not even be served.
 	for _, p := range r.parts {
-		maps.Copy(o.ByObject, p.cached)
+		if p.cached != nil {
+			maps.Copy(o.ByObject, p.cached(r.options))
+		}
 	}
 
 	return o

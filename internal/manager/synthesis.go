@@ -1,6 +1,8 @@
 package manager
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,16 +12,24 @@ import (
 
 	"github.com/arbor-control/arbor/internal/controller/symphony"
 	"github.com/arbor-control/arbor/internal/controller/synthesis"
+	"github.com/arbor-control/arbor/internal/controller/synthesispod"
 	"github.com/arbor-control/arbor/internal/executor"
 )
 
 // refusal is what compositions say where nothing may be run.
-const refusal = "this manager runs no synthesizers; with --local-synthesizers it runs them as local processes, as the user who started it"
+const refusal = "this manager runs no synthesizers; with --executor-image it runs them in pods, and with --local-synthesizers as local processes, as the user who started it"
 
 // SynthesisOptions are those of the part synthesis.
 type SynthesisOptions struct {
 	// Local : programs of Synthesizers are run as processes of this machine.
 	Local bool
+	// Image with arbor-executor in it: with it, programs run in pods.
+	Image string
+	// PodNamespace of those, "" for the one of the manager, and the account that
+	// they read inputs and write slices with.
+	PodNamespace, PodServiceAccount string
+	// CreationTTL is how long the kubelet may take to say that it has heard of a pod.
+	CreationTTL time.Duration
 	// Timeout of a synthesis.
 	Timeout time.Duration
 	// Concurrency is how many syntheses are in flight at most.
@@ -33,12 +43,19 @@ type SynthesisOptions struct {
 
 // DefaultSynthesisOptions run nothing on this machine.
 func DefaultSynthesisOptions() SynthesisOptions {
-	return SynthesisOptions{Timeout: 30 * time.Second, Concurrency: 10, Cooldown: time.Minute, Watchdog: 3 * time.Minute}
+	return SynthesisOptions{
+		Timeout: 30 * time.Second, Concurrency: 10, Cooldown: time.Minute, Watchdog: 3 * time.Minute,
+		CreationTTL: 10 * time.Second, PodServiceAccount: "arbor-synthesizer",
+	}
 }
 
 // AddFlags binds the options to flags, with the current values as defaults.
 func (o *SynthesisOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Local, "local-synthesizers", o.Local, "Run the commands of Synthesizers as local processes, as the user who runs this. Whoever may write Synthesizers may then run anything here.")
+	fs.StringVar(&o.Image, "executor-image", o.Image, "Run the commands of Synthesizers in pods. This is the image that has arbor-executor in it, which these pods need besides the image of the Synthesizer. Empty: no pods.")
+	fs.StringVar(&o.PodNamespace, "synthesizer-pod-namespace", o.PodNamespace, "Namespace of the pods of --executor-image. Empty: --namespace.")
+	fs.StringVar(&o.PodServiceAccount, "synthesizer-pod-service-account", o.PodServiceAccount, "Service account of these pods, which reads inputs and writes ResourceSlices.")
+	fs.DurationVar(&o.CreationTTL, "container-creation-ttl", o.CreationTTL, "How long after a pod was scheduled the kubelet may take to say anything about its containers, before the pod is made anew. To pull an image takes its own time.")
 	fs.DurationVar(&o.Timeout, "synthesis-timeout", o.Timeout, "How long a synthesis may take before it is given up and tried again.")
 	fs.IntVar(&o.Concurrency, "synthesis-concurrency", o.Concurrency, "How many syntheses are in flight at most.")
 	fs.DurationVar(&o.Cooldown, "rollout-cooldown", o.Cooldown, "Time between two syntheses that follow a change of a Synthesizer or of a deferred input.")
@@ -49,6 +66,10 @@ func (o *SynthesisOptions) AddFlags(fs *pflag.FlagSet) {
 func (o *SynthesisOptions) Args() []string {
 	return []string{
 		fmt.Sprintf("--local-synthesizers=%t", o.Local),
+		"--executor-image=" + o.Image,
+		"--synthesizer-pod-namespace=" + o.PodNamespace,
+		"--synthesizer-pod-service-account=" + o.PodServiceAccount,
+		fmt.Sprintf("--container-creation-ttl=%s", o.CreationTTL),
 		fmt.Sprintf("--synthesis-timeout=%s", o.Timeout),
 		fmt.Sprintf("--synthesis-concurrency=%d", o.Concurrency),
 		fmt.Sprintf("--rollout-cooldown=%s", o.Cooldown),
@@ -68,9 +89,27 @@ func (o *SynthesisOptions) Validate() error {
 	case o.Watchdog < 0:
 		return fmt.Errorf("--watchdog-threshold %s: it must not be negative", o.Watchdog)
 	default:
+		return o.validatePods()
+	}
+}
+
+func (o *SynthesisOptions) validatePods() error {
+	switch {
+	case o.Image == "":
+		return nil
+	case o.Local:
+		return fmt.Errorf("--executor-image %q and --local-synthesizers: synthesizers run in pods or as local processes; leave one of the two out", o.Image)
+	case o.PodServiceAccount == "":
+		return errors.New("--synthesizer-pod-service-account is empty: name the service account that pods of synthesizers read inputs and write ResourceSlices with")
+	case o.CreationTTL < time.Second:
+		return fmt.Errorf("--container-creation-ttl %s: it must be at least 1s", o.CreationTTL)
+	default:
 		return nil
 	}
 }
+
+// podNamespace is where pods of synthesizers run.
+func podNamespace(o Options) string { return cmp.Or(o.Synthesis.PodNamespace, o.Namespace) }
 
 // setupSynthesis starts what makes compositions of Symphonies, and slices of
 // compositions.
@@ -78,6 +117,16 @@ func setupSynthesis(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	s := synthesis.Options{Refusal: refusal, Timeout: o.Synthesis.Timeout, Concurrency: o.Synthesis.Concurrency, Cooldown: o.Synthesis.Cooldown, Patience: o.Synthesis.Watchdog}
 	if o.Synthesis.Local {
 		s.Executor, s.Refusal = &executor.Process{}, ""
+	}
+	if o.Synthesis.Image != "" {
+		s.Pods, s.Refusal = true, ""
+		err := synthesispod.SetupWithManager(mgr, synthesispod.Options{
+			Image: o.Synthesis.Image, Namespace: podNamespace(o), ServiceAccount: o.Synthesis.PodServiceAccount,
+			Timeout: o.Synthesis.Timeout, CreationTTL: o.Synthesis.CreationTTL,
+		}, metrics.Registry)
+		if err != nil {
+			return nil, err
+		}
 	}
 
 	if err := symphony.SetupWithManager(mgr); err != nil {

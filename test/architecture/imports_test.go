@@ -127,9 +127,21 @@ var rules = []rule{
 		why:   "it runs a program and brings back what that wrote; what it means is read by others",
 	},
 	{
+		in:    "./internal/synthesis",
+		never: []string{"./internal", "./engine"},
+		allow: []string{"./internal/synthesis", "./internal/decide", "./internal/kube", "./internal/krm", "./internal/executor"},
+		why:   "it runs one synthesis; who began it, and where it runs, is not its business",
+	},
+	{
+		in:    "./internal/publisher",
+		never: []string{"./internal", "./engine", controllerRuntime + "/pkg/manager"},
+		allow: []string{"./internal/publisher", "./internal/synthesis", "./internal/decide", "./internal/kube", "./internal/krm", "./internal/executor"},
+		why:   "it is copied into every pod of a synthesis, so it is small",
+	},
+	{
 		in:    "./internal/controller",
 		never: []string{"./internal"},
-		allow: []string{"./internal/controller", "./internal/decide", "./internal/view", "./internal/ownership", "./internal/kube", "./internal/krm", "./internal/executor"},
+		allow: []string{"./internal/controller", "./internal/decide", "./internal/view", "./internal/ownership", "./internal/kube", "./internal/krm", "./internal/executor", "./internal/synthesis"},
 		why:   "a controller gathers, asks decide, and applies",
 	},
 	{
@@ -177,6 +189,11 @@ var rules = []rule{
 		in:    "./cmd/arbor-manager",
 		never: []string{"./internal/cli", "./internal/controlplane", kubernetes, kubectl, etcd, kwok},
 		why:   "it is the small binary of the image",
+	},
+	{
+		in:    "./cmd/arbor-executor",
+		never: []string{"./internal/manager", "./internal/controller", "./internal/cli", controllerRuntime + "/pkg/manager", kubernetes, kubectl, etcd, kwok},
+		why:   "it is copied into every pod of a synthesis, so it is small",
 	},
 	{
 		in:     "./",

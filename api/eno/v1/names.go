@@ -62,6 +62,10 @@ const (
 	LabelCompositionNamespace = prefix + "composition-namespace"
 	LabelSynthesizerName      = prefix + "synthesizer-name"
 	LabelSynthesisUUID        = prefix + "synthesis-uuid"
+	// AnnotationCompositionUID and AnnotationSynthesizerImage are on them too, and
+	// the labels once more as annotations: names can be longer than a label.
+	AnnotationCompositionUID   = "arbor/composition-uid"
+	AnnotationSynthesizerImage = "arbor/synthesizer-image"
 
 	// Finalizer of compositions and slices.
 	Finalizer = prefix + "cleanup"

@@ -5,9 +5,8 @@
 // whose turn it is, by a write to the status that only one of several managers
 // can make. Whoever made it runs the synthesis.
 //
-// The worker (work.go) runs it: it reads the inputs, has the program executed,
-// writes slices, and promotes them by one write to the status. What nobody waits
-// for any more by then is not promoted.
+// The worker (work.go) runs it, by a Runner of package synthesis; or, if programs
+// run in pods, sees it end. Pods are the business of package synthesispod.
 //
 // The reconciler (reconcile.go) works by composition: it keeps the status true,
 // gives up what was in flight for too long, clears away slices that no synthesis

@@ -20,6 +20,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/synthesis"
 )
 
 const (
@@ -39,14 +40,9 @@ type inputs struct {
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 	// bound is what every composition uses, and users the other way round.
-	bound map[types.NamespacedName][]target
-	users map[target]map[types.NamespacedName]bool
+	bound map[types.NamespacedName][]synthesis.Target
+	users map[synthesis.Target]map[types.NamespacedName]bool
 	kinds map[schema.GroupVersionKind]*watched
-}
-
-type target struct {
-	kind schema.GroupVersionKind
-	key  types.NamespacedName
 }
 
 // watched is a kind, and how many targets of it there are.
@@ -64,8 +60,8 @@ func newInputs(mgr ctrl.Manager) (*inputs, error) {
 	}
 
 	return &inputs{
-		cache: c, mapper: mgr.GetRESTMapper(), bound: map[types.NamespacedName][]target{},
-		users: map[target]map[types.NamespacedName]bool{}, kinds: map[schema.GroupVersionKind]*watched{},
+		cache: c, mapper: mgr.GetRESTMapper(), bound: map[types.NamespacedName][]synthesis.Target{},
+		users: map[synthesis.Target]map[types.NamespacedName]bool{}, kinds: map[schema.GroupVersionKind]*watched{},
 	}, mgr.Add(c)
 }
 
@@ -83,12 +79,12 @@ func (in *inputs) source(_ context.Context, queue workqueue.TypedRateLimitingInt
 // composition back.
 func (in *inputs) look(ctx context.Context, c *enov1.Composition, s *enov1.Synthesizer) ([]decide.Input, time.Duration, error) {
 	var (
-		targets []target
+		targets []synthesis.Target
 		found   []decide.Input
 		again   time.Duration
 	)
 	for _, b := range decide.Bind(c, s) {
-		t, problem := resolve(in.mapper, b)
+		t, problem := synthesis.Resolve(in.mapper, b)
 		if problem != "" {
 			if b.Name != "" {
 				again = unserved
@@ -120,24 +116,24 @@ func (in *inputs) look(ctx context.Context, c *enov1.Composition, s *enov1.Synth
 }
 
 // read fills in what the cache has of an input.
-func (in *inputs) read(ctx context.Context, t target, to *decide.Input) error {
+func (in *inputs) read(ctx context.Context, t synthesis.Target, to *decide.Input) error {
 	in.mu.Lock()
-	k := in.kinds[t.kind]
+	k := in.kinds[t.Kind]
 	in.mu.Unlock()
 	if k == nil || !k.informer.HasSynced() {
-		to.Unknown, to.Problem = true, fmt.Sprintf("%s %s is not known yet", t.kind.Kind, t.key)
+		to.Unknown, to.Problem = true, fmt.Sprintf("%s %s is not known yet", t.Kind.Kind, t.Key)
 
 		return nil
 	}
-	o := partial(t.kind)
-	err := in.cache.Get(ctx, t.key, o)
+	o := partial(t.Kind)
+	err := in.cache.Get(ctx, t.Key, o)
 	if apierrors.IsNotFound(err) {
-		to.Problem = fmt.Sprintf("%s %s does not exist", t.kind.Kind, t.key)
+		to.Problem = fmt.Sprintf("%s %s does not exist", t.Kind.Kind, t.Key)
 
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot read %s %s: %w", t.kind.Kind, t.key, err)
+		return fmt.Errorf("cannot read %s %s: %w", t.Kind.Kind, t.Key, err)
 	}
 	to.Revision = new(decide.Revision(to.Key, o))
 
@@ -151,7 +147,7 @@ func (in *inputs) drop(ctx context.Context, key types.NamespacedName) error {
 
 // use replaces the targets of a composition. Kinds that come into use are watched
 // from then on, and those that nobody uses any more are not.
-func (in *inputs) use(ctx context.Context, key types.NamespacedName, targets []target) error {
+func (in *inputs) use(ctx context.Context, key types.NamespacedName, targets []synthesis.Target) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	old := in.bound[key]
@@ -165,7 +161,7 @@ func (in *inputs) use(ctx context.Context, key types.NamespacedName, targets []t
 			return err
 		}
 	}
-	kept := map[target]bool{}
+	kept := map[synthesis.Target]bool{}
 	for _, t := range targets {
 		kept[t] = true
 	}
@@ -178,21 +174,21 @@ func (in *inputs) use(ctx context.Context, key types.NamespacedName, targets []t
 	return nil
 }
 
-func (in *inputs) add(ctx context.Context, t target, key types.NamespacedName) error {
+func (in *inputs) add(ctx context.Context, t synthesis.Target, key types.NamespacedName) error {
 	if in.users[t][key] {
 		return nil
 	}
-	k := in.kinds[t.kind]
+	k := in.kinds[t.Kind]
 	if k == nil {
-		informer, err := in.cache.GetInformer(ctx, partial(t.kind), cache.BlockUntilSynced(false))
+		informer, err := in.cache.GetInformer(ctx, partial(t.Kind), cache.BlockUntilSynced(false))
 		if err != nil {
-			return fmt.Errorf("cannot watch %s: %w", t.kind, err)
+			return fmt.Errorf("cannot watch %s: %w", t.Kind, err)
 		}
-		if _, err := informer.AddEventHandler(in.handler(t.kind)); err != nil {
-			return fmt.Errorf("cannot watch %s: %w", t.kind, err)
+		if _, err := informer.AddEventHandler(in.handler(t.Kind)); err != nil {
+			return fmt.Errorf("cannot watch %s: %w", t.Kind, err)
 		}
 		k = &watched{informer: informer}
-		in.kinds[t.kind] = k
+		in.kinds[t.Kind] = k
 	}
 	if in.users[t] == nil {
 		in.users[t] = map[types.NamespacedName]bool{}
@@ -203,7 +199,7 @@ func (in *inputs) add(ctx context.Context, t target, key types.NamespacedName) e
 	return nil
 }
 
-func (in *inputs) remove(ctx context.Context, t target, key types.NamespacedName) {
+func (in *inputs) remove(ctx context.Context, t synthesis.Target, key types.NamespacedName) {
 	if !in.users[t][key] {
 		return
 	}
@@ -212,13 +208,13 @@ func (in *inputs) remove(ctx context.Context, t target, key types.NamespacedName
 		return
 	}
 	delete(in.users, t)
-	k := in.kinds[t.kind]
+	k := in.kinds[t.Kind]
 	if k.targets--; k.targets > 0 {
 		return
 	}
-	delete(in.kinds, t.kind)
-	if err := in.cache.RemoveInformer(ctx, partial(t.kind)); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot stop to watch a kind of inputs", "kind", t.kind.String())
+	delete(in.kinds, t.Kind)
+	if err := in.cache.RemoveInformer(ctx, partial(t.Kind)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot stop to watch a kind of inputs", "kind", t.Kind.String())
 	}
 }
 
@@ -241,34 +237,9 @@ func (in *inputs) wake(kind schema.GroupVersionKind, o any) {
 	if in.queue == nil {
 		return // the first look finds it
 	}
-	for key := range in.users[target{kind, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}}] {
+	for key := range in.users[synthesis.Target{Kind: kind, Key: types.NamespacedName{Namespace: name.Namespace, Name: name.Name}}] {
 		in.queue.Add(reconcile.Request{NamespacedName: key})
 	}
-}
-
-// resolve says which object an input is bound to, or why to none.
-func resolve(mapper meta.RESTMapper, b decide.Bound) (target, string) {
-	if b.Name == "" {
-		return target{}, "no object is bound to it: add it to the bindings of the Composition"
-	}
-	var versions []string
-	if b.Resource.Version != "" {
-		versions = []string{b.Resource.Version}
-	}
-	group := schema.GroupKind{Group: b.Resource.Group, Kind: b.Resource.Kind}
-	mapping, err := mapper.RESTMapping(group, versions...)
-	if err != nil {
-		return target{}, fmt.Sprintf("kind %s is not served: %s", group, err)
-	}
-	t := target{kind: mapping.GroupVersionKind, key: types.NamespacedName{Namespace: b.Namespace, Name: b.Name}}
-	switch namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace; {
-	case namespaced && b.Namespace == "":
-		return target{}, fmt.Sprintf("%s %s needs a namespace", b.Resource.Kind, b.Name)
-	case !namespaced:
-		t.key.Namespace = ""
-	}
-
-	return t, ""
 }
 
 func partial(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {

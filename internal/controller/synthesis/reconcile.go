@@ -21,6 +21,7 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
 	"github.com/arbor-control/arbor/internal/executor"
 	"github.com/arbor-control/arbor/internal/kube"
+	"github.com/arbor-control/arbor/internal/synthesis"
 )
 
 // reconcilers is how many compositions are reconciled at once.
@@ -28,8 +29,10 @@ const reconcilers = 8
 
 // Options of the part.
 type Options struct {
-	// Executor runs programs; nil if none may be run, and Refusal says why.
+	// Executor runs programs; nil if none are run here. Pods : they are run in pods
+	// instead. If neither is so, Refusal says why.
 	Executor executor.Executor
+	Pods     bool
 	Refusal  string
 	// Timeout of a synthesis.
 	Timeout time.Duration
@@ -64,8 +67,10 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 		return err
 	}
 	w := &Worker{
-		client: mgr.GetClient(), reader: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), recorder: mgr.GetEventRecorder("arbor-synthesis"),
-		executor: o.Executor, metrics: m, timeout: o.Timeout, now: time.Now, flights: map[types.UID]*flight{},
+		runner: &synthesis.Runner{
+			Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Executor: o.Executor, Timeout: o.Timeout, Now: time.Now,
+		},
+		pods: o.Pods, recorder: mgr.GetEventRecorder("arbor-synthesis"), metrics: m, now: time.Now, flights: map[types.UID]*flight{},
 	}
 	if err := mgr.Add(w); err != nil {
 		return fmt.Errorf("cannot add the worker: %w", err)
@@ -95,6 +100,8 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	c := &enov1.Composition{}
 	if err := r.client.Get(ctx, request.NamespacedName, c); apierrors.IsNotFound(err) {
+		r.worker.forget(request.NamespacedName)
+
 		return reconcile.Result{}, r.forget(ctx, request.NamespacedName)
 	} else if err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot read Composition %s: %w", request, err)
@@ -125,7 +132,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // gather reads everything that is decided on, and after how long to look again.
 func (r *Reconciler) gather(ctx context.Context, c *enov1.Composition, all []*enov1.ResourceSlice) (decide.View, time.Duration, error) {
-	v := decide.View{Composition: c, Refusal: r.options.Refusal, Timeout: r.options.Timeout, Mine: r.worker.runs(c), Find: r.finder(ctx)}
+	v := decide.View{Composition: c, Refusal: r.options.Refusal, Timeout: r.options.Timeout, Find: r.finder(ctx)}
 	var (
 		again time.Duration
 		err   error
@@ -147,6 +154,7 @@ func (r *Reconciler) gather(ctx context.Context, c *enov1.Composition, all []*en
 		}
 	}
 	v.Current, err = r.current(ctx, c, all)
+	v.Mine = r.worker.runs(c, decide.Measure(v.Current))
 
 	return v, again, err
 }

@@ -134,7 +134,7 @@ func (s *Scheduler) wait(plan decide.Plan) {
 // begin writes that a synthesis is in flight, on condition that the composition
 // is as it was read, and has it run. Whoever else wrote first brings it back.
 func (s *Scheduler) begin(ctx context.Context, start decide.Start) error {
-	if start.Wish.RollBackTo == "" && s.worker.executor == nil {
+	if start.Wish.RollBackTo == "" && !s.worker.able() {
 		return nil // the reconciler says why
 	}
 	before := start.Composition.ResourceVersion
@@ -152,7 +152,7 @@ func (s *Scheduler) begin(ctx context.Context, start decide.Start) error {
 	if start.Synthesizer != nil {
 		synthesizer = start.Synthesizer.DeepCopy()
 	}
-	s.worker.launch(ctx, c.DeepCopy(), synthesizer)
+	s.worker.launch(ctx, start.Composition, c.DeepCopy(), synthesizer)
 
 	return nil
 }

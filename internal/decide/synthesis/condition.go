@@ -40,7 +40,7 @@ func simplified(v View, after *enov1.Composition, o *anObstacle, p Progress) *en
 	case v.Synthesizer == nil:
 		return &enov1.SimplifiedStatus{Status: enov1.StatusMissingSynthesizer, Error: shorten(o.message)}
 	case st.InFlightSynthesis != nil:
-		return &enov1.SimplifiedStatus{Status: enov1.StatusSynthesisBackoff, Error: failure(st.InFlightSynthesis)}
+		return &enov1.SimplifiedStatus{Status: enov1.StatusSynthesisBackoff, Error: Failure(st.InFlightSynthesis)}
 	case o != nil && (o.reason != ReasonNoExecutor || current == nil):
 		return &enov1.SimplifiedStatus{Status: o.status, Error: shorten(o.message)}
 	}
@@ -87,8 +87,8 @@ func errorOf(w Waiting) string {
 	return shorten(w.say(""))
 }
 
-// failure is why a synthesis was given up.
-func failure(s *enov1.Synthesis) string {
+// Failure is why a synthesis was given up.
+func Failure(s *enov1.Synthesis) string {
 	for _, r := range s.Results {
 		if r.Severity == enov1.SeverityError {
 			return shorten(r.Message)
@@ -136,7 +136,7 @@ func synthesized(v View, after *enov1.Composition, o *anObstacle, p Progress) wo
 	case to == "" && o != nil:
 		return word{metav1.ConditionFalse, o.reason, o.message}
 	case st.InFlightSynthesis != nil:
-		return word{metav1.ConditionFalse, enov1.StatusSynthesisBackoff, failure(st.InFlightSynthesis)}
+		return word{metav1.ConditionFalse, enov1.StatusSynthesisBackoff, Failure(st.InFlightSynthesis)}
 	default:
 		return idle(v, after, p)
 	}

@@ -17,6 +17,9 @@
 // current synthesis and is not in the new one goes along as a tombstone, and
 // stays one until a slice says that the object is gone.
 //
+// Pods (pods.go) says which pods a composition should have, if programs run in
+// pods, and why others are to go.
+//
 // Look (look.go) is everything that is said about one composition: inputs,
 // dependencies, progress, conditions, and a word for people.
 package synthesis

@@ -98,6 +98,41 @@ func Fail(st *enov1.CompositionStatus, uuid string, results []enov1.Result, now 
 	return next, true
 }
 
+// An End is what became of a synthesis.
+type End int
+
+// Ends, as the status of the composition tells them.
+const (
+	// Open : it is in flight.
+	Open End = iota
+	// Promoted : it is, or was, the current one.
+	Promoted
+	// GivenUp : it failed, or its time was over.
+	GivenUp
+	// Dropped : another took its place, or nobody wanted it any more.
+	Dropped
+)
+
+// EndOf says what became of a synthesis. Of one that the status does not know yet
+// it says Dropped.
+func EndOf(c *enov1.Composition, uuid string) End {
+	st := &c.Status
+	in := st.InFlightSynthesis
+	to := c.Annotations[enov1.AnnotationRollback]
+	switch {
+	case Find(st, uuid) != nil:
+		return Promoted
+	case in == nil || in.UUID != uuid:
+		return Dropped
+	case in.Canceled == nil:
+		return Open
+	case !in.Failed() && (c.DeletionTimestamp != nil || to != "" && in.RolledBackTo != to):
+		return Dropped
+	default:
+		return GivenUp
+	}
+}
+
 // Garbage returns the slices of a composition that nobody needs any more: those
 // of no synthesis that is kept or in flight.
 func Garbage(st *enov1.CompositionStatus, all []*enov1.ResourceSlice) []*enov1.ResourceSlice {

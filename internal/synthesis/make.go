@@ -26,12 +26,12 @@ type made struct {
 
 // make runs the program of a composition, or copies the manifests of an earlier
 // run.
-func (w *Worker) make(ctx context.Context, c *enov1.Composition, s *enov1.Synthesizer) (made, error) {
+func (r *Runner) make(ctx context.Context, c *enov1.Composition, s *enov1.Synthesizer) (made, error) {
 	if c.Status.InFlightSynthesis.RolledBackTo != "" {
-		return w.copy(ctx, c)
+		return r.copy(ctx, c)
 	}
 	var m made
-	given, err := w.read(ctx, c, s, &m)
+	given, err := r.read(ctx, c, s, &m)
 	if err != nil {
 		return m, err
 	}
@@ -39,9 +39,9 @@ func (w *Worker) make(ctx context.Context, c *enov1.Composition, s *enov1.Synthe
 		Command: s.Spec.Command, Image: s.Spec.Image, Input: given, Env: c.Spec.SynthesisEnv,
 		CompositionNamespace: c.Namespace, CompositionName: c.Name, SynthesizerName: s.Name, SynthesisUUID: c.Status.InFlightSynthesis.UUID,
 	}
-	limited, cancel := context.WithTimeout(ctx, w.timeout)
+	limited, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	result, err := w.executor.Execute(limited, job)
+	result, err := r.Executor.Execute(limited, job)
 	if err != nil {
 		return m, said(err, result.Log)
 	}
@@ -74,7 +74,7 @@ func said(err error, log string) error {
 
 // read gets the inputs from the API server, and encodes them. Which versions they
 // have is what the synthesis is remembered by.
-func (w *Worker) read(ctx context.Context, c *enov1.Composition, s *enov1.Synthesizer, m *made) ([]byte, error) {
+func (r *Runner) read(ctx context.Context, c *enov1.Composition, s *enov1.Synthesizer, m *made) ([]byte, error) {
 	var (
 		given    []krm.Input
 		optional []string
@@ -83,7 +83,7 @@ func (w *Worker) read(ctx context.Context, c *enov1.Composition, s *enov1.Synthe
 		if b.Optional {
 			optional = append(optional, b.Key)
 		}
-		o, err := w.input(ctx, b)
+		o, err := r.input(ctx, b)
 		if err != nil {
 			return nil, err
 		}
@@ -101,17 +101,17 @@ func (w *Worker) read(ctx context.Context, c *enov1.Composition, s *enov1.Synthe
 }
 
 // input reads one input; nil if it is absent and may be.
-func (w *Worker) input(ctx context.Context, b decide.Bound) (*unstructured.Unstructured, error) {
-	t, problem := resolve(w.mapper, b)
+func (r *Runner) input(ctx context.Context, b decide.Bound) (*unstructured.Unstructured, error) {
+	t, problem := Resolve(r.Mapper, b)
 	if problem == "" {
 		o := &unstructured.Unstructured{}
-		o.SetGroupVersionKind(t.kind)
-		err := w.reader.Get(ctx, t.key, o)
+		o.SetGroupVersionKind(t.Kind)
+		err := r.Reader.Get(ctx, t.Key, o)
 		switch {
 		case err == nil:
 			return o, nil
 		case apierrors.IsNotFound(err):
-			problem = fmt.Sprintf("%s %s does not exist", t.kind.Kind, t.key)
+			problem = fmt.Sprintf("%s %s does not exist", t.Kind.Kind, t.Key)
 		default:
 			return nil, fmt.Errorf("cannot read input %q: %w", b.Key, err)
 		}
@@ -124,13 +124,13 @@ func (w *Worker) input(ctx context.Context, b decide.Bound) (*unstructured.Unstr
 }
 
 // copy takes the manifests of an earlier synthesis.
-func (w *Worker) copy(ctx context.Context, c *enov1.Composition) (made, error) {
+func (r *Runner) copy(ctx context.Context, c *enov1.Composition) (made, error) {
 	to := c.Status.InFlightSynthesis.RolledBackTo
 	from := decide.Find(&c.Status, to)
 	if from == nil {
 		return made{}, fmt.Errorf("cannot roll back to synthesis %s: it is not kept any more", to)
 	}
-	slices, err := w.slices(ctx, c.Namespace, from)
+	slices, err := r.slices(ctx, c.Namespace, from)
 	if err != nil {
 		return made{}, err
 	}

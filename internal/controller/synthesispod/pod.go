@@ -1,0 +1,224 @@
+package synthesispod
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/executor"
+	"github.com/arbor-control/arbor/internal/kube"
+)
+
+const (
+	// managedBy is what pods of syntheses have as app.kubernetes.io/managed-by.
+	managedBy = "eno"
+
+	// nobody is the user that everything runs as.
+	nobody = 65532
+
+	shared  = "sharedfs"
+	folder  = "/eno"
+	program = folder + "/executor"
+	socket  = folder + "/executor.sock"
+
+	credentials     = "credentials"
+	credentialsPath = "/var/run/secrets/kubernetes.io/serviceaccount"
+	// tokenLife is the least that Kubernetes gives.
+	tokenLife = 10 * 60
+
+	// goodbye is how long containers may take to end.
+	goodbye = 2
+
+	maxLabel = 63
+)
+
+// sharedSize is room for the program that is copied, and for what a synthesizer
+// writes there.
+var sharedSize = resource.MustParse("256Mi")
+
+// name is the one that the pod of a synthesis has, whoever makes it: there cannot
+// be two.
+func name(composition, uuid string) string {
+	cut := composition[:min(len(composition), max(0, maxLabel-1-len(uuid)))]
+
+	return strings.TrimLeft(strings.TrimRight(cut, "-.")+"-"+uuid, "-")
+}
+
+// label is a name as the value of a label, which may be shorter than names are.
+func label(name string) string {
+	if len(name) <= maxLabel {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	end := "-" + hex.EncodeToString(sum[:4])
+
+	return strings.TrimRight(name[:maxLabel-len(end)], "-.") + end
+}
+
+// build returns the pod of the synthesis in flight of a composition.
+//
+// It is never restarted: a synthesis that failed says why and is tried again by a
+// synthesis, with a pause that grows, and a pod that tried by itself would hide
+// both.
+func build(c *enov1.Composition, s *enov1.Synthesizer, o Options) *corev1.Pod {
+	uuid := c.Status.InFlightSynthesis.UUID
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: o.Namespace, Name: name(c.Name, uuid),
+			Labels: map[string]string{}, Annotations: map[string]string{},
+		},
+		Spec: corev1.PodSpec{
+			RestartPolicy:                 corev1.RestartPolicyNever,
+			ServiceAccountName:            o.ServiceAccount,
+			AutomountServiceAccountToken:  new(false),
+			EnableServiceLinks:            new(false),
+			ActiveDeadlineSeconds:         new(seconds(o.Timeout)),
+			TerminationGracePeriodSeconds: new(int64(goodbye)),
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsUser: new(int64(nobody)), RunAsGroup: new(int64(nobody)), FSGroup: new(int64(nobody)), RunAsNonRoot: new(true),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Affinity:       affinity(s),
+			Volumes:        volumes(),
+			InitContainers: []corev1.Container{installer(o)},
+			Containers:     []corev1.Container{executing(c, s), publishing(c, s, o)},
+		},
+	}
+	mark(pod, c, s)
+
+	return pod
+}
+
+func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
+
+// mark writes whom a pod is for. What a Synthesizer adds to that cannot change it.
+func mark(pod *corev1.Pod, c *enov1.Composition, s *enov1.Synthesizer) {
+	names := map[string]string{
+		enov1.LabelCompositionName:      c.Name,
+		enov1.LabelCompositionNamespace: c.Namespace,
+		enov1.LabelSynthesizerName:      s.Name,
+		enov1.LabelSynthesisUUID:        c.Status.InFlightSynthesis.UUID,
+	}
+	maps.Copy(pod.Labels, s.Spec.PodOverrides.Labels)
+	maps.Copy(pod.Annotations, s.Spec.PodOverrides.Annotations)
+	for key, value := range names {
+		pod.Labels[key], pod.Annotations[key] = label(value), value
+	}
+	pod.Labels[kube.ManagedByLabel] = managedBy
+	pod.Annotations[enov1.AnnotationCompositionUID] = string(c.UID)
+	pod.Annotations[enov1.AnnotationSynthesizerImage] = s.Spec.Image
+}
+
+// affinity spreads pods over nodes where that is possible, unless the Synthesizer
+// knows better.
+func affinity(s *enov1.Synthesizer) *corev1.Affinity {
+	if s.Spec.PodOverrides.Affinity != nil {
+		return s.Spec.PodOverrides.Affinity.DeepCopy()
+	}
+
+	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
+			Weight: 100,
+			PodAffinityTerm: corev1.PodAffinityTerm{
+				TopologyKey:   corev1.LabelHostname,
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{kube.ManagedByLabel: managedBy}},
+			},
+		}},
+	}}
+}
+
+// volumes are the folder that containers meet in, and what the publisher alone
+// shows to the API server.
+func volumes() []corev1.Volume {
+	return []corev1.Volume{
+		{Name: shared, VolumeSource: corev1.VolumeSource{
+			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: new(sharedSize.DeepCopy())},
+		}},
+		{Name: credentials, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			DefaultMode: new(int32(0o440)),
+			Sources: []corev1.VolumeProjection{
+				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: new(int64(tokenLife))}},
+				{ConfigMap: &corev1.ConfigMapProjection{
+					LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"},
+					Items:                []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
+				}},
+				{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{
+					{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"}},
+				}}},
+			},
+		}}},
+	}
+}
+
+func installer(o Options) corev1.Container {
+	return confined(corev1.Container{
+		Name: decide.ContainerInstaller, Image: o.Image, Command: []string{"arbor-executor", "install", program},
+		VolumeMounts: []corev1.VolumeMount{{Name: shared, MountPath: folder}},
+	})
+}
+
+// executing is the container of the synthesizer's image. It has nothing that it
+// could show to the API server.
+func executing(c *enov1.Composition, s *enov1.Synthesizer) corev1.Container {
+	return confined(corev1.Container{
+		Name: decide.ContainerExecutor, Image: s.Spec.Image, Command: []string{program, "serve", "--socket=" + socket},
+		Env: environment(c, s, c.Spec.SynthesisEnv), Resources: *s.Spec.PodOverrides.Resources.DeepCopy(),
+		VolumeMounts: []corev1.VolumeMount{{Name: shared, MountPath: folder}},
+	})
+}
+
+// publishing is the container that reads and writes. The environment that a
+// composition asks for is not its own: it could lead it to another API server.
+func publishing(c *enov1.Composition, s *enov1.Synthesizer, o Options) corev1.Container {
+	return confined(corev1.Container{
+		Name: decide.ContainerPublisher, Image: o.Image,
+		Command: []string{"arbor-executor", "publish", "--socket=" + socket, fmt.Sprintf("--timeout=%s", o.Timeout)},
+		Env:     environment(c, s, nil),
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: shared, MountPath: folder, ReadOnly: true},
+			{Name: credentials, MountPath: credentialsPath, ReadOnly: true},
+		},
+	})
+}
+
+// environment is that of a job. Kubernetes would else look for variables in the
+// values.
+func environment(c *enov1.Composition, s *enov1.Synthesizer, more []enov1.EnvVar) []corev1.EnvVar {
+	job := executor.Job{
+		Image: s.Spec.Image, Env: more,
+		CompositionNamespace: c.Namespace, CompositionName: c.Name, SynthesisUUID: c.Status.InFlightSynthesis.UUID,
+	}
+	var env []corev1.EnvVar
+	for _, e := range job.Environment() {
+		env = append(env, corev1.EnvVar{Name: e.Name, Value: strings.ReplaceAll(e.Value, "$", "$$")})
+	}
+
+	return env
+}
+
+// confined takes from a container what none of them needs. What it said last is
+// in its status if it fails.
+func confined(c corev1.Container) corev1.Container {
+	c.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
+	c.SecurityContext = &corev1.SecurityContext{
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		ReadOnlyRootFilesystem:   new(true),
+		AllowPrivilegeEscalation: new(false),
+		Privileged:               new(false),
+		RunAsNonRoot:             new(true),
+		RunAsUser:                new(int64(nobody)),
+		RunAsGroup:               new(int64(nobody)),
+	}
+
+	return c
+}

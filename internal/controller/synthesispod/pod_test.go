@@ -1,0 +1,138 @@
+package synthesispod
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+const id = "01234567-89ab-cdef-0123-456789abcdef"
+
+func TestNames(t *testing.T) {
+	cases := map[string]struct{ reason, given, name, label string }{
+		"Short": {"As it is.", "web", "web-" + id, "web"},
+		"Cut":   {"No dash before the dash.", strings.Repeat("a", 25) + "-b", strings.Repeat("a", 25) + "-" + id, strings.Repeat("a", 25) + "-b"},
+		"Long":  {"A label of its own.", strings.Repeat("abcd.", 30) + "e", "abcd.abcd.abcd.abcd.abcd.a-" + id, "abcd.abcd.abcd.abcd.abcd.abcd.abcd.abcd.abcd.abcd.abcd-"},
+	}
+	for which, tc := range cases {
+		t.Run(which, func(t *testing.T) {
+			got := name(tc.given, id)
+			if got != tc.name || len(validation.IsDNS1123Subdomain(got)) > 0 || len(got) > 63 {
+				t.Errorf("%s\nthe name is %q, want %q", tc.reason, got, tc.name)
+			}
+			value := label(tc.given)
+			if len(validation.IsValidLabelValue(value)) > 0 || !strings.HasPrefix(value, tc.label) || len(tc.given) <= 63 && value != tc.label {
+				t.Errorf("%s\nthe label is %q, want %q", tc.reason, value, tc.label)
+			}
+		})
+	}
+	long := strings.Repeat("a", 100)
+	if label(long) == label(long+"b") {
+		t.Error("two names have one label")
+	}
+}
+
+func given() (*enov1.Composition, *enov1.Synthesizer, Options) {
+	c := &enov1.Composition{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "uid"},
+		Spec: enov1.CompositionSpec{SynthesisEnv: []enov1.EnvVar{
+			{Name: "OWN", Value: "$(IMAGE) $$"}, {Name: "IMAGE", Value: "mine"}, {Name: "KUBERNETES_SERVICE_HOST", Value: "evil"},
+		}},
+		Status: enov1.CompositionStatus{InFlightSynthesis: &enov1.Synthesis{UUID: id}},
+	}
+	s := &enov1.Synthesizer{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: enov1.SynthesizerSpec{Image: "synth", Command: []string{"run"}}}
+
+	return c, s, Options{Image: "arbor", Namespace: "pods", ServiceAccount: "account", Timeout: 2500 * time.Millisecond}
+}
+
+// What is in every pod, whatever the Synthesizer says.
+func TestBuild(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		change func(*enov1.Synthesizer)
+		check  func(*testing.T, *corev1.Pod)
+	}{
+		"Plain": {
+			reason: "A pod like any other.",
+			check: func(t *testing.T, p *corev1.Pod) {
+				if a := p.Spec.Affinity.PodAntiAffinity; len(a.PreferredDuringSchedulingIgnoredDuringExecution) != 1 || a.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm.TopologyKey != "kubernetes.io/hostname" {
+					t.Errorf("affinity %+v", a)
+				}
+			},
+		},
+		"Overrides": {
+			reason: "What a Synthesizer adds is added, and nothing is taken away.",
+			change: func(s *enov1.Synthesizer) {
+				s.Spec.PodOverrides = enov1.PodOverrides{
+					Labels:      map[string]string{"a": "b", enov1.LabelSynthesisUUID: "x", "app.kubernetes.io/managed-by": "x", enov1.LabelCompositionName: "x"},
+					Annotations: map[string]string{"a": "b", enov1.AnnotationCompositionUID: "x", enov1.AnnotationSynthesizerImage: "x"},
+					Affinity:    &corev1.Affinity{},
+				}
+			},
+			check: func(t *testing.T, p *corev1.Pod) {
+				if p.Labels["a"] != "b" || p.Annotations["a"] != "b" || p.Spec.Affinity.PodAntiAffinity != nil {
+					t.Errorf("labels %v, annotations %v, affinity %v", p.Labels, p.Annotations, p.Spec.Affinity)
+				}
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c, s, o := given()
+			if tc.change != nil {
+				tc.change(s)
+			}
+			p := build(c, s, o)
+			tc.check(t, p)
+			if p.Labels["app.kubernetes.io/managed-by"] != "eno" || p.Labels[enov1.LabelSynthesisUUID] != id || p.Labels[enov1.LabelCompositionName] != "c" ||
+				p.Labels[enov1.LabelCompositionNamespace] != "n" || p.Labels[enov1.LabelSynthesizerName] != "s" ||
+				p.Annotations[enov1.AnnotationCompositionUID] != "uid" || p.Annotations[enov1.AnnotationSynthesizerImage] != "synth" {
+				t.Errorf("%s\nlabels %v, annotations %v", tc.reason, p.Labels, p.Annotations)
+			}
+			if p.Namespace != "pods" || *p.Spec.ActiveDeadlineSeconds != 3 || p.Spec.RestartPolicy != corev1.RestartPolicyNever || *p.Spec.AutomountServiceAccountToken || p.Spec.ServiceAccountName != "account" {
+				t.Errorf("%s\n%+v", tc.reason, p.Spec)
+			}
+			for _, container := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+				sc := container.SecurityContext
+				if !*sc.RunAsNonRoot || *sc.RunAsUser != 65532 || *sc.RunAsGroup != 65532 || !*sc.ReadOnlyRootFilesystem || *sc.AllowPrivilegeEscalation || !slices.Equal(sc.Capabilities.Drop, []corev1.Capability{"ALL"}) {
+					t.Errorf("%s\ncontainer %s has %+v", tc.reason, container.Name, sc)
+				}
+			}
+			if v := p.Spec.Volumes[0].EmptyDir; v.Medium != corev1.StorageMediumMemory || v.SizeLimit.IsZero() {
+				t.Errorf("%s\nthe shared volume is %+v", tc.reason, v)
+			}
+		})
+	}
+}
+
+// The environment of a composition is that of its program, and of nobody who has
+// credentials.
+func TestEnvironment(t *testing.T) {
+	p := build(given())
+	names := func(name string) map[string]string {
+		i := slices.IndexFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
+		env := map[string]string{}
+		for _, e := range p.Spec.Containers[i].Env {
+			env[e.Name] = e.Value
+		}
+
+		return env
+	}
+	reserved := map[string]string{"COMPOSITION_NAME": "c", "COMPOSITION_NAMESPACE": "n", "SYNTHESIS_UUID": id, "IMAGE": "synth"}
+	if diff := cmp.Diff(reserved, names("publisher")); diff != "" {
+		t.Errorf("the publisher: -want, +got:\n%s", diff)
+	}
+	// Kubernetes reads $$ as $, and $(X) as a variable.
+	reserved["OWN"], reserved["KUBERNETES_SERVICE_HOST"] = "$$(IMAGE) $$$$", "evil"
+	if diff := cmp.Diff(reserved, names("executor")); diff != "" {
+		t.Errorf("the executor: -want, +got:\n%s", diff)
+	}
+}

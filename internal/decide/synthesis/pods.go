@@ -1,0 +1,270 @@
+package synthesis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// Containers of the pod of a synthesis.
+const (
+	// ContainerInstaller copies the program that the executor is.
+	ContainerInstaller = "synth-installer"
+	// ContainerExecutor is of the synthesizer's image, and runs its command.
+	ContainerExecutor = "executor"
+	// ContainerPublisher reads inputs and writes slices.
+	ContainerPublisher = "publisher"
+)
+
+// Why a pod is deleted.
+const (
+	PodSuccess              = "success"
+	PodTimeout              = "timeout"
+	PodSuperseded           = "superseded"
+	PodOrphaned             = "orphaned"
+	PodImageChanged         = "image_changed"
+	PodCompositionDeleted   = "composition_deleted"
+	PodNamespaceTerminating = "namespace_terminating"
+	PodSynthesizerDeleted   = "synthesizer_deleted"
+	PodKubeletTimeout       = "kubelet_timeout"
+)
+
+// said is how long whoever runs in a pod may take to say why it did not end in
+// time, before it is said for it. It is less than grace, after which nobody
+// asks the pod.
+const said = time.Second
+
+// NamespaceState says whether something can be created in a namespace.
+type NamespaceState int
+
+// States of a namespace.
+const (
+	NamespaceActive NamespaceState = iota
+	NamespaceMissing
+	NamespaceTerminating
+)
+
+// PodView is everything that is known about the pods of one composition.
+type PodView struct {
+	// Composition and Synthesizer are nil if they do not exist.
+	Composition *enov1.Composition
+	Synthesizer *enov1.Synthesizer
+	// Pods of the composition, of whatever synthesis.
+	Pods []*corev1.Pod
+	// Namespace that pods are in, and whether it is there.
+	Namespace string
+	State     NamespaceState
+	// Timeout of a synthesis, and CreationTTL how long the kubelet may take to say
+	// that it has heard of a pod.
+	Timeout, CreationTTL time.Duration
+}
+
+// A PodPlan is what to do about the pods of one composition.
+type PodPlan struct {
+	// Create : the synthesis in flight needs a pod.
+	Create bool
+	Delete []PodDeletion
+	// GiveUp is why the synthesis in flight cannot end well any more, if that is so.
+	GiveUp string
+	// Next is when to look again even if nothing happens; zero if never.
+	Next time.Time
+}
+
+// A PodDeletion is a pod that nobody needs any more, and why.
+type PodDeletion struct {
+	Pod    *corev1.Pod
+	Reason string
+}
+
+// Idle says whether there is nothing to do.
+func (p PodPlan) Idle() bool { return !p.Create && len(p.Delete) == 0 && p.GiveUp == "" }
+
+// Pods decides about the pods of one composition. It goes by what is there, and
+// remembers nothing: a synthesis in flight has one pod, and nothing else has any.
+func Pods(v PodView, now time.Time) PodPlan {
+	var plan PodPlan
+	var mine *corev1.Pod
+	for _, p := range v.Pods {
+		reason := ""
+		if needed(v, p) {
+			mine = p
+			reason, plan.Next = stale(v, p, now)
+		} else {
+			reason = unneeded(v, p)
+		}
+		if reason != "" && p.DeletionTimestamp == nil {
+			plan.Delete = append(plan.Delete, PodDeletion{p, reason})
+		}
+	}
+	if wantsPod(v) {
+		plan.attend(v, mine, now)
+	}
+
+	return plan
+}
+
+// attend sees to it that the synthesis in flight has a pod that something can come
+// of.
+func (p *PodPlan) attend(v PodView, mine *corev1.Pod, now time.Time) {
+	switch {
+	case v.State == NamespaceMissing:
+		p.GiveUp = fmt.Sprintf("namespace %s, which pods of synthesizers run in, does not exist: create it", v.Namespace)
+	case v.State == NamespaceTerminating:
+		p.GiveUp = fmt.Sprintf("namespace %s, which pods of synthesizers run in, is being deleted: create it anew", v.Namespace)
+	case mine == nil:
+		p.Create = true
+	case mine.DeletionTimestamp == nil && !slices.ContainsFunc(p.Delete, func(d PodDeletion) bool { return d.Pod == mine }):
+		p.GiveUp = hopeless(mine)
+	}
+	in := v.Composition.Status.InFlightSynthesis
+	if p.GiveUp != "" || in.Initialized == nil {
+		return
+	}
+	over := in.Initialized.Add(v.Timeout + said)
+	if p.Next = sooner(p.Next, over); !now.Before(over) {
+		p.Create, p.Next, p.GiveUp = false, time.Time{}, overdue(mine)
+	}
+}
+
+// wantsPod says whether a composition has a synthesis in flight that needs a
+// program. A rollback needs none.
+func wantsPod(v PodView) bool {
+	c := v.Composition
+
+	return c != nil && c.DeletionTimestamp == nil && v.Synthesizer != nil && Running(&c.Status) && c.Status.InFlightSynthesis.RolledBackTo == ""
+}
+
+// needed says whether a pod is that of the synthesis in flight.
+func needed(v PodView, p *corev1.Pod) bool {
+	return wantsPod(v) && Wanted(&v.Composition.Status, p.Labels[enov1.LabelSynthesisUUID]) && p.Annotations[enov1.AnnotationCompositionUID] == string(v.Composition.UID)
+}
+
+// unneeded says why nobody needs a pod any more.
+func unneeded(v PodView, p *corev1.Pod) string {
+	c := v.Composition
+	if c == nil || p.Annotations[enov1.AnnotationCompositionUID] != string(c.UID) {
+		return PodOrphaned
+	}
+	uuid := p.Labels[enov1.LabelSynthesisUUID]
+	in := c.Status.InFlightSynthesis
+	switch {
+	case c.DeletionTimestamp != nil:
+		return PodCompositionDeleted
+	case Find(&c.Status, uuid) != nil:
+		return PodSuccess
+	case in != nil && in.UUID == uuid && in.Canceled != nil:
+		return PodTimeout
+	case v.Synthesizer == nil && in != nil && in.UUID == uuid:
+		return PodSynthesizerDeleted
+	default:
+		return PodSuperseded
+	}
+}
+
+// stale says why a pod that is needed must make room for another one of the same
+// synthesis, or when it may have to.
+func stale(v PodView, p *corev1.Pod, now time.Time) (reason string, next time.Time) {
+	switch scheduled := scheduledAt(p); {
+	case v.State == NamespaceTerminating:
+		return PodNamespaceTerminating, time.Time{}
+	case p.Annotations[enov1.AnnotationSynthesizerImage] != v.Synthesizer.Spec.Image:
+		return PodImageChanged, time.Time{}
+	case scheduled.IsZero() || len(p.Status.InitContainerStatuses)+len(p.Status.ContainerStatuses) > 0 || ended(p):
+		return "", time.Time{}
+	case now.Before(scheduled.Add(v.CreationTTL)):
+		return "", scheduled.Add(v.CreationTTL)
+	default:
+		return PodKubeletTimeout, time.Time{}
+	}
+}
+
+func scheduledAt(p *corev1.Pod) time.Time {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+
+	return time.Time{}
+}
+
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// statuses of all containers, in the order in which they are started.
+func statuses(p *corev1.Pod) []corev1.ContainerStatus {
+	return slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
+}
+
+// stuck are the reasons of containers that wait for what will not happen by
+// itself within the time of a synthesis. A new pod tries again.
+var stuck = []string{
+	"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable",
+	"CreateContainerConfigError", "CreateContainerError", "RunContainerError",
+}
+
+// hopeless says why nothing will come of a pod any more, or nothing. A pod that
+// has done its work is not asked: its synthesis is not in flight any more.
+func hopeless(p *corev1.Pod) string {
+	for _, s := range statuses(p) {
+		if w := s.State.Waiting; w != nil && slices.Contains(stuck, w.Reason) {
+			return fmt.Sprintf("the pod cannot start container %s, image %q: %s", s.Name, s.Image, worded(w.Reason, w.Message))
+		}
+		if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
+			return fmt.Sprintf("container %s of the pod failed: %s", s.Name, worded(fmt.Sprintf("%s, exit code %d", t.Reason, t.ExitCode), t.Message))
+		}
+	}
+	switch {
+	case p.Status.Phase == corev1.PodFailed:
+		return "the pod failed: " + worded(p.Status.Reason, p.Status.Message)
+	case ended(p), finished(p, ContainerPublisher):
+		return "the pod ended without a result"
+	default:
+		return ""
+	}
+}
+
+func finished(p *corev1.Pod, container string) bool {
+	return slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.Name == container && s.State.Terminated != nil
+	})
+}
+
+// overdue says where a pod was when its time was over.
+func overdue(p *corev1.Pod) string {
+	if p == nil {
+		return "the synthesis did not end in time: it got no pod"
+	}
+	text := fmt.Sprintf("the synthesis did not end in time: its pod is %s", p.Status.Phase)
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return text + ", " + worded(c.Reason, c.Message)
+		}
+	}
+	for _, s := range statuses(p) {
+		if w := s.State.Waiting; w != nil {
+			return text + ", container " + s.Name + " waits: " + worded(w.Reason, w.Message)
+		}
+	}
+
+	return text
+}
+
+// worded puts a reason and a message of the kubelet together.
+func worded(reason, message string) string {
+	message = strings.TrimSpace(message)
+	switch {
+	case message == "":
+		return reason
+	case reason == "":
+		return message
+	default:
+		return reason + ": " + message
+	}
+}

@@ -1,0 +1,130 @@
+package synthesis_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/decide/synthesis"
+)
+
+func TestPods(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	ago := func(d time.Duration) *metav1.Time { return new(metav1.NewTime(now.Add(-d))) }
+	pod := func(uuid string, change ...func(*corev1.Pod)) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: uuid, Labels: map[string]string{enov1.LabelSynthesisUUID: uuid},
+			Annotations: map[string]string{enov1.AnnotationCompositionUID: "c", enov1.AnnotationSynthesizerImage: "image"},
+		}}
+		for _, f := range change {
+			f(p)
+		}
+
+		return p
+	}
+	going := func(p *corev1.Pod) { p.DeletionTimestamp = ago(0) }
+	scheduled := func(d time.Duration) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: *ago(d)}}
+		}
+	}
+	phase := func(phase corev1.PodPhase) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Status.Phase = phase } }
+	waiting := func(reason, message string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "executor", Image: "image", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
+		}
+	}
+	exited := func(container string, code int32, reason, message string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: container, State: corev1.ContainerState{
+				Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, Message: message},
+			}})
+		}
+	}
+	type view = synthesis.PodView
+	inFlight := func(change func(*enov1.Synthesis)) func(*view) {
+		return func(v *view) { change(v.Composition.Status.InFlightSynthesis) }
+	}
+	promoted := func(v *view) {
+		st := &v.Composition.Status
+		st.CurrentSynthesis, st.InFlightSynthesis = st.InFlightSynthesis, nil
+	}
+
+	cases := map[string]struct {
+		reason string
+		pods   []*corev1.Pod
+		change func(*view)
+
+		create  bool
+		deleted string
+		giveUp  string
+		next    time.Duration
+	}{
+		"Begun":       {reason: "A synthesis in flight gets a pod, and has until its time is over.", create: true, next: 21 * time.Second},
+		"Runs":        {reason: "It has one.", pods: []*corev1.Pod{pod("u")}, next: 21 * time.Second},
+		"Idle":        {reason: "Nothing is in flight.", change: func(v *view) { v.Composition.Status = enov1.CompositionStatus{} }},
+		"Rollback":    {reason: "A rollback runs nothing.", change: inFlight(func(s *enov1.Synthesis) { s.RolledBackTo = "x" })},
+		"NoProgram":   {reason: "There is nothing to run.", change: func(v *view) { v.Synthesizer = nil }},
+		"Going":       {reason: "Its name is free when it is gone.", pods: []*corev1.Pod{pod("u", going)}, next: 21 * time.Second},
+		"Success":     {reason: "Its work is done.", pods: []*corev1.Pod{pod("u")}, change: promoted, deleted: "success"},
+		"AlreadyGone": {reason: "It is deleted once.", pods: []*corev1.Pod{pod("u", going)}, change: promoted},
+		"Canceled":    {reason: "It was given up.", pods: []*corev1.Pod{pod("u")}, change: inFlight(func(s *enov1.Synthesis) { s.Canceled = ago(0) }), deleted: "timeout"},
+		"Superseded":  {reason: "Another took its place, and has no pod yet.", pods: []*corev1.Pod{pod("old")}, create: true, deleted: "superseded", next: 21 * time.Second},
+		"Orphaned":    {reason: "Its composition is gone.", pods: []*corev1.Pod{pod("u")}, change: func(v *view) { v.Composition = nil }, deleted: "orphaned"},
+		"Namesake":    {reason: "Another composition has its name.", pods: []*corev1.Pod{pod("u")}, change: func(v *view) { v.Composition.UID = "d" }, create: true, deleted: "orphaned", next: 21 * time.Second},
+		"Deleted":     {reason: "Its composition goes.", pods: []*corev1.Pod{pod("u")}, change: func(v *view) { v.Composition.DeletionTimestamp = ago(0) }, deleted: "composition_deleted"},
+		"Synthesizer": {reason: "Its program is gone.", pods: []*corev1.Pod{pod("u")}, change: func(v *view) { v.Synthesizer = nil }, deleted: "synthesizer_deleted"},
+		"Image":       {reason: "Its program is another.", pods: []*corev1.Pod{pod("u", phase(corev1.PodSucceeded))}, change: func(v *view) { v.Synthesizer.Spec.Image = "new" }, deleted: "image_changed", next: 21 * time.Second},
+		"Missing":     {reason: "There is no room for it.", change: func(v *view) { v.State = synthesis.NamespaceMissing }, giveUp: "namespace pods, which pods of synthesizers run in, does not exist"},
+		"Terminating": {reason: "The room goes.", pods: []*corev1.Pod{pod("u")}, change: func(v *view) { v.State = synthesis.NamespaceTerminating }, deleted: "namespace_terminating", giveUp: "is being deleted"},
+		"Scheduled":   {reason: "The kubelet has some time to hear of it.", pods: []*corev1.Pod{pod("u", scheduled(2*time.Second))}, next: time.Second},
+		"Deaf":        {reason: "It did not.", pods: []*corev1.Pod{pod("u", scheduled(3*time.Second))}, deleted: "kubelet_timeout", next: 21 * time.Second},
+		"Creating":    {reason: "It did, and pulls.", pods: []*corev1.Pod{pod("u", scheduled(9*time.Second), waiting("ContainerCreating", ""))}, next: 21 * time.Second},
+		"Unpulled":    {reason: "What it cannot pull is told.", pods: []*corev1.Pod{pod("u", waiting("ErrImagePull", "no such host"))}, giveUp: `the pod cannot start container executor, image "image": ErrImagePull: no such host`},
+		"Killed":      {reason: "What was killed is told.", pods: []*corev1.Pod{pod("u", exited("executor", 137, "OOMKilled", ""))}, giveUp: "container executor of the pod failed: OOMKilled, exit code 137"},
+		"Evicted":     {reason: "What was evicted is told.", pods: []*corev1.Pod{pod("u", phase(corev1.PodFailed), func(p *corev1.Pod) { p.Status.Reason, p.Status.Message = "Evicted", "low on memory" })}, giveUp: "the pod failed: Evicted: low on memory"},
+		"Nothing":     {reason: "It ended and did nothing.", pods: []*corev1.Pod{pod("u", phase(corev1.PodSucceeded))}, giveUp: "the pod ended without a result"},
+		"Half":        {reason: "Who would write has ended.", pods: []*corev1.Pod{pod("u", exited("publisher", 0, "Completed", ""))}, giveUp: "the pod ended without a result"},
+		"Served":      {reason: "Who ran the program has, and that is no end.", pods: []*corev1.Pod{pod("u", exited("executor", 0, "Completed", ""))}, next: 21 * time.Second},
+		"Late": {
+			reason: "Where it was when its time was over is told.", change: inFlight(func(s *enov1.Synthesis) { s.Initialized = ago(31 * time.Second) }), giveUp: "did not end in time: its pod is Pending, Unschedulable: no nodes",
+			pods: []*corev1.Pod{pod("u", phase(corev1.PodPending), func(p *corev1.Pod) {
+				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "no nodes"}}
+			})},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			v := view{
+				Composition: &enov1.Composition{ObjectMeta: metav1.ObjectMeta{UID: "c"}, Status: enov1.CompositionStatus{InFlightSynthesis: &enov1.Synthesis{UUID: "u", Initialized: ago(10 * time.Second)}}},
+				Synthesizer: &enov1.Synthesizer{Spec: enov1.SynthesizerSpec{Image: "image"}},
+				Pods:        tc.pods, Namespace: "pods", Timeout: 30 * time.Second, CreationTTL: 3 * time.Second,
+			}
+			if tc.change != nil {
+				tc.change(&v)
+			}
+			got := synthesis.Pods(v, now)
+			deleted := ""
+			for _, d := range got.Delete {
+				deleted += d.Reason
+			}
+			next := time.Duration(0)
+			if !got.Next.IsZero() {
+				next = got.Next.Sub(now)
+			}
+			if got.Create != tc.create || deleted != tc.deleted || next != tc.next {
+				t.Errorf("%s\ncreate %t, deleted %q, next %s; want %t, %q, %s", tc.reason, got.Create, deleted, next, tc.create, tc.deleted, tc.next)
+			}
+			if !strings.Contains(got.GiveUp, tc.giveUp) || tc.giveUp == "" && got.GiveUp != "" {
+				t.Errorf("%s\ngiven up because of %q, want %q", tc.reason, got.GiveUp, tc.giveUp)
+			}
+			if got.Idle() != (!tc.create && tc.deleted == "" && tc.giveUp == "") {
+				t.Errorf("%s\nit is idle: %t", tc.reason, got.Idle())
+			}
+		})
+	}
+}

@@ -1,0 +1,205 @@
+package executor
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+)
+
+const (
+	// maxJob is how large a job may be that comes over a socket. Inputs are objects
+	// of an API server, which are a few megabytes at most each.
+	maxJob = 64 << 20
+
+	// redial is how often a socket is looked for that is not there yet.
+	redial = 50 * time.Millisecond
+
+	// hangover is how much longer than its time a program's end may take to come
+	// over a socket.
+	hangover = time.Second
+)
+
+// A Socket runs programs where somebody else serves them: on the other side of a
+// unix socket. There is one program for each socket.
+type Socket struct {
+	Path string
+}
+
+// A request is what a Socket sends, and a response what it gets. Both are JSON
+// after eight bytes that say how long it is.
+type request struct {
+	Job Job
+	// Timeout of the program: the time of the other side need not be the same.
+	Timeout time.Duration
+}
+
+type response struct {
+	Result
+
+	Error string
+}
+
+// Execute waits for the socket to appear, hands the job over and waits for what
+// comes back. What comes back is not trusted: it may be of a certain size, and is
+// read as text only.
+func (s *Socket) Execute(ctx context.Context, job Job) (Result, error) {
+	connection, err := s.dial(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	defer connection.Close()
+	deadline, limited := ctx.Deadline()
+	r := request{Job: job}
+	patient := context.WithoutCancel(ctx)
+	if limited {
+		r.Timeout = time.Until(deadline)
+		// Who ran the program has more to say about it than that it did not end.
+		var cancel context.CancelFunc
+		patient, cancel = context.WithDeadline(patient, deadline.Add(hangover))
+		defer cancel()
+	}
+	// A closed connection ends the program.
+	defer context.AfterFunc(patient, func() { _ = connection.Close() })()
+	defer context.AfterFunc(ctx, func() {
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			_ = connection.Close()
+		}
+	})()
+
+	back, err := exchange(connection, r)
+	switch {
+	case err == nil:
+		return back.read()
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return Result{}, errors.New("the program did not end in time")
+	case ctx.Err() != nil:
+		return Result{}, fmt.Errorf("the program was ended: %w", context.Cause(ctx))
+	default:
+		return Result{}, fmt.Errorf("whoever ran the program ended before it did: %w", err)
+	}
+}
+
+func exchange(connection net.Conn, r request) (response, error) {
+	var back response
+	if err := send(connection, r); err != nil {
+		return back, err
+	}
+	err := receive(connection, 2*DefaultMaxOutput, &back)
+
+	return back, err
+}
+
+// read takes from a response what a Process would have returned at most.
+func (r response) read() (Result, error) {
+	r.Log = r.Log[max(0, len(r.Log)-tail):]
+	if r.Error != "" {
+		return Result{Log: r.Log}, errors.New(r.Error[:min(len(r.Error), tail)])
+	}
+	if len(r.Output) > DefaultMaxOutput {
+		return Result{Log: r.Log}, fmt.Errorf("cannot use what the program wrote: it is larger than %d MiB", DefaultMaxOutput>>20)
+	}
+
+	return r.Result, nil
+}
+
+// dial connects to the socket, which may not be there yet.
+func (s *Socket) dial(ctx context.Context) (net.Conn, error) {
+	tick := time.NewTicker(redial)
+	defer tick.Stop()
+	for {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "unix", s.Path)
+		if err == nil {
+			return connection, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("nobody was there in time to run the program: %w", err)
+		case <-tick.C:
+		}
+	}
+}
+
+// Serve runs one job for whoever connects to a socket first, and returns when the
+// result is handed over. It ends what it runs when ctx ends, or the connection.
+func Serve(ctx context.Context, path string, by Executor) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("cannot remove an old socket: %w", err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)
+	if err != nil {
+		return fmt.Errorf("cannot listen on %s: %w", path, err)
+	}
+	defer listener.Close()
+	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
+	connection, err := listener.Accept()
+	if err != nil {
+		return fmt.Errorf("nobody came with a job: %w", err)
+	}
+	defer connection.Close()
+
+	return serve(ctx, connection, by)
+}
+
+func serve(ctx context.Context, connection net.Conn, by Executor) error {
+	var r request
+	if err := receive(connection, maxJob, &r); err != nil {
+		return fmt.Errorf("cannot read the job: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if r.Timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, r.Timeout)
+		defer cancel()
+	}
+	go func() {
+		// Nothing more is sent: this ends when the connection does.
+		_, _ = connection.Read(make([]byte, 1))
+		cancel()
+	}()
+	var back response
+	result, err := by.Execute(ctx, r.Job)
+	back.Result = result
+	if err != nil {
+		// What failed is not read, and may be large.
+		back.Error, back.Output = err.Error(), nil
+	}
+	if err := send(connection, back); err != nil {
+		return fmt.Errorf("cannot hand over the result: %w", err)
+	}
+
+	return nil
+}
+
+func send(to io.Writer, message any) error {
+	data, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	_, err = to.Write(append(binary.BigEndian.AppendUint64(nil, uint64(len(data))), data...))
+
+	return err
+}
+
+// receive reads a message of a certain size at most.
+func receive(from io.Reader, most uint64, message any) error {
+	var size [8]byte
+	if _, err := io.ReadFull(from, size[:]); err != nil {
+		return err
+	}
+	n := binary.BigEndian.Uint64(size[:])
+	if n > most {
+		return fmt.Errorf("a message of %d bytes is too large: %d are allowed", n, most)
+	}
+	data := make([]byte, n)
+	if _, err := io.ReadFull(from, data); err != nil {
+		return err
+	}
+
+	return json.Unmarshal(data, message)
+}

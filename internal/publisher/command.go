@@ -1,0 +1,109 @@
+package publisher
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/arbor-control/arbor/internal/executor"
+)
+
+// DefaultSocket is where the two containers of a pod meet.
+const DefaultSocket = "/eno/executor.sock"
+
+// NewCommand returns the program.
+func NewCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "arbor-executor",
+		Short: "What runs in the pods of Arbor's syntheses",
+		Long: `What runs in the pods of Arbor's syntheses. The manager makes these pods when it
+has --executor-image; nobody needs to run this by hand.`,
+		Args: cobra.NoArgs,
+	}
+	cmd.AddCommand(newInstall(), newServe(), newPublish())
+
+	return cmd
+}
+
+func newInstall() *cobra.Command {
+	return &cobra.Command{
+		Use:   "install PATH",
+		Short: "Copy this program to a path",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return install(args[0])
+		},
+	}
+}
+
+// install copies this program. It appears under its name as a whole.
+func install(path string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("cannot find this program: %w", err)
+	}
+	from, err := os.Open(self)
+	if err != nil {
+		return fmt.Errorf("cannot read this program: %w", err)
+	}
+	defer from.Close()
+	to, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("cannot install to %s: %w", path, err)
+	}
+	defer os.Remove(to.Name())
+	if _, err = io.Copy(to, from); err == nil {
+		err = to.Chmod(0o555)
+	}
+	if closed := to.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(to.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot install to %s: %w", path, err)
+	}
+
+	return nil
+}
+
+func newServe() *cobra.Command {
+	socket := DefaultSocket
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run one command for whoever connects to the socket, and end",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return executor.Serve(cmd.Context(), socket, &executor.Process{Inherit: true})
+		},
+	}
+	cmd.Flags().StringVar(&socket, "socket", socket, "Path of the unix socket.")
+
+	return cmd
+}
+
+func newPublish() *cobra.Command {
+	o := options{socket: DefaultSocket, timeout: 30 * time.Second, job: jobFromEnvironment()}
+	cmd := &cobra.Command{
+		Use:   "publish",
+		Short: "Run the synthesis that the environment names",
+		Long: `Run the synthesis that the environment names (COMPOSITION_NAMESPACE,
+COMPOSITION_NAME, SYNTHESIS_UUID, IMAGE): read its inputs, have its program run on
+the other side of the socket, write its slices and make them the current ones.
+If nobody waits for it any more, nothing is written, and that is no error.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return publish(cmd.Context(), o, cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().StringVar(&o.socket, "socket", o.socket, "Path of the unix socket.")
+	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster. Empty: the pod's own service account, or kubectl's default.")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", o.timeout, "How long a synthesis may take from its beginning.")
+
+	return cmd
+}

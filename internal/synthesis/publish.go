@@ -1,0 +1,147 @@
+package synthesis
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/kube"
+)
+
+// publish writes slices of what was made, and makes them the current ones.
+func (r *Runner) publish(ctx context.Context, c *enov1.Composition, m made) error {
+	uuid := c.Status.InFlightSynthesis.UUID
+	live := &enov1.Composition{}
+	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(c), live); apierrors.IsNotFound(err) {
+		return ErrSuperseded
+	} else if err != nil {
+		return fmt.Errorf("cannot read Composition %s/%s: %w", c.Namespace, c.Name, err)
+	}
+	if live.UID != c.UID || live.DeletionTimestamp != nil || !decide.Wanted(&live.Status, uuid) {
+		return ErrSuperseded
+	}
+	done := decide.Done{UUID: uuid, Results: m.results, Inputs: m.inputs}
+	var current []*enov1.ResourceSlice
+	if live.Status.CurrentSynthesis != nil {
+		done.BasedOn = live.Status.CurrentSynthesis.UUID
+		var err error
+		if current, err = r.slices(ctx, c.Namespace, live.Status.CurrentSynthesis); err != nil {
+			return err
+		}
+	}
+	for _, manifests := range decide.Cut(decide.Manifests(m.manifests, current)) {
+		name, err := r.create(ctx, live, uuid, manifests)
+		if err != nil {
+			return err
+		}
+		done.Slices = append(done.Slices, name)
+	}
+
+	return r.promote(ctx, c, done)
+}
+
+// promote makes what was written the current synthesis. Whether it is still wanted
+// the status says, under its resourceVersion. So nobody stops it any more: who sees
+// that it was promoted would else take it for superseded, and stop it while the
+// answer is on its way.
+func (r *Runner) promote(ctx context.Context, c *enov1.Composition, done decide.Done) error {
+	ctx, cancel := lingering(ctx, farewell)
+	defer cancel()
+	promoted := false
+	_, err := r.update(ctx, c, func(st *enov1.CompositionStatus) (enov1.CompositionStatus, bool) {
+		// A write can succeed without its answer coming back.
+		if promoted = st.CurrentSynthesis != nil && st.CurrentSynthesis.UUID == done.UUID; promoted {
+			return *st, false
+		}
+		next, ok := decide.Promote(st, done, r.Now())
+		promoted = ok
+
+		return next, ok
+	})
+	if err == nil && !promoted {
+		return ErrSuperseded
+	}
+
+	return err
+}
+
+// lingering returns a context that ends some time after another.
+func lingering(ctx context.Context, longer time.Duration) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(longer, cancel) })
+
+	return later, func() {
+		stop()
+		cancel()
+	}
+}
+
+func (r *Runner) create(ctx context.Context, c *enov1.Composition, uuid string, manifests []enov1.Manifest) (string, error) {
+	slice := &enov1.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       c.Namespace,
+			GenerateName:    c.Name + "-",
+			Finalizers:      []string{enov1.Finalizer},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, enov1.GroupVersion.WithKind(enov1.CompositionKind))},
+		},
+		Spec: enov1.ResourceSliceSpec{SynthesisUUID: uuid, Resources: manifests},
+	}
+	if err := r.Client.Create(ctx, slice); err != nil {
+		return "", fmt.Errorf("cannot create a ResourceSlice: %w", err)
+	}
+
+	return slice.Name, nil
+}
+
+// slices reads those of a synthesis from the API server. Of one that is not there
+// nothing can be told; that it is not there is seen and mended elsewhere.
+func (r *Runner) slices(ctx context.Context, namespace string, s *enov1.Synthesis) ([]*enov1.ResourceSlice, error) {
+	var all []*enov1.ResourceSlice
+	for _, ref := range s.ResourceSlices {
+		slice := &enov1.ResourceSlice{}
+		err := r.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, slice)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot read ResourceSlice %s/%s: %w", namespace, ref.Name, err)
+		}
+		all = append(all, slice)
+	}
+
+	return all, nil
+}
+
+// update changes the status of a composition as it is now, unless change says no,
+// and reports whether it did.
+func (r *Runner) update(ctx context.Context, c *enov1.Composition, change func(*enov1.CompositionStatus) (enov1.CompositionStatus, bool)) (wrote bool, err error) {
+	err = kube.RetryOnConflict(ctx, func(ctx context.Context) error {
+		wrote = false
+		live := &enov1.Composition{}
+		if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(c), live); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		next, ok := change(&live.Status)
+		if !ok || live.UID != c.UID {
+			return nil
+		}
+		live.Status = next
+		if err := r.Client.Status().Update(ctx, live); err != nil {
+			return err
+		}
+		wrote = true
+
+		return nil
+	})
+	if err != nil {
+		err = fmt.Errorf("cannot write the status of Composition %s/%s: %w", c.Namespace, c.Name, err)
+	}
+
+	return wrote, err
+}

@@ -1,0 +1,102 @@
+package synthesis
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/executor"
+)
+
+// farewell is how long whoever is told to end may take to say that it gives up
+// what it runs, so that the next one need not wait until its time is over.
+const farewell = 2 * time.Second
+
+// Why a synthesis ended without a result.
+var (
+	// ErrSuperseded : nobody waits for it any more.
+	ErrSuperseded = errors.New("the synthesis is not wanted any more")
+
+	errEnding = errors.New("whoever ran it was told to end")
+)
+
+// A Runner runs syntheses.
+type Runner struct {
+	Client client.Client
+	// Reader reads from the API server.
+	Reader client.Reader
+	Mapper meta.RESTMapper
+	// Executor runs programs.
+	Executor executor.Executor
+	// Timeout of a program.
+	Timeout time.Duration
+	Now     func() time.Time
+}
+
+// An Outcome is what became of a synthesis.
+type Outcome struct {
+	// Resources are how many manifests it made.
+	Resources int
+	// Err is nil if they were promoted, ErrSuperseded if nobody wanted them any
+	// more, and else why it failed.
+	Err error
+	// Said is what the composition says about that now, and Unsaid why it could not
+	// be written.
+	Said   string
+	Unsaid error
+}
+
+// Run runs the synthesis in flight of a composition to its end. Whoever does not
+// want it any more ends ctx with ErrSuperseded as the cause.
+func (r *Runner) Run(ctx context.Context, c *enov1.Composition, s *enov1.Synthesizer) Outcome {
+	m, err := r.make(ctx, c, s)
+	if err == nil {
+		err = r.publish(ctx, c, m)
+	}
+	out := Outcome{Resources: len(m.manifests), Err: err}
+	switch {
+	case err == nil:
+		return out
+	case errors.Is(err, ErrSuperseded), errors.Is(context.Cause(ctx), ErrSuperseded):
+		out.Err = ErrSuperseded
+
+		return out
+	case ctx.Err() != nil:
+		out.Err = errEnding
+	}
+	results := m.results
+	if !failed(results) {
+		results = append([]enov1.Result{{Message: out.Err.Error(), Severity: enov1.SeverityError}}, results...)
+	}
+	wrote, err := r.fail(ctx, c, results)
+	if wrote {
+		out.Said = results[0].Message
+	}
+	out.Unsaid = err
+
+	return out
+}
+
+// GiveUp ends the synthesis in flight of a composition for a reason that its
+// runner does not know, and reports whether it was still wanted.
+func (r *Runner) GiveUp(ctx context.Context, c *enov1.Composition, why string) (bool, error) {
+	return r.fail(ctx, c, []enov1.Result{{Message: why, Severity: enov1.SeverityError}})
+}
+
+// fail gives the synthesis up, and says why. The context may have ended.
+func (r *Runner) fail(ctx context.Context, c *enov1.Composition, results []enov1.Result) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	uuid := c.Status.InFlightSynthesis.UUID
+
+	return r.update(ctx, c, func(st *enov1.CompositionStatus) (enov1.CompositionStatus, bool) {
+		return decide.Fail(st, uuid, results, r.Now())
+	})
+}
+
+func failed(results []enov1.Result) bool { return (&enov1.Synthesis{Results: results}).Failed() }

@@ -1,0 +1,342 @@
+package synthesis_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+const (
+	arborImage = "arbor-executor:test"
+	account    = "arbor-synthesizer"
+	unpullable = "registry.invalid/no-such-image"
+)
+
+// A kubelet plays the one of a node. It runs the containers of pods as processes
+// of this machine: with their commands, their environment and nothing else, in a
+// folder that stands for the shared volume, and with a token of the pod's account
+// for those that mount one.
+type kubelet struct {
+	t         *testing.T
+	client    client.WithWatch
+	namespace string
+	binary    string
+
+	mu sync.Mutex
+	// pods by uid, and those that there ever were by the uuid of their synthesis.
+	running map[types.UID]context.CancelFunc
+	made    map[string]map[types.UID]corev1.Pod
+	all     sync.WaitGroup
+	// Until held is closed, pods are not run. They are bound then too, unless it is
+	// deaf: then they are bound at once, and nobody hears of them until then.
+	held chan struct{}
+	deaf bool
+}
+
+// newKubelet makes a namespace for pods, gives them the rights that the example
+// gives, and looks after them until the test ends.
+func newKubelet(t *testing.T) *kubelet {
+	t.Helper()
+	binary, err := cluster.Binary("arbor-executor", "ARBOR_EXECUTOR")
+	must(t, err)
+	c, err := client.NewWithWatch(server.Config, client.Options{Scheme: server.Client(t, nil).Scheme()})
+	must(t, err)
+	k := &kubelet{
+		t: t, client: c, binary: binary, namespace: cluster.Namespace(t, c),
+		running: map[types.UID]context.CancelFunc{}, made: map[string]map[types.UID]corev1.Pod{}, held: make(chan struct{}),
+	}
+	k.authorize()
+	ctx, cancel := context.WithCancel(context.Background())
+	events, err := c.Watch(ctx, &corev1.PodList{}, client.InNamespace(k.namespace), client.MatchingLabels{"app.kubernetes.io/managed-by": "eno"})
+	must(t, err)
+	k.all.Go(func() {
+		for e := range events.ResultChan() {
+			if pod, ok := e.Object.(*corev1.Pod); ok {
+				k.look(ctx, e.Type, pod)
+			}
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		events.Stop()
+		k.all.Wait()
+	})
+
+	return k
+}
+
+// release lets pods run.
+func (k *kubelet) release() { close(k.held) }
+
+// args are those of managers whose pods are here.
+func (k *kubelet) args(more ...string) []string {
+	return append([]string{
+		"--controllers=synthesis", "--webhooks=false", "--rollout-cooldown=0s",
+		"--executor-image=" + arborImage, "--synthesizer-pod-namespace=" + k.namespace,
+	}, more...)
+}
+
+// authorize applies the rights of the example, in the namespace of this test.
+func (k *kubelet) authorize() {
+	k.t.Helper()
+	data, err := os.ReadFile(filepath.Join(cluster.Root(), "examples", "synthesizer-pods.yaml"))
+	must(k.t, err)
+	for document := range strings.SplitSeq(string(data), "\n---\n") {
+		var kind metav1.TypeMeta
+		must(k.t, yaml.Unmarshal([]byte(document), &kind))
+		o := map[string]client.Object{
+			"ServiceAccount": &corev1.ServiceAccount{}, "ClusterRole": &rbacv1.ClusterRole{}, "ClusterRoleBinding": &rbacv1.ClusterRoleBinding{},
+			"Role": &rbacv1.Role{}, "RoleBinding": &rbacv1.RoleBinding{},
+		}[kind.Kind]
+		must(k.t, yaml.UnmarshalStrict([]byte(document), o))
+		switch o := o.(type) {
+		case *rbacv1.ClusterRole:
+			o.Name = k.namespace
+		case *rbacv1.ClusterRoleBinding:
+			o.Name, o.RoleRef.Name, o.Subjects[0].Namespace = k.namespace, k.namespace, k.namespace
+		default:
+			o.SetNamespace(k.namespace)
+		}
+		must(k.t, k.client.Create(k.t.Context(), o))
+	}
+}
+
+func (k *kubelet) look(ctx context.Context, what watch.EventType, pod *corev1.Pod) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	uuid := pod.Labels[enov1.LabelSynthesisUUID]
+	if k.made[uuid] == nil {
+		k.made[uuid] = map[types.UID]corev1.Pod{}
+	}
+	k.made[uuid][pod.UID] = *pod
+	stop := k.running[pod.UID]
+	switch {
+	case what == watch.Deleted || pod.DeletionTimestamp != nil:
+		if stop != nil {
+			stop()
+		}
+	case stop == nil:
+		running, cancel := context.WithCancel(ctx)
+		k.running[pod.UID] = cancel
+		k.all.Go(func() {
+			defer cancel()
+			if err := k.run(running, pod); err != nil && running.Err() == nil {
+				k.t.Errorf("pod %s: %v", pod.Name, err)
+			}
+			<-running.Done()
+			// Whoever deletes a pod waits for the kubelet to have ended it.
+			_ = k.client.Delete(context.WithoutCancel(ctx), pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+		})
+	}
+}
+
+// run runs a pod from its binding to its end.
+func (k *kubelet) run(ctx context.Context, pod *corev1.Pod) error {
+	wait := func() {
+		select {
+		case <-k.held:
+		case <-ctx.Done():
+		}
+	}
+	if !k.deaf {
+		wait()
+	}
+	err := k.client.SubResource("binding").Create(ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "kubelet"}})
+	if err != nil {
+		return err
+	}
+	if wait(); ctx.Err() != nil {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "pod-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := k.token(ctx, pod, filepath.Join(dir, "kubeconfig")); err != nil {
+		return err
+	}
+	st := &corev1.PodStatus{Phase: corev1.PodPending}
+	for _, c := range pod.Spec.InitContainers {
+		state := k.execute(ctx, dir, c)
+		st.InitContainerStatuses = append(st.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name, Image: c.Image, State: state})
+		if state.Terminated == nil || state.Terminated.ExitCode != 0 {
+			st.Phase = corev1.PodFailed
+
+			return k.report(ctx, pod, st)
+		}
+	}
+	for _, c := range pod.Spec.Containers {
+		s := corev1.ContainerStatus{Name: c.Name, Image: c.Image, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+		if c.Image == unpullable {
+			s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such host"}}
+		} else {
+			st.Phase = corev1.PodRunning
+		}
+		st.ContainerStatuses = append(st.ContainerStatuses, s)
+	}
+
+	return k.containers(ctx, pod, st, dir)
+}
+
+// containers runs those that can be, and says how each ends.
+func (k *kubelet) containers(ctx context.Context, pod *corev1.Pod, st *corev1.PodStatus, dir string) error {
+	var (
+		mu  sync.Mutex
+		all sync.WaitGroup
+	)
+	if err := k.report(ctx, pod, st); err != nil {
+		return err
+	}
+	st.Phase = corev1.PodSucceeded
+	for i, c := range pod.Spec.Containers {
+		if st.ContainerStatuses[i].State.Running == nil {
+			st.Phase = corev1.PodPending
+
+			continue
+		}
+		all.Go(func() {
+			state := k.execute(ctx, dir, c)
+			mu.Lock()
+			defer mu.Unlock()
+			st.ContainerStatuses[i].State = state
+			if state.Terminated.ExitCode != 0 && st.Phase == corev1.PodSucceeded {
+				st.Phase = corev1.PodFailed
+			}
+		})
+	}
+	all.Wait()
+
+	return k.report(ctx, pod, st)
+}
+
+// report writes the status of a pod.
+func (k *kubelet) report(ctx context.Context, pod *corev1.Pod, st *corev1.PodStatus) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	was := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+	is := was.DeepCopy()
+	is.Status = *st.DeepCopy()
+
+	return client.IgnoreNotFound(k.client.Status().Patch(ctx, is, client.MergeFrom(was)))
+}
+
+// execute runs one container. Its image is this machine, with the program of
+// Arbor in it, and its shared folder is dir.
+func (k *kubelet) execute(ctx context.Context, dir string, c corev1.Container) corev1.ContainerState {
+	var args []string
+	for _, a := range append(append([]string{}, c.Command...), c.Args...) {
+		args = append(args, strings.ReplaceAll(a, "/eno/", dir+"/"))
+	}
+	if c.Image == arborImage && args[0] == "arbor-executor" {
+		args[0] = k.binary
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	for _, e := range c.Env {
+		cmd.Env = append(cmd.Env, e.Name+"="+strings.ReplaceAll(e.Value, "$$", "$"))
+	}
+	for _, m := range c.VolumeMounts {
+		if strings.HasPrefix(m.MountPath, "/var/run/secrets/") {
+			cmd.Env = append(cmd.Env, "KUBECONFIG="+filepath.Join(dir, "kubeconfig"))
+		}
+	}
+	if dir := os.Getenv("ARBOR_COVERDIR"); dir != "" {
+		cmd.Env = append(cmd.Env, "GOCOVERDIR="+dir)
+	}
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	err := cmd.Run()
+	t := &corev1.ContainerStateTerminated{Reason: "Completed"}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		t.ExitCode, t.Reason, t.Message = int32(exit.ExitCode()), "Error", said.String()
+	} else if err != nil {
+		t.ExitCode, t.Reason, t.Message = 128, "StartError", err.Error()
+	}
+
+	return corev1.ContainerState{Terminated: t}
+}
+
+// token writes a kubeconfig with a token of the pod's account.
+func (k *kubelet) token(ctx context.Context, pod *corev1.Pod, path string) error {
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		ExpirationSeconds: new(int64(600)),
+		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+	}}
+	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Spec.ServiceAccountName}}
+	if err := k.client.SubResource("token").Create(ctx, sa, request); err != nil {
+		return fmt.Errorf("cannot get a token: %w", err)
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: server.Config.Host, CertificateAuthority: server.Config.CAFile, CertificateAuthorityData: server.Config.CAData}
+	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: request.Status.Token}
+	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	config.CurrentContext = "x"
+
+	return clientcmd.WriteToFile(*config, path)
+}
+
+// pods returns all that were ever made for a synthesis.
+func (k *kubelet) pods(uuid string) []corev1.Pod {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var all []corev1.Pod
+	for pod := range maps.Values(k.made[uuid]) {
+		all = append(all, pod)
+	}
+
+	return all
+}
+
+// once fails if a synthesis had more than one pod.
+func (k *kubelet) once() {
+	k.t.Helper()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for uuid, pods := range k.made {
+		if len(pods) != 1 {
+			k.t.Errorf("synthesis %s had %d pods", uuid, len(pods))
+		}
+	}
+}
+
+// empty waits until there are no pods.
+func (k *kubelet) empty() {
+	k.t.Helper()
+	cluster.Eventually(k.t, "no pod is left", func() error {
+		list := &corev1.PodList{}
+		if err := k.client.List(k.t.Context(), list, client.InNamespace(k.namespace)); err != nil {
+			return err
+		}
+		if len(list.Items) > 0 {
+			return fmt.Errorf("%d pods are there, such as %s, %+v", len(list.Items), list.Items[0].Name, list.Items[0].Status)
+		}
+
+		return nil
+	})
+}

@@ -1,0 +1,424 @@
+package synthesis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+// flying waits until a composition has a synthesis in flight that has a pod, and
+// returns both.
+func (s *stage) flying(k *kubelet, name string) (*enov1.Composition, corev1.Pod) {
+	s.t.Helper()
+	var pods []corev1.Pod
+	c := s.await(name, name+" has a pod", func(c *enov1.Composition) error {
+		in := c.Status.InFlightSynthesis
+		if in == nil || in.Canceled != nil {
+			return errors.New("nothing is in flight")
+		}
+		if pods = k.pods(in.UUID); len(pods) != 1 {
+			return fmt.Errorf("it has %d pods", len(pods))
+		}
+
+		return nil
+	})
+
+	return c, pods[0]
+}
+
+// A composition becomes slices through a pod, which is gone afterwards.
+func TestPod(t *testing.T) {
+	k := newKubelet(t)
+	k.release()
+	m := server.StartManager(t, k.args()...)
+	s := newStage(t)
+	s.synthesizer(paint)
+	s.input("red")
+	long := strings.Repeat("long.", 20) + "name" // longer than a label may be
+	s.composition(long)
+	red := s.painted(long, "red")
+	s.input("blue")
+	blue := s.painted(long, "blue")
+	k.empty()
+	k.once()
+	for _, c := range []*enov1.Composition{red, blue} {
+		if n := len(k.pods(c.Status.CurrentSynthesis.UUID)); n != 1 {
+			t.Errorf("synthesis %s had %d pods", c.Status.CurrentSynthesis.UUID, n)
+		}
+	}
+	s.rollBack(blue, red.Status.CurrentSynthesis.UUID)
+	back := s.painted(long, "red")
+	if n := len(k.pods(back.Status.CurrentSynthesis.UUID)); n != 0 {
+		t.Errorf("a rollback, which runs nothing, had %d pods", n)
+	}
+	cluster.Eventually(t, "all are counted", func() error {
+		begun, good, gone := m.Sum(t, "eno_syntheses_total"), m.Sum(t, `eno_synthesis_result_total{result="success"}`), m.Sum(t, `eno_synthesis_pods_deleted_total{reason="success"}`)
+		if took := m.Sum(t, "eno_synthesis_duration_seconds_count"); begun < 3 || begun != good || took != begun || gone != begun-1 {
+			return fmt.Errorf("%v were begun, %v succeeded, %v took time, %v pods were deleted", begun, good, took, gone)
+		}
+
+		return nil
+	})
+	s.tidy()
+}
+
+// The program of a synthesizer sees nothing of who may write, and a Synthesizer
+// can change its pods, and not whom they are for.
+func TestPodSpec(t *testing.T) {
+	k := newKubelet(t)
+	server.StartManager(t, k.args()...)
+	s := newStage(t)
+	synthesizer := s.synthesizer(paint)
+	affinity := &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}
+	synthesizer.Spec.PodOverrides = enov1.PodOverrides{
+		Labels: map[string]string{"team": "a", enov1.LabelSynthesisUUID: "mine"}, Annotations: map[string]string{"note": "b"},
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}}, Affinity: affinity,
+	}
+	must(t, s.Update(t.Context(), synthesizer))
+	s.input("red")
+	s.composition("c")
+	c, pod := s.flying(k, "c")
+	if pod.Labels["team"] != "a" || pod.Annotations["note"] != "b" || pod.Labels[enov1.LabelSynthesisUUID] != c.Status.InFlightSynthesis.UUID {
+		t.Errorf("labels %v, annotations %v", pod.Labels, pod.Annotations)
+	}
+	if a := pod.Spec.Affinity; a == nil || a.NodeAffinity == nil || a.PodAntiAffinity != nil {
+		t.Errorf("affinity %+v", a)
+	}
+	if pod.Spec.AutomountServiceAccountToken == nil || *pod.Spec.AutomountServiceAccountToken {
+		t.Error("a token is mounted into all containers")
+	}
+	secret := map[string]bool{}
+	for _, v := range pod.Spec.Volumes {
+		secret[v.Name] = v.EmptyDir == nil
+	}
+	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		holds := slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return secret[m.Name] })
+		if holds != (container.Name == "publisher") || container.Name == "publisher" && container.Image != arborImage {
+			t.Errorf("container %s of image %s mounts %+v", container.Name, container.Image, container.VolumeMounts)
+		}
+		if container.Name == "executor" && (container.Image != "none" || container.Resources.Requests.Cpu().String() != "10m") {
+			t.Errorf("the executor is %+v", container)
+		}
+	}
+	k.release()
+	s.painted("c", "red")
+}
+
+// What fails in a pod says why, and is tried again until it is mended.
+func TestPodFailures(t *testing.T) {
+	k := newKubelet(t)
+	k.release()
+	m := server.StartManager(t, k.args("--synthesis-timeout=3s")...)
+	cases := map[string]struct{ reason, script, image, want string }{
+		"Result":   {"It says so itself.", `echo '{"results":[{"message":"bad value","severity":"error"}],"items":[]}'`, "none", "bad value"},
+		"Fails":    {"What it said last is told.", `echo no such chart >&2; exit 3`, "none", "exit status 3; it said: no such chart"},
+		"Endless":  {"Its time ends.", `exec sleep 3600`, "none", "sh did not end in time and was killed"},
+		"Unpulled": {"Its image is not there.", paint, unpullable, `container executor, image "` + unpullable + `": ErrImagePull: no such host`},
+		"Killed":   {"Whoever runs it is gone.", `kill -9 $PPID; sleep 3600`, "none", "ended before it did"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			synthesizer := s.synthesizer(tc.script)
+			if tc.image != synthesizer.Spec.Image {
+				synthesizer.Spec.Image = tc.image
+				must(t, s.Update(t.Context(), synthesizer))
+			}
+			s.input("red")
+			s.composition("c")
+			s.simplified("c", enov1.StatusSynthesisBackoff, tc.want)
+			s.await("c", "it is tried again", func(c *enov1.Composition) error {
+				if in := c.Status.InFlightSynthesis; in == nil || in.Attempts < 2 || in.Canceled == nil {
+					return fmt.Errorf("%s is not tried again", tc.reason)
+				}
+
+				return nil
+			})
+			must(t, s.Get(t.Context(), client.ObjectKeyFromObject(synthesizer), synthesizer))
+			synthesizer.Spec.Command[2], synthesizer.Spec.Image = paint, "none"
+			must(t, s.Update(t.Context(), synthesizer))
+			s.painted("c", "red")
+			s.tidy()
+		})
+	}
+	k.empty()
+	cluster.Eventually(t, "failures are counted", func() error {
+		if n := m.Sum(t, `eno_synthesis_result_total{result="failure"}`); n < float64(2*len(cases)) {
+			return fmt.Errorf("%v failures were counted", n)
+		}
+
+		return nil
+	})
+}
+
+// Rights that are missing are named.
+func TestPodRights(t *testing.T) {
+	k := newKubelet(t)
+	k.release()
+	server.StartManager(t, k.args("--synthesis-timeout=20s")...)
+	s := newStage(t)
+	synthesizer := s.synthesizer(paint)
+	synthesizer.Spec.Refs[0].Resource.Kind = "Secret"
+	must(t, s.Update(t.Context(), synthesizer))
+	must(t, s.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "in"}}))
+	s.composition("c")
+	s.simplified("c", enov1.StatusSynthesisBackoff, `User "system:serviceaccount:`+k.namespace+`:`+account+`" cannot get resource "secrets"`)
+}
+
+// Without a namespace there are no pods, and the composition says so.
+func TestPodNamespace(t *testing.T) {
+	server.StartManager(t, (&kubelet{namespace: "nowhere"}).args()...)
+	s := newStage(t)
+	s.synthesizer(paint)
+	s.input("red")
+	s.composition("c")
+	s.simplified("c", enov1.StatusSynthesisBackoff, "namespace nowhere, which pods of synthesizers run in, does not exist")
+}
+
+// A synthesis that was begun has a pod, also if whoever began it did not live to
+// make it.
+func TestPodOfTheDead(t *testing.T) {
+	k := newKubelet(t)
+	k.release()
+	m := server.StartManager(t, k.args()...)
+	s := newStage(t)
+	s.synthesizer(paint)
+	s.input("red")
+	m.Stop()
+	c := s.composition("c")
+	id := string(uuid.NewUUID())
+	c.Status.InFlightSynthesis = &enov1.Synthesis{UUID: id, ObservedCompositionGeneration: c.Generation, ObservedSynthesizerGeneration: 1, Initialized: new(metav1.Now()), Attempts: 1}
+	must(t, s.Status().Update(t.Context(), c))
+	server.StartManager(t, k.args()...)
+	t.Cleanup(func() { _ = s.Delete(context.Background(), c) })
+	if got := s.painted("c", "red"); got.Status.CurrentSynthesis.UUID != id {
+		t.Errorf("the synthesis is %s, not %s", got.Status.CurrentSynthesis.UUID, id)
+	}
+	k.empty()
+	k.once()
+}
+
+// A manager that is killed whenever it has begun something leaves it to the next
+// one, with one pod for each synthesis.
+func TestPodManagerKilled(t *testing.T) {
+	install(t)
+	k := newKubelet(t)
+	args := k.args("--synthesis-timeout=2m")
+	last := server.LaunchManager(t, args...)
+	s := newStage(t)
+	s.synthesizer(paint)
+	s.input("red")
+	const rounds = 4
+	for n := range rounds {
+		name := fmt.Sprintf("c%d", n)
+		must(t, last.Await())
+		s.composition(name)
+		s.await(name, name+" is begun", func(c *enov1.Composition) error {
+			if c.Status.InFlightSynthesis == nil {
+				return errors.New("it is not")
+			}
+
+			return nil
+		})
+		last.Kill()
+		last = server.LaunchManager(t, args...)
+	}
+	k.release()
+	for n := range rounds {
+		s.painted(fmt.Sprintf("c%d", n), "red")
+	}
+	k.empty()
+	k.once()
+	s.tidy()
+}
+
+// Pods go with their composition, and with their synthesis.
+func TestPodNotWanted(t *testing.T) {
+	k := newKubelet(t)
+	k.release()
+	m := server.StartManager(t, k.args()...)
+	s := newStage(t)
+	file := filepath.Join(t.TempDir(), "go")
+	s.synthesizer("while ! [ -e " + file + " ]; do sleep 0.1; done\n" + paint)
+	s.input("red")
+	first := s.composition("first")
+	s.flying(k, "first")
+	must(t, s.Delete(t.Context(), first))
+	k.empty()
+	s.gone("first")
+
+	s.composition("second")
+	c, old := s.flying(k, "second")
+	c.Spec.SynthesisEnv = []enov1.EnvVar{{Name: "X", Value: "$(HOME)"}}
+	must(t, s.Update(t.Context(), c))
+	cluster.Eventually(t, "the pod makes room for another", func() error {
+		now, pod := s.flying(k, "second")
+		if pod.UID == old.UID || now.Status.InFlightSynthesis.UUID == c.Status.InFlightSynthesis.UUID {
+			return errors.New("it is the same")
+		}
+		list := &corev1.PodList{}
+		if err := s.List(t.Context(), list, client.InNamespace(k.namespace)); err != nil || len(list.Items) != 1 || list.Items[0].UID != pod.UID {
+			return fmt.Errorf("%d pods, %w", len(list.Items), errors.Join(err))
+		}
+
+		return nil
+	})
+	must(t, os.WriteFile(file, nil, 0o600))
+	s.painted("second", "red")
+	k.empty()
+	k.once()
+	cluster.Eventually(t, "both are counted", func() error {
+		dropped, deleted := m.Sum(t, `eno_synthesis_result_total{result="superseded"}`), m.Sum(t, `eno_synthesis_pods_deleted_total{reason="superseded"}`)
+		if gone := m.Sum(t, `eno_synthesis_pods_deleted_total{reason="composition_deleted"}`); dropped != 2 || deleted != 1 || gone != 1 {
+			return fmt.Errorf("%v superseded, %v pods for that, %v pods with their composition", dropped, deleted, gone)
+		}
+
+		return nil
+	})
+}
+
+// A pod makes room for another one of the same synthesis if its image is not that
+// of the Synthesizer any more.
+func TestPodImageChanged(t *testing.T) {
+	k := newKubelet(t)
+	m := server.StartManager(t, k.args("--synthesis-timeout=2m")...)
+	s := newStage(t)
+	synthesizer := s.synthesizer(paint)
+	s.input("red")
+	s.composition("c")
+	c, _ := s.flying(k, "c")
+	synthesizer.Spec.Image = "new"
+	must(t, s.Update(t.Context(), synthesizer))
+	cluster.Eventually(t, "it has a pod of the new image", func() error {
+		for _, pod := range k.pods(c.Status.InFlightSynthesis.UUID) {
+			if pod.Spec.Containers[0].Image == "new" {
+				return nil
+			}
+		}
+
+		return errors.New("it has none")
+	})
+	k.release()
+	s.painted("c", "red")
+	k.empty()
+	if n := m.Sum(t, `eno_synthesis_pods_deleted_total{reason="image_changed"}`); n != 1 {
+		t.Errorf("%v pods were deleted for their image", n)
+	}
+}
+
+// A pod that no kubelet has heard of makes room for another.
+func TestPodUnheard(t *testing.T) {
+	k := newKubelet(t)
+	k.deaf = true
+	server.StartManager(t, k.args("--synthesis-timeout=2m", "--container-creation-ttl=1s")...)
+	s := newStage(t)
+	s.synthesizer(paint)
+	s.input("red")
+	s.composition("c")
+	c, _ := s.flying(k, "c")
+	cluster.Eventually(t, "it has had another pod", func() error {
+		if n := len(k.pods(c.Status.InFlightSynthesis.UUID)); n < 2 {
+			return fmt.Errorf("it has had %d", n)
+		}
+
+		return nil
+	})
+	k.release()
+	if got := s.painted("c", "red"); got.Status.CurrentSynthesis.UUID != c.Status.InFlightSynthesis.UUID {
+		t.Error("it is another synthesis")
+	}
+	k.empty()
+}
+
+// A pod that nobody waits for writes nothing, and that is no error.
+func TestPublisherDiscards(t *testing.T) {
+	install(t)
+	binary, err := cluster.Binary("arbor-executor", "ARBOR_EXECUTOR")
+	must(t, err)
+	s := newStage(t)
+	synthesizer := s.synthesizer(paint)
+	s.input("red")
+	c := s.composition("c")
+	c.Status.InFlightSynthesis = &enov1.Synthesis{UUID: "u", ObservedCompositionGeneration: c.Generation, Initialized: new(metav1.Now()), Attempts: 1}
+	must(t, s.Status().Update(t.Context(), c))
+	cases := map[string]struct{ reason, name, uuid, image, want string }{
+		"Gone":       {"The composition is gone.", "d", "u", "none", "does not exist"},
+		"Superseded": {"Another is in flight.", "c", "v", "none", "is not in flight any more"},
+		"Image":      {"It has another program.", "c", "u", "old", `is "none" now, and this pod has "old"`},
+	}
+	run := func(t *testing.T, name, uuid, image string) (string, error) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), binary, "publish", "--kubeconfig="+server.Kubeconfig, "--socket="+filepath.Join(t.TempDir(), "socket"), "--timeout=2s")
+		cmd.Env = []string{"COMPOSITION_NAMESPACE=" + s.namespace, "COMPOSITION_NAME=" + name, "SYNTHESIS_UUID=" + uuid, "IMAGE=" + image}
+		out, err := cmd.CombinedOutput()
+
+		return string(out), err
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			out, err := run(t, tc.name, tc.uuid, tc.image)
+			if err != nil || !strings.Contains(out, tc.want) {
+				t.Errorf("%s\n%v: %s", tc.reason, err, out)
+			}
+		})
+	}
+	now := &enov1.Composition{}
+	must(t, s.Get(t.Context(), client.ObjectKeyFromObject(c), now))
+	if now.ResourceVersion != c.ResourceVersion {
+		t.Errorf("something was written: %+v", now.Status)
+	}
+	// And what is waited for is not discarded: there is nobody to run the program.
+	if out, err := run(t, "c", "u", "none"); err == nil || !strings.Contains(out, "nobody was there in time") {
+		t.Errorf("%v: %s", err, out)
+	}
+	must(t, s.Get(t.Context(), client.ObjectKeyFromObject(c), now))
+	if in := now.Status.InFlightSynthesis; in.Canceled == nil || !in.Failed() {
+		t.Errorf("it is not given up: %+v", in)
+	}
+	must(t, s.Delete(t.Context(), synthesizer))
+	must(t, s.Delete(t.Context(), c))
+}
+
+// Two managers that know nothing of each other make one pod for each synthesis.
+func TestPodTwoManagers(t *testing.T) {
+	k := newKubelet(t)
+	k.release()
+	a, b := server.StartManager(t, k.args()...), server.StartManager(t, k.args()...)
+	s := newStage(t)
+	s.synthesizer(paint)
+	s.input("c0")
+	const compositions = 4
+	for i := range compositions {
+		s.composition(fmt.Sprintf("c%d", i))
+	}
+	s.input("c1")
+	for i := range compositions {
+		s.painted(fmt.Sprintf("c%d", i), "c1")
+	}
+	k.empty()
+	k.once()
+	s.tidy()
+	cluster.Eventually(t, "all are counted once", func() error {
+		begun := a.Sum(t, "eno_syntheses_total") + b.Sum(t, "eno_syntheses_total")
+		if ended := a.Sum(t, "eno_synthesis_result_total") + b.Sum(t, "eno_synthesis_result_total"); begun != ended || ended < compositions {
+			return fmt.Errorf("%v were begun, and %v ended", begun, ended)
+		}
+
+		return nil
+	})
+}
