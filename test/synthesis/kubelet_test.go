@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -69,7 +70,7 @@ func newKubelet(t *testing.T) *kubelet {
 		running: map[types.UID]context.CancelFunc{}, made: map[string]map[types.UID]corev1.Pod{}, held: make(chan struct{}),
 	}
 	k.authorize()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	events, err := c.Watch(ctx, &corev1.PodList{}, client.InNamespace(k.namespace), client.MatchingLabels{"app.kubernetes.io/managed-by": "eno"})
 	must(t, err)
 	k.all.Go(func() {
@@ -175,7 +176,7 @@ func (k *kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	if err := k.token(ctx, pod, filepath.Join(dir, "kubeconfig")); err != nil {
 		return err
 	}
@@ -249,7 +250,7 @@ func (k *kubelet) report(ctx context.Context, pod *corev1.Pod, st *corev1.PodSta
 // Arbor in it, and its shared folder is dir.
 func (k *kubelet) execute(ctx context.Context, dir string, c corev1.Container) corev1.ContainerState {
 	var args []string
-	for _, a := range append(append([]string{}, c.Command...), c.Args...) {
+	for _, a := range slices.Concat(c.Command, c.Args) {
 		args = append(args, strings.ReplaceAll(a, "/eno/", dir+"/"))
 	}
 	if c.Image == arborImage && args[0] == "arbor-executor" {

@@ -82,7 +82,7 @@ type PodDeletion struct {
 }
 
 // Idle says whether there is nothing to do.
-func (p PodPlan) Idle() bool { return !p.Create && len(p.Delete) == 0 && p.GiveUp == "" }
+func (p *PodPlan) Idle() bool { return !p.Create && len(p.Delete) == 0 && p.GiveUp == "" }
 
 // Pods decides about the pods of one composition. It goes by what is there, and
 // remembers nothing: a synthesis in flight has one pod, and nothing else has any.
