@@ -170,7 +170,7 @@ func (k *kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	if wait(); ctx.Err() != nil {
-		return nil
+		return ctx.Err()
 	}
 	dir, err := os.MkdirTemp("", "pod-")
 	if err != nil {
@@ -180,7 +180,14 @@ func (k *kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	if err := k.token(ctx, pod, filepath.Join(dir, "kubeconfig")); err != nil {
 		return err
 	}
-	st := &corev1.PodStatus{Phase: corev1.PodPending}
+	// It has heard of it.
+	st := &corev1.PodStatus{Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{{
+		Name: pod.Spec.InitContainers[0].Name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}},
+	}}}
+	if err := k.report(ctx, pod, st); err != nil {
+		return err
+	}
+	st.InitContainerStatuses = nil
 	for _, c := range pod.Spec.InitContainers {
 		state := k.execute(ctx, dir, c)
 		st.InitContainerStatuses = append(st.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name, Image: c.Image, State: state})
@@ -236,9 +243,6 @@ func (k *kubelet) containers(ctx context.Context, pod *corev1.Pod, st *corev1.Po
 
 // report writes the status of a pod.
 func (k *kubelet) report(ctx context.Context, pod *corev1.Pod, st *corev1.PodStatus) error {
-	if ctx.Err() != nil {
-		return nil
-	}
 	was := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 	is := was.DeepCopy()
 	is.Status = *st.DeepCopy()

@@ -325,7 +325,7 @@ func TestPodImageChanged(t *testing.T) {
 func TestPodUnheard(t *testing.T) {
 	k := newKubelet(t)
 	k.deaf = true
-	server.StartManager(t, k.args("--synthesis-timeout=2m", "--container-creation-ttl=1s")...)
+	server.StartManager(t, k.args("--synthesis-timeout=2m", "--container-creation-ttl=3s")...)
 	s := newStage(t)
 	s.synthesizer(paint)
 	s.input("red")
