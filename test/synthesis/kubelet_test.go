@@ -51,10 +51,8 @@ type kubelet struct {
 	running map[types.UID]context.CancelFunc
 	made    map[string]map[types.UID]corev1.Pod
 	all     sync.WaitGroup
-	// Until held is closed, pods are not run. They are bound then too, unless it is
-	// deaf: then they are bound at once, and nobody hears of them until then.
+	// Until held is closed, pods are neither bound nor run.
 	held chan struct{}
-	deaf bool
 }
 
 // newKubelet makes a namespace for pods, gives them the rights that the example
@@ -156,21 +154,14 @@ func (k *kubelet) look(ctx context.Context, what watch.EventType, pod *corev1.Po
 
 // run runs a pod from its binding to its end.
 func (k *kubelet) run(ctx context.Context, pod *corev1.Pod) error {
-	wait := func() {
-		select {
-		case <-k.held:
-		case <-ctx.Done():
-		}
-	}
-	if !k.deaf {
-		wait()
+	select {
+	case <-k.held:
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	err := k.client.SubResource("binding").Create(ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "kubelet"}})
 	if err != nil {
 		return err
-	}
-	if wait(); ctx.Err() != nil {
-		return ctx.Err()
 	}
 	dir, err := os.MkdirTemp("", "pod-")
 	if err != nil {
