@@ -65,12 +65,14 @@ func (s *Socket) Execute(ctx context.Context, job Job) (Result, error) {
 		defer cancel()
 	}
 	// A closed connection ends the program.
-	defer context.AfterFunc(patient, func() { _ = connection.Close() })()
-	defer context.AfterFunc(ctx, func() {
+	late := context.AfterFunc(patient, func() { _ = connection.Close() })
+	defer late()
+	unwanted := context.AfterFunc(ctx, func() {
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			_ = connection.Close()
 		}
-	})()
+	})
+	defer unwanted()
 
 	back, err := exchange(connection, r)
 	switch {
@@ -136,7 +138,8 @@ func Serve(ctx context.Context, path string, by Executor) error {
 		return fmt.Errorf("cannot listen on %s: %w", path, err)
 	}
 	defer listener.Close()
-	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
+	ended := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	defer ended()
 	connection, err := listener.Accept()
 	if err != nil {
 		return fmt.Errorf("nobody came with a job: %w", err)

@@ -66,7 +66,11 @@ func TestSocketGivenUp(t *testing.T) {
 	go func() { served <- executor.Serve(t.Context(), path, &executor.Process{}) }()
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		await(t, func() bool { _, err := os.Stat(file); return err == nil })
+		await(t, func() bool {
+			_, err := os.Stat(file)
+
+			return err == nil
+		})
 		cancel()
 	}()
 	if _, err := (&executor.Socket{Path: path}).Execute(ctx, shell(`touch `+file+`; exec sleep 600`)); err == nil || !strings.Contains(err.Error(), "was ended") {

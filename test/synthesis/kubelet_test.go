@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -50,10 +51,8 @@ type kubelet struct {
 	running map[types.UID]context.CancelFunc
 	made    map[string]map[types.UID]corev1.Pod
 	all     sync.WaitGroup
-	// Until held is closed, pods are not run. They are bound then too, unless it is
-	// deaf: then they are bound at once, and nobody hears of them until then.
+	// Until held is closed, pods are neither bound nor run.
 	held chan struct{}
-	deaf bool
 }
 
 // newKubelet makes a namespace for pods, gives them the rights that the example
@@ -69,7 +68,7 @@ func newKubelet(t *testing.T) *kubelet {
 		running: map[types.UID]context.CancelFunc{}, made: map[string]map[types.UID]corev1.Pod{}, held: make(chan struct{}),
 	}
 	k.authorize()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	events, err := c.Watch(ctx, &corev1.PodList{}, client.InNamespace(k.namespace), client.MatchingLabels{"app.kubernetes.io/managed-by": "eno"})
 	must(t, err)
 	k.all.Go(func() {
@@ -155,31 +154,31 @@ func (k *kubelet) look(ctx context.Context, what watch.EventType, pod *corev1.Po
 
 // run runs a pod from its binding to its end.
 func (k *kubelet) run(ctx context.Context, pod *corev1.Pod) error {
-	wait := func() {
-		select {
-		case <-k.held:
-		case <-ctx.Done():
-		}
-	}
-	if !k.deaf {
-		wait()
+	select {
+	case <-k.held:
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	err := k.client.SubResource("binding").Create(ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "kubelet"}})
 	if err != nil {
 		return err
 	}
-	if wait(); ctx.Err() != nil {
-		return nil
-	}
 	dir, err := os.MkdirTemp("", "pod-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	if err := k.token(ctx, pod, filepath.Join(dir, "kubeconfig")); err != nil {
 		return err
 	}
-	st := &corev1.PodStatus{Phase: corev1.PodPending}
+	// It has heard of it.
+	st := &corev1.PodStatus{Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{{
+		Name: pod.Spec.InitContainers[0].Name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}},
+	}}}
+	if err := k.report(ctx, pod, st); err != nil {
+		return err
+	}
+	st.InitContainerStatuses = nil
 	for _, c := range pod.Spec.InitContainers {
 		state := k.execute(ctx, dir, c)
 		st.InitContainerStatuses = append(st.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name, Image: c.Image, State: state})
@@ -235,9 +234,6 @@ func (k *kubelet) containers(ctx context.Context, pod *corev1.Pod, st *corev1.Po
 
 // report writes the status of a pod.
 func (k *kubelet) report(ctx context.Context, pod *corev1.Pod, st *corev1.PodStatus) error {
-	if ctx.Err() != nil {
-		return nil
-	}
 	was := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 	is := was.DeepCopy()
 	is.Status = *st.DeepCopy()
@@ -249,7 +245,7 @@ func (k *kubelet) report(ctx context.Context, pod *corev1.Pod, st *corev1.PodSta
 // Arbor in it, and its shared folder is dir.
 func (k *kubelet) execute(ctx context.Context, dir string, c corev1.Container) corev1.ContainerState {
 	var args []string
-	for _, a := range append(append([]string{}, c.Command...), c.Args...) {
+	for _, a := range slices.Concat(c.Command, c.Args) {
 		args = append(args, strings.ReplaceAll(a, "/eno/", dir+"/"))
 	}
 	if c.Image == arborImage && args[0] == "arbor-executor" {

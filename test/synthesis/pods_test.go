@@ -321,30 +321,6 @@ func TestPodImageChanged(t *testing.T) {
 	}
 }
 
-// A pod that no kubelet has heard of makes room for another.
-func TestPodUnheard(t *testing.T) {
-	k := newKubelet(t)
-	k.deaf = true
-	server.StartManager(t, k.args("--synthesis-timeout=2m", "--container-creation-ttl=1s")...)
-	s := newStage(t)
-	s.synthesizer(paint)
-	s.input("red")
-	s.composition("c")
-	c, _ := s.flying(k, "c")
-	cluster.Eventually(t, "it has had another pod", func() error {
-		if n := len(k.pods(c.Status.InFlightSynthesis.UUID)); n < 2 {
-			return fmt.Errorf("it has had %d", n)
-		}
-
-		return nil
-	})
-	k.release()
-	if got := s.painted("c", "red"); got.Status.CurrentSynthesis.UUID != c.Status.InFlightSynthesis.UUID {
-		t.Error("it is another synthesis")
-	}
-	k.empty()
-}
-
 // A pod that nobody waits for writes nothing, and that is no error.
 func TestPublisherDiscards(t *testing.T) {
 	install(t)

@@ -124,7 +124,7 @@ func (w *Worker) runs(c *enov1.Composition, current decide.Progress) bool {
 // watch looks for the end of a synthesis that runs in a pod. Of several managers
 // the one that began it counts it and tells of it. The lock is held.
 func (w *Worker) watch(c *enov1.Composition, f *flight, current decide.Progress) {
-	result := ""
+	var result string
 	switch end := decide.EndOf(c, f.uuid); {
 	case end == decide.Promoted:
 		result = resultSuccess

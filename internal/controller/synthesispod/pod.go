@@ -31,8 +31,8 @@ const (
 	program = folder + "/executor"
 	socket  = folder + "/executor.sock"
 
-	credentials     = "credentials"
-	credentialsPath = "/var/run/secrets/kubernetes.io/serviceaccount"
+	account     = "account"
+	accountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 	// tokenLife is the least that Kubernetes gives.
 	tokenLife = 10 * 60
 
@@ -144,7 +144,7 @@ func volumes() []corev1.Volume {
 		{Name: shared, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: new(sharedSize.DeepCopy())},
 		}},
-		{Name: credentials, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+		{Name: account, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			DefaultMode: new(int32(0o440)),
 			Sources: []corev1.VolumeProjection{
 				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: new(int64(tokenLife))}},
@@ -186,7 +186,7 @@ func publishing(c *enov1.Composition, s *enov1.Synthesizer, o Options) corev1.Co
 		Env:     environment(c, s, nil),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: shared, MountPath: folder, ReadOnly: true},
-			{Name: credentials, MountPath: credentialsPath, ReadOnly: true},
+			{Name: account, MountPath: accountPath, ReadOnly: true},
 		},
 	})
 }

@@ -82,7 +82,7 @@ type PodDeletion struct {
 }
 
 // Idle says whether there is nothing to do.
-func (p PodPlan) Idle() bool { return !p.Create && len(p.Delete) == 0 && p.GiveUp == "" }
+func (p *PodPlan) Idle() bool { return !p.Create && len(p.Delete) == 0 && p.GiveUp == "" }
 
 // Pods decides about the pods of one composition. It goes by what is there, and
 // remembers nothing: a synthesis in flight has one pod, and nothing else has any.
@@ -90,12 +90,10 @@ func Pods(v PodView, now time.Time) PodPlan {
 	var plan PodPlan
 	var mine *corev1.Pod
 	for _, p := range v.Pods {
-		reason := ""
-		if needed(v, p) {
+		reason := unneeded(v, p)
+		if reason == "" {
 			mine = p
 			reason, plan.Next = stale(v, p, now)
-		} else {
-			reason = unneeded(v, p)
 		}
 		if reason != "" && p.DeletionTimestamp == nil {
 			plan.Delete = append(plan.Delete, PodDeletion{p, reason})
@@ -139,28 +137,25 @@ func wantsPod(v PodView) bool {
 	return c != nil && c.DeletionTimestamp == nil && v.Synthesizer != nil && Running(&c.Status) && c.Status.InFlightSynthesis.RolledBackTo == ""
 }
 
-// needed says whether a pod is that of the synthesis in flight.
-func needed(v PodView, p *corev1.Pod) bool {
-	return wantsPod(v) && Wanted(&v.Composition.Status, p.Labels[enov1.LabelSynthesisUUID]) && p.Annotations[enov1.AnnotationCompositionUID] == string(v.Composition.UID)
-}
-
-// unneeded says why nobody needs a pod any more.
+// unneeded says why nobody needs a pod any more, or nothing.
 func unneeded(v PodView, p *corev1.Pod) string {
 	c := v.Composition
 	if c == nil || p.Annotations[enov1.AnnotationCompositionUID] != string(c.UID) {
 		return PodOrphaned
 	}
-	uuid := p.Labels[enov1.LabelSynthesisUUID]
-	in := c.Status.InFlightSynthesis
-	switch {
-	case c.DeletionTimestamp != nil:
+	if c.DeletionTimestamp != nil {
 		return PodCompositionDeleted
-	case Find(&c.Status, uuid) != nil:
+	}
+	uuid := p.Labels[enov1.LabelSynthesisUUID]
+	switch end := EndOf(c, uuid); {
+	case end == Promoted:
 		return PodSuccess
-	case in != nil && in.UUID == uuid && in.Canceled != nil:
+	case end == GivenUp:
 		return PodTimeout
-	case v.Synthesizer == nil && in != nil && in.UUID == uuid:
+	case end == Open && v.Synthesizer == nil:
 		return PodSynthesizerDeleted
+	case end == Open && wantsPod(v):
+		return ""
 	default:
 		return PodSuperseded
 	}
