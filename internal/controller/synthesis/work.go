@@ -133,7 +133,7 @@ func (w *Worker) run(ctx context.Context, c *enov1.Composition, s *enov1.Synthes
 			err = errEnding
 		}
 		w.metrics.ended(resultFailure, w.now().Sub(began))
-		log.Info("A synthesis failed", "reason", err.Error())
+		log.Info("A synthesis failed", "reason", loggable(err))
 		if err := w.fail(ctx, c, m, err); err != nil {
 			// It is given up when its time is over.
 			log.Error(err, "Cannot say that a synthesis failed")
