@@ -73,6 +73,16 @@ func (o options) writeImage(image oci.Image) error {
 	return nil
 }
 
+// makeNotices writes the licences of others that go along with the image.
+func (o options) makeNotices(ctx context.Context) error {
+	files, err := o.texts(ctx, product.Platforms[0], product.InImage(o.root))
+	if err != nil {
+		return err
+	}
+
+	return os.WriteFile(o.out, files[1].Data, 0o644) //nolint:gosec // what is released may be read
+}
+
 // texts are the licences that go along: Arbor's own, and those of others.
 func (o options) texts(ctx context.Context, p product.Platform, commands []string) ([]oci.File, error) {
 	own, err := os.ReadFile(filepath.Join(o.root, "LICENSE"))

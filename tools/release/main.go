@@ -42,12 +42,15 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags.StringVar(&o.version, "version", "development", "version, as people know it")
 	flags.StringVar(&o.revision, "revision", "", "commit that it is built from")
 	flags.StringVar(&o.image, "image", "localhost/arbor-manager", "name of the image, once it is loaded")
-	flags.StringVar(&o.out, "out", "", "what is written: the archive of image, the folder of release")
+	flags.StringVar(&o.out, "out", "", "what is written: the archive of image, the file of notices, the folder of release")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if o.out == "" {
 		return fmt.Errorf("--out is empty: say where to write the %s", flags.Arg(0))
+	}
+	if flags.Arg(0) == "notices" {
+		return o.makeNotices(ctx)
 	}
 	var err error
 	if o.created, err = epoch(os.Getenv("SOURCE_DATE_EPOCH")); err != nil {
@@ -60,7 +63,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	case "release":
 		return o.makeRelease(ctx)
 	default:
-		return fmt.Errorf("%q is nothing that can be made; known are image and release", flags.Arg(0))
+		return fmt.Errorf("%q is nothing that can be made; known are image, notices and release", flags.Arg(0))
 	}
 }
 
