@@ -131,16 +131,16 @@ func awaitTrouble(t *testing.T, c client.Client, ns string) {
 				return fmt.Errorf("there is no event %s yet, only %v", reason, told)
 			}
 		}
-		failed := 0
+		var failed []string
 		for _, s := range slices.Items {
 			for _, r := range s.Status.Resources {
 				if r.ReconciliationError != nil {
-					failed++
+					failed = append(failed, *r.ReconciliationError)
 				}
 			}
 		}
-		if failed < 2 {
-			return fmt.Errorf("%d resources have failed", failed)
+		if !strings.Contains(strings.Join(failed, "\n"), "Secret "+ns+"/refused") {
+			return fmt.Errorf("the server has not refused the Secret yet, only: %q", failed)
 		}
 
 		return nil
