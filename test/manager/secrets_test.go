@@ -75,8 +75,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 	seen := whatIsSeen(t, c, ns, m)
 	for where, text := range seen {
 		for what, canary := range canaries {
-			// What a program says while it fails is shown on its composition, and only there.
-			if what == "input" && (where == "compositions" || where == "events" || strings.HasPrefix(where, "arbor delivery")) {
+			if isKnown(what, where) {
 				continue
 			}
 			for _, form := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary))} {
@@ -86,9 +85,18 @@ func TestSecretsAreNotTold(t *testing.T) {
 			}
 		}
 	}
-	if !strings.Contains(seen["compositions"], inputCanary) {
+	if !strings.Contains(seen["compositions"], base64.StdEncoding.EncodeToString([]byte(inputCanary))) {
 		t.Error("what a program says while it fails is not on its composition: the test looks at the wrong place")
 	}
+}
+
+// isKnown is what docs/security.md says is told. What a program says while it fails
+// is on its composition and in an event, which the log repeats at the level debug.
+// The API server logs what it refuses by itself.
+func isKnown(what, where string) bool {
+	said := where == "compositions" || where == "events" || where == "the log of the manager" || strings.HasPrefix(where, "arbor delivery")
+
+	return what == "input" && said || what == "number" && where == "kube-apiserver.log"
 }
 
 func keys[V any](m map[string]V) func(yield func(string) bool) {
@@ -176,11 +184,11 @@ func whatIsSeen(t *testing.T, c client.Client, ns string, m *cluster.Manager) ma
 		seen[name] = string(data)
 	}
 	for _, args := range [][]string{
-		{"audit", "-A"}, {"delivery", "-A"}, {"delivery", "diff", "leak", "-n", ns}, {"delivery", "diff", "leak", "-n", ns, "-o", "json"},
+		{"audit"}, {"delivery", "-A"}, {"delivery", "diff", "leak", "-n", ns}, {"delivery", "diff", "leak", "-n", ns, "-o", "json"},
 		{"delivery", "history", "leak", "-n", ns}, {"fields", "show", "secret/fine", "-n", ns},
 	} {
 		stdout, stderr, code := server.Arbor(t, args...)
-		if stdout == "" {
+		if stdout+stderr == "" || strings.Contains(stderr, "--help") {
 			t.Fatalf("arbor %s says nothing (%d): %s", strings.Join(args, " "), code, stderr)
 		}
 		seen["arbor "+strings.Join(args, " ")] = stdout + stderr
