@@ -80,7 +80,7 @@ image: ## Build bin/arbor-manager.oci.tar, an image for amd64 and arm64, without
 
 .PHONY: release
 release: ## Build all that is released into dist: programs, image, SBOMs, licences, checksums
-	@echo "Building Kubernetes $(KUBERNETES) for every platform: half an hour the first time, on two cores"
+	@echo "Building Kubernetes $(KUBERNETES) for every platform: long the first time"
 	@rm -rf dist && mkdir dist
 	@$(PACKAGE) -out dist release
 
