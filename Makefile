@@ -1,4 +1,4 @@
-# Everything a person needs: up, build, test, lint, generate, bench.
+# Everything a person needs: up, build, test, lint, generate, bench, image, release.
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -13,6 +13,11 @@ LDFLAGS = -s -w -X main.release=$(RELEASE) \
 	-X $(STAGED).gitMajor=$(word 1,$(subst ., ,$(KUBERNETES:v%=%))) \
 	-X $(STAGED).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES:v%=%))) \
 	-X $(STAGED).gitTreeState=clean
+
+# No program needs a C library, so none gets one: they run anywhere. The linters
+# read the same build, or Kubernetes would be compiled twice. Only the race
+# detector needs C.
+STATIC = CGO_ENABLED=0
 
 # Kubernetes itself is not compiled a second time for the race detector: what is
 # ours in those two packages has no state to race for.
@@ -30,8 +35,7 @@ up: build ## Start Kubernetes with Arbor on it, in the foreground (ARGS="--nodes
 .PHONY: build
 build: ## Build bin/arbor, bin/arbor-manager, bin/arbor-executor and the kubectl plugin
 	@[ -e bin/arbor ] || echo "Building Kubernetes $(KUBERNETES) from its Go modules: about ten minutes the first time, on two cores; seconds after that."
-	@go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/arbor ./cmd/arbor-manager
-	@CGO_ENABLED=0 go build -ldflags "-s -w -X main.release=$(RELEASE)" -o bin/ ./cmd/arbor-executor # runs in images of others: static
+	@$(STATIC) go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/arbor ./cmd/arbor-manager ./cmd/arbor-executor
 	@ln -sf arbor bin/kubectl-arbor
 	@ls -l bin/arbor bin/arbor-manager bin/arbor-executor | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
 
@@ -47,7 +51,7 @@ test: setup build verify lint ## Run all tests, on a real control plane where on
 .PHONY: lint
 lint: ## Run golangci-lint, as pinned in tools/lint
 	@echo "Linting (the first time, golangci-lint is built from its modules: some minutes)"
-	@go tool -modfile=tools/lint/go.mod golangci-lint run ./...
+	@$(STATIC) go tool -modfile=tools/lint/go.mod golangci-lint run ./...
 
 .PHONY: generate
 generate: ## Write all generated files anew; the list is in generate.go
@@ -61,6 +65,32 @@ verify: ## Fail when generated files are out of date
 .PHONY: bench
 bench: build ## Measure, and compare with the budgets in bench/budgets.yaml
 	@go run ./bench $(ARGS)
+
+# The name that the image has once it is loaded. IMAGE=registry.example.com/arbor-manager
+IMAGE ?= localhost/arbor-manager
+# The same commit is the same image and the same release, so its time is their time.
+EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
+PACKAGE = SOURCE_DATE_EPOCH=$(EPOCH) go run ./tools/release -ldflags "$(LDFLAGS)" \
+	-version "$(RELEASE)" -revision "$(shell git rev-parse HEAD 2>/dev/null)" -image "$(IMAGE)"
+
+.PHONY: image
+image: ## Build bin/arbor-manager.oci.tar, an image for amd64 and arm64, without Docker
+	@echo "Building arbor-manager for every platform: some minutes the first time"
+	@$(PACKAGE) -out bin/arbor-manager.oci.tar image
+
+.PHONY: release
+release: ## Build all that is released into dist: programs, image, SBOMs, licences, checksums
+	@echo "Building Kubernetes $(KUBERNETES) for every platform: long the first time"
+	@rm -rf dist && mkdir dist
+	@$(PACKAGE) -out dist release
+
+# govulncheck asks a database in the internet what is known, so it is no part of
+# make test: what was right yesterday may be wrong today.
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities that Arbor's code reaches (needs the internet)
+	@go tool -modfile=tools/vulncheck/go.mod govulncheck -db "$${GOVULNDB:-https://vuln.go.dev}" ./cmd/... || { code=$$?; \
+		[ $$code = 3 ] || echo "govulncheck could not look. It needs the database of vuln.go.dev: try where that can be reached, or name a copy with GOVULNDB=file:///path/to/copy." >&2; \
+		exit $$code; }
 
 .PHONY: fuzz
 fuzz: ## Fuzz everything that parses, FUZZTIME (30s) each

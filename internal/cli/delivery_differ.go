@@ -11,9 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/engine/fields"
+	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // A Change is what the next apply does with an object.
@@ -123,6 +125,7 @@ func (d *differ) applied(ctx context.Context, v ObjectDiff, one delivered, live 
 	}
 
 	after, err := d.server.Rehearse(ctx, w)
+	err = kube.Discreet(err, one.object, live)
 
 	switch {
 	case err == nil:
@@ -148,7 +151,7 @@ func (d *differ) patched(ctx context.Context, v ObjectDiff, one delivered, live 
 
 	after, err := d.server.Rehearse(ctx, rehearsal{object: reference(one.ref).Object, patch: ops})
 	if err != nil {
-		return v.refusedBy("patch", err)
+		return v.refusedBy("patch", kube.Discreet(err, live, kube.PatchedObject(schema.FromAPIVersionAndKind(one.ref.APIVersion, one.ref.Kind), ops)))
 	}
 
 	return v.compared(live, after)

@@ -22,8 +22,31 @@ func setupLogging(o Options) error {
 		handler = slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})
 	}
 	logger := logr.FromSlogHandler(handler)
+	logger = logger.WithSink(withoutEvents{logger.GetSink()})
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
 
 	return nil
+}
+
+// withoutEvents leaves out of the log, at the level debug, that events were
+// recorded. They are in the cluster, for those who may read them there: they can
+// hold what a synthesizer said, and that what it was given.
+type withoutEvents struct{ logr.LogSink }
+
+// eventsName is what controller-runtime calls the logger of recorded events.
+const eventsName = "events"
+
+// WithName returns a sink that is silent if it is for events.
+func (s withoutEvents) WithName(name string) logr.LogSink {
+	if name == eventsName {
+		return logr.Discard().GetSink()
+	}
+
+	return withoutEvents{s.LogSink.WithName(name)}
+}
+
+// WithValues keeps it so.
+func (s withoutEvents) WithValues(values ...any) logr.LogSink {
+	return withoutEvents{s.LogSink.WithValues(values...)}
 }

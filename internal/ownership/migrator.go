@@ -374,6 +374,7 @@ func (w *run) finish(ctx context.Context, err error) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("object", describe(w.request.which()), "manager", w.m.manager)
 	switch {
 	case err != nil:
+		err = w.request.discreet(err)
 		log.V(1).Info("ownership was not migrated", "reason", ReasonOf(err), "restored", w.Restored, "error", err.Error())
 		w.event("Warning", "OwnershipNotMigrated", err.Error())
 	case w.Migrated:

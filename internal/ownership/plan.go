@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/arbor-control/arbor/engine/fields"
+	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // A Request says what is to be migrated.
@@ -35,6 +36,17 @@ func (r Request) which() *unstructured.Unstructured {
 	}
 
 	return r.Object
+}
+
+// discreet is an error about the object without the values of a Secret.
+func (r Request) discreet(err error) error {
+	for _, o := range []*unstructured.Unstructured{r.Desired, r.Previous, r.Object} {
+		if o != nil {
+			err = kube.Discreet(err, o.Object)
+		}
+	}
+
+	return err
 }
 
 func (r Request) check() error {

@@ -66,7 +66,7 @@ func publish(ctx context.Context, o options, log io.Writer) error {
 
 		return nil
 	default:
-		return errors.Join(out.Err, out.Unsaid)
+		return errors.Join(errors.New(out.Reason()), out.Unsaid)
 	}
 }
 

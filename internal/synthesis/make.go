@@ -43,11 +43,11 @@ func (r *Runner) make(ctx context.Context, c *enov1.Composition, s *enov1.Synthe
 	defer cancel()
 	result, err := r.Executor.Execute(limited, job)
 	if err != nil {
-		return m, said(err, result.Log)
+		return m, &said{err, result.Log}
 	}
 	out, err := krm.Decode(result.Output)
 	if err != nil {
-		return m, said(err, result.Log)
+		return m, &said{err, result.Log}
 	}
 	m.results = out.Results
 	if failed(m.results) {
@@ -60,17 +60,27 @@ func (r *Runner) make(ctx context.Context, c *enov1.Composition, s *enov1.Synthe
 	return m, nil
 }
 
-// said adds the end of a program's log to why it failed.
-func said(err error, log string) error {
-	if log == "" {
-		return fmt.Errorf("synthesizer error: %w", err)
+// A said is why a program failed, in words of its own. They may hold what it was
+// given, so they are for the composition and not for the log.
+type said struct {
+	err error
+	// log is the end of what it wrote to standard error.
+	log string
+}
+
+func (s *said) Error() string {
+	if s.log == "" {
+		return "synthesizer error: " + s.err.Error()
 	}
+	log := s.log
 	if len(log) > maxSaid {
 		log = "…" + log[len(log)-maxSaid:]
 	}
 
-	return fmt.Errorf("synthesizer error: %w; it said: %s", err, log)
+	return "synthesizer error: " + s.err.Error() + "; it said: " + log
 }
+
+func (s *said) Unwrap() error { return s.err }
 
 // read gets the inputs from the API server, and encodes them. Which versions they
 // have is what the synthesis is remembered by.

@@ -51,6 +51,15 @@ type Outcome struct {
 	Unsaid error
 }
 
+// Reason is why it failed, as far as that is for everybody who reads logs.
+func (o Outcome) Reason() string {
+	if _, ok := errors.AsType[*said](o.Err); ok {
+		return "the synthesizer failed; the status of the composition says what it said"
+	}
+
+	return o.Err.Error()
+}
+
 // Run runs the synthesis in flight of a composition to its end. Whoever does not
 // want it any more ends ctx with ErrSuperseded as the cause.
 func (r *Runner) Run(ctx context.Context, c *enov1.Composition, s *enov1.Synthesizer) Outcome {

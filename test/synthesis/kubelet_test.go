@@ -248,7 +248,7 @@ func (k *kubelet) execute(ctx context.Context, dir string, c corev1.Container) c
 	for _, a := range slices.Concat(c.Command, c.Args) {
 		args = append(args, strings.ReplaceAll(a, "/eno/", dir+"/"))
 	}
-	if c.Image == arborImage && args[0] == "arbor-executor" {
+	if c.Image == arborImage && args[0] == "/arbor-executor" {
 		args[0] = k.binary
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)

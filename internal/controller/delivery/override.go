@@ -14,6 +14,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // A judgement is what overrides make of a manifest in view of one version of the
@@ -130,9 +131,10 @@ func (d *Deliverer) judge(ctx context.Context, v *view, it *item, live *unstruct
 func (d *Deliverer) show(ctx context.Context, v *view, it *item, live *unstructured.Unstructured, states []decide.Override) {
 	var all, failed []string
 	for _, s := range states {
-		all = append(all, s.String())
+		text := kube.DiscreetText(s.String(), it.secrets(live)...)
+		all = append(all, text)
 		if s.State.Failed() && live != nil {
-			failed = append(failed, s.String())
+			failed = append(failed, text)
 		}
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("evaluated overrides", "composition", v.name.String(), "object", it.String(), "overrides", all)

@@ -9,12 +9,14 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/engine/fields"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/kube"
 )
 
 const (
@@ -52,6 +54,7 @@ type finding struct {
 
 // owned notes a finding, and tells people if it is another than before.
 func (d *Deliverer) owned(v *view, it *item, f finding) {
+	f.message = kube.DiscreetText(f.message, it.secrets(nil)...)
 	state := f.state
 	o := enov1.OwnershipObject{
 		APIVersion: it.Object.GetAPIVersion(), Kind: it.Object.GetKind(), Namespace: it.Object.GetNamespace(), Name: it.Object.GetName(),
@@ -182,6 +185,25 @@ func (d *Deliverer) tell(v *view, it *item, reason, message string) {
 	it.memory.told = message
 	// Events about the same two objects are counted as one.
 	d.recorder.Eventf(v.owner, it.Object, corev1.EventTypeWarning, reason, action, "%s", clip(fmt.Sprintf("%s: %s", it.Identity, message)))
+}
+
+// discreet is an error without the values of a Secret.
+func (i *item) discreet(err error, live *unstructured.Unstructured) error {
+	return kube.Discreet(err, i.secrets(live)...)
+}
+
+// secrets is everything that an error about an item may quote and that may be a
+// Secret: what is wanted, what is there, and what a patch would put there.
+func (i *item) secrets(live *unstructured.Unstructured) []map[string]any {
+	all := []map[string]any{i.Object.Object}
+	if live != nil {
+		all = append(all, live.Object)
+	}
+	if i.IsPatch() {
+		all = append(all, kube.PatchedObject(i.GVK, i.Ops))
+	}
+
+	return all
 }
 
 // clip keeps a text from filling a status.

@@ -86,12 +86,13 @@ func (d *Deliverer) deliver(ctx context.Context, k key, v *view, it *item) (time
 	going := v.deleting || it.Tombstone
 	it, known, err := d.override(ctx, k, v, it.unpacked())
 	if err != nil {
+		err = it.discreet(err, known.Live)
 		d.failed(v, it, err, going)
 
 		return 0, err
 	}
 	if err := it.Problem(going); err != nil {
-		d.failed(v, it, err, going)
+		d.failed(v, it, it.discreet(err, known.Live), going)
 
 		return 0, nil // it stays wrong until there is another synthesis
 	}
@@ -106,6 +107,7 @@ func (d *Deliverer) deliver(ctx context.Context, k key, v *view, it *item) (time
 	}
 	if err != nil {
 		it.memory.judged = nil
+		err = it.discreet(err, s.Live)
 		d.failed(v, it, err, going)
 
 		return 0, err

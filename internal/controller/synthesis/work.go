@@ -180,7 +180,7 @@ func (w *Worker) run(ctx context.Context, f *flight, c *enov1.Composition, s *en
 		log.Info("A synthesis was superseded")
 	default:
 		w.metrics.ended(resultFailure, took)
-		log.Info("A synthesis failed", "reason", out.Err.Error())
+		log.Info("A synthesis failed", "reason", out.Reason())
 		if out.Said != "" {
 			w.tellFailed(c, c.Status.InFlightSynthesis, out.Said)
 		}

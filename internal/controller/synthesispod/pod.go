@@ -26,6 +26,9 @@ const (
 	// nobody is the user that everything runs as.
 	nobody = 65532
 
+	// executorPath is where the program is in Arbor's image.
+	executorPath = "/arbor-executor"
+
 	shared  = "sharedfs"
 	folder  = "/eno"
 	program = folder + "/executor"
@@ -162,7 +165,7 @@ func volumes() []corev1.Volume {
 
 func installer(o Options) corev1.Container {
 	return confined(corev1.Container{
-		Name: decide.ContainerInstaller, Image: o.Image, Command: []string{"arbor-executor", "install", program},
+		Name: decide.ContainerInstaller, Image: o.Image, Command: []string{executorPath, "install", program},
 		VolumeMounts: []corev1.VolumeMount{{Name: shared, MountPath: folder}},
 	})
 }
@@ -182,7 +185,7 @@ func executing(c *enov1.Composition, s *enov1.Synthesizer) corev1.Container {
 func publishing(c *enov1.Composition, s *enov1.Synthesizer, o Options) corev1.Container {
 	return confined(corev1.Container{
 		Name: decide.ContainerPublisher, Image: o.Image,
-		Command: []string{"arbor-executor", "publish", "--socket=" + socket, fmt.Sprintf("--timeout=%s", o.Timeout)},
+		Command: []string{executorPath, "publish", "--socket=" + socket, fmt.Sprintf("--timeout=%s", o.Timeout)},
 		Env:     environment(c, s, nil),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: shared, MountPath: folder, ReadOnly: true},

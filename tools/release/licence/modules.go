@@ -1,0 +1,187 @@
+// Package licence finds the licences of everything that is linked into a
+// program.
+//
+// Linked asks the go command for the modules, each with the licence texts that
+// stand beside the packages that are used and above them: code that a module has
+// taken over from elsewhere has a licence of its own. Classify recognises a text.
+// Check says what must not be shipped, and Notices writes down what must go along.
+package licence
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// A Module is one that is linked. The standard library is one of them.
+type Module struct {
+	Path, Version string
+	// Texts are its licences, and notices that have to go along with them.
+	Texts []Text
+}
+
+// Std is the name of the standard library, as in SBOMs of others.
+const Std = "std"
+
+// A Text is a file that says under which terms code may be used.
+type Text struct {
+	// Name is the path in the module.
+	Name    string
+	Content string
+	// IDs are the licences in it, by their SPDX identifiers.
+	IDs []string
+}
+
+// IsNotice says whether a text only goes along with a licence: credits, and
+// grants of patents that give more and take nothing.
+func (t Text) IsNotice() bool { return notice.MatchString(filepath.Base(t.Name)) }
+
+var (
+	// Texts for documentation, which is not linked, end in .docs.
+	named  = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense|notice|patents)([.-](txt|md|mit|bsd|apache|libyaml|mpl-2\.0))?$`)
+	notice = regexp.MustCompile(`(?i)^(notice|patents|copying\.md)`)
+)
+
+// IDs are the licences of all texts of a module.
+func (m Module) IDs() []string {
+	var all []string
+	for _, t := range m.Texts {
+		all = append(all, t.IDs...)
+	}
+	slices.Sort(all)
+
+	return slices.Compact(all)
+}
+
+// listed is a package as the go command knows it.
+type listed struct {
+	Dir      string
+	Standard bool
+	Module   *struct {
+		Path, Version, Dir string
+		Main               bool
+		Replace            *struct{ Path, Version string }
+	}
+}
+
+// Linked returns the modules that packages of the module in dir are made of, for
+// one platform, without C. The module itself is none of them.
+func Linked(ctx context.Context, dir, goos, goarch string, packages ...string) ([]Module, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-deps", "-json=Dir,Standard,Module", "--"}, packages...)...) //nolint:gosec // the packages are those of the product
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("cannot list what %s are made of: %w\n%s", strings.Join(packages, " "), err, stderr.String())
+	}
+	all := map[string]*collected{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		err := d.Decode(&p) //nolint:musttag // the go command writes Go's own names
+		if errors.Is(err, io.EOF) {
+			return finish(all)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot read what the go command lists: %w", err)
+		}
+		if err := collect(all, p); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// collected is a module that is being gathered.
+type collected struct {
+	Module
+
+	root string
+	seen map[string]bool
+}
+
+func collect(all map[string]*collected, p listed) error {
+	path, version, root, dir := Std, runtime.Version(), goroot(p.Dir), p.Dir
+	switch {
+	case p.Module != nil && p.Module.Main:
+		return nil
+	case p.Module != nil:
+		path, version, root = p.Module.Path, p.Module.Version, p.Module.Dir
+	case !p.Standard:
+		return fmt.Errorf("%s is in no module, so nobody knows its licence", p.Dir)
+	default:
+		dir = root // what the standard library has taken over from elsewhere is under its licence
+	}
+	m := all[path]
+	if m == nil {
+		m = &collected{Module: Module{Path: path, Version: version}, root: root, seen: map[string]bool{}}
+		all[path] = m
+	}
+
+	return m.texts(dir)
+}
+
+// goroot is the folder of Go itself, which has the licence, from that of a package
+// of the standard library.
+func goroot(dir string) string {
+	root, _, _ := strings.Cut(filepath.ToSlash(dir), "/src/")
+
+	return filepath.FromSlash(root)
+}
+
+// texts reads those in a folder and in all above it.
+func (m *collected) texts(dir string) error {
+	for ; !m.seen[dir]; dir = filepath.Dir(dir) {
+		m.seen[dir] = true
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return fmt.Errorf("cannot look for the licence of %s: %w", m.Path, err)
+		}
+		for _, e := range entries {
+			if !e.Type().IsRegular() || !named.MatchString(e.Name()) {
+				continue
+			}
+			data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if err != nil {
+				return fmt.Errorf("cannot read the licence of %s: %w", m.Path, err)
+			}
+			name, err := filepath.Rel(m.root, filepath.Join(dir, e.Name()))
+			if err != nil {
+				return err
+			}
+			t := Text{Name: filepath.ToSlash(name), Content: string(data)}
+			t.IDs = Classify(t.Content)
+			m.Texts = append(m.Texts, t)
+		}
+		if dir == m.root {
+			break
+		}
+	}
+
+	return nil
+}
+
+func finish(all map[string]*collected) ([]Module, error) {
+	modules := make([]Module, 0, len(all))
+	for _, m := range all {
+		slices.SortFunc(m.Texts, func(a, b Text) int { return cmp.Compare(a.Name, b.Name) })
+		modules = append(modules, m.Module)
+	}
+	if len(modules) == 0 {
+		return nil, errors.New("cannot list what the packages are made of: the go command named none")
+	}
+	slices.SortFunc(modules, func(a, b Module) int { return cmp.Compare(a.Path, b.Path) })
+
+	return modules, nil
+}

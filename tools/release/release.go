@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/arbor-control/arbor/tools/release/licence"
+	"github.com/arbor-control/arbor/tools/release/product"
+	"github.com/arbor-control/arbor/tools/release/sbom"
+)
+
+const checksums = "SHA256SUMS"
+
+// makeRelease writes a folder with all that is released: programs, their SBOMs,
+// the image, the licences, and the checksums of all these.
+func (o options) makeRelease(ctx context.Context) error {
+	if entries, err := os.ReadDir(o.out); err == nil && len(entries) > 0 {
+		return fmt.Errorf("%s is not empty: remove it first, so that nothing of another release gets into this one", o.out)
+	}
+	var all [][]licence.Module
+	for _, p := range product.Platforms {
+		modules, err := o.programs(ctx, p)
+		if err != nil {
+			return err
+		}
+		all = append(all, modules)
+	}
+	var notices bytes.Buffer
+	if err := licence.Notices(&notices, licence.Merge(all...)); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(o.out, filepath.Base(product.Notices)), notices.Bytes(), 0o644); err != nil { //nolint:gosec // what is released may be read
+		return err
+	}
+	image := o
+	image.out = filepath.Join(o.out, "arbor-manager.oci.tar")
+	if err := image.makeImage(ctx); err != nil {
+		return err
+	}
+
+	return sum(o.out)
+}
+
+// programs builds all for one platform, and returns what they are made of.
+func (o options) programs(ctx context.Context, p product.Platform) ([]licence.Module, error) {
+	commands := product.InRelease
+	modules, err := licence.Linked(ctx, o.root, p.OS, p.Arch, product.Packages(commands)...)
+	if err != nil {
+		return nil, err
+	}
+	if wrong := licence.Check(modules); len(wrong) > 0 {
+		return nil, errors.New(wrong[0])
+	}
+	for _, name := range commands {
+		file := filepath.Join(o.out, fmt.Sprintf("%s_%s_%s", name, p.OS, p.Arch))
+		if err := o.build(ctx, p, "./cmd/"+name, file); err != nil {
+			return nil, err
+		}
+		if err := o.bill(name, file, modules); err != nil {
+			return nil, err
+		}
+	}
+
+	return modules, nil
+}
+
+// bill writes the SBOM of a program beside it.
+func (o options) bill(name, file string, modules []licence.Module) error {
+	var b bytes.Buffer
+	p := sbom.Program{Name: name, Version: o.version, File: file, Created: o.created, License: "Apache-2.0", Licences: func(path string) []string {
+		if i := slices.IndexFunc(modules, func(m licence.Module) bool { return m.Path == path }); i >= 0 {
+			return modules[i].IDs()
+		}
+
+		return nil
+	}}
+	if err := p.Write(&b); err != nil {
+		return err
+	}
+	fmt.Fprintln(o.progress, filepath.Base(file))
+
+	return os.WriteFile(file+".cdx.json", b.Bytes(), 0o644) //nolint:gosec // what is released may be read
+}
+
+// sum writes the checksums of all files of a folder, for sha256sum -c.
+func sum(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(data), e.Name())
+	}
+
+	return os.WriteFile(filepath.Join(dir, checksums), b.Bytes(), 0o644) //nolint:gosec // what is released may be read
+}

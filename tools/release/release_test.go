@@ -1,0 +1,302 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbor-control/arbor/tools/release/product"
+)
+
+// tiny is a module with a command of the product's name, so that a test need not
+// build the real one.
+func tiny(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"go.mod":                    "module example.com/tiny\n\ngo 1.26.0\n",
+		"LICENSE":                   "do as you like\n",
+		"cmd/arbor-manager/main.go": "package main\n\nimport \"os\"\n\nvar release string\n\nfunc main() { os.Stdout.WriteString(\"tiny \" + release + \"\\n\") }\n",
+	} {
+		at := filepath.Join(dir, name)
+		must(t, os.MkdirAll(filepath.Dir(at), 0o755))
+		must(t, os.WriteFile(at, []byte(content), 0o600))
+	}
+
+	return dir
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func produce(t *testing.T, what, root, out string) {
+	t.Helper()
+	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
+	t.Setenv("GOFLAGS", "-mod=mod")
+	t.Setenv("GOWORK", "off")
+	must(t, run(t.Context(), []string{"-root", root, "-out", out, "-version", "v1.2.3", "-revision", "abc", "-ldflags", "-X main.release=v1.2.3", what}, io.Discard))
+}
+
+// untar reads an archive into memory.
+func untar(t *testing.T, data []byte) (files map[string][]byte, headers map[string]*tar.Header) {
+	t.Helper()
+	files, headers = map[string][]byte{}, map[string]*tar.Header{}
+	for r := tar.NewReader(bytes.NewReader(data)); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files, headers
+		}
+		must(t, err)
+		content, err := io.ReadAll(r)
+		must(t, err)
+		files[h.Name], headers[h.Name] = content, h
+	}
+}
+
+// A layout is read as others read it: by its names, and every blob by its digest.
+type layout map[string][]byte
+
+func (l layout) read(t *testing.T, name string) map[string]any {
+	t.Helper()
+	var v map[string]any
+	must(t, json.Unmarshal(l[name], &v))
+
+	return v
+}
+
+func (l layout) blob(t *testing.T, descriptor any) []byte {
+	t.Helper()
+	d := descriptor.(map[string]any)
+	data, ok := l["blobs/"+strings.ReplaceAll(d["digest"].(string), ":", "/")]
+	if !ok {
+		t.Fatalf("there is no %s", d["digest"])
+	}
+	if got := fmt.Sprintf("sha256:%x", sha256.Sum256(data)); got != d["digest"] || float64(len(data)) != d["size"] {
+		t.Errorf("%s of %v bytes is really %s of %d", d["digest"], d["size"], got, len(data))
+	}
+
+	return data
+}
+
+func (l layout) document(t *testing.T, descriptor any) map[string]any {
+	t.Helper()
+	var v map[string]any
+	must(t, json.Unmarshal(l.blob(t, descriptor), &v))
+
+	return v
+}
+
+func TestImage(t *testing.T) {
+	root, dir := tiny(t), t.TempDir()
+	one, two := filepath.Join(dir, "one.tar"), filepath.Join(dir, "two.tar")
+	produce(t, "image", root, one)
+	again := tiny(t) // elsewhere, later: the same source is the same image
+	produce(t, "image", again, two)
+	a, err := os.ReadFile(one)
+	must(t, err)
+	b, err := os.ReadFile(two)
+	must(t, err)
+	if !bytes.Equal(a, b) {
+		t.Error("the same source has become two images")
+	}
+
+	files, _ := untar(t, a)
+	l := layout(files)
+	if got := l.read(t, "oci-layout")["imageLayoutVersion"]; got != "1.0.0" {
+		t.Errorf("the layout has version %v", got)
+	}
+	top := l.read(t, "index.json")["manifests"].([]any)[0].(map[string]any)
+	want := map[string]any{"io.containerd.image.name": "localhost/arbor-manager:v1.2.3", "org.opencontainers.image.ref.name": "v1.2.3"}
+	if diff := cmp.Diff(want, top["annotations"]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	var platforms []string
+	for _, m := range l.document(t, top)["manifests"].([]any) {
+		p := m.(map[string]any)["platform"].(map[string]any)
+		platforms = append(platforms, fmt.Sprintf("%v/%v", p["os"], p["architecture"]))
+		checkVariant(t, l, m, p)
+	}
+	if diff := cmp.Diff([]string{"linux/amd64", "linux/arm64"}, platforms); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+
+	// Docker without a store for images reads another list of the same blobs.
+	var saved []struct {
+		Config           string
+		RepoTags, Layers []string
+	}
+	must(t, json.Unmarshal(files["manifest.json"], &saved))
+	if len(saved) != 1 || files[saved[0].Config] == nil || files[saved[0].Layers[0]] == nil || saved[0].RepoTags[0] != "localhost/arbor-manager:v1.2.3" {
+		t.Errorf("got %+v, want the blobs of the first platform", saved)
+	}
+}
+
+func checkVariant(t *testing.T, l layout, descriptor any, platform map[string]any) {
+	t.Helper()
+	m := l.document(t, descriptor)
+	c := l.document(t, m["config"])
+	if c["os"] != platform["os"] || c["architecture"] != platform["architecture"] {
+		t.Errorf("the configuration is for %v/%v, the index says %v", c["os"], c["architecture"], platform)
+	}
+	runs := c["config"].(map[string]any)
+	labels := runs["Labels"].(map[string]any)
+	if runs["User"] != "65532:65532" || fmt.Sprint(runs["Entrypoint"]) != "[/arbor-manager]" || labels["org.opencontainers.image.version"] != "v1.2.3" ||
+		labels["org.opencontainers.image.revision"] != "abc" || labels["org.opencontainers.image.created"] != "2023-11-14T22:13:20Z" {
+		t.Errorf("it runs as %v", runs)
+	}
+	layers := m["layers"].([]any)
+	z, err := gzip.NewReader(bytes.NewReader(l.blob(t, layers[0])))
+	must(t, err)
+	plain, err := io.ReadAll(z)
+	must(t, err)
+	if got := fmt.Sprintf("[sha256:%x]", sha256.Sum256(plain)); len(layers) != 1 || got != fmt.Sprint(c["rootfs"].(map[string]any)["diff_ids"]) {
+		t.Errorf("the layer is %s, the configuration says %v", got, c["rootfs"])
+	}
+
+	files, headers := untar(t, plain)
+	modes := map[string]string{}
+	for name, h := range headers {
+		modes[name] = fmt.Sprintf("%o %d:%d %d", h.Mode, h.Uid, h.Gid, h.ModTime.Unix())
+	}
+	want := map[string]string{"LICENSE": "444 0:0 1700000000", "THIRD_PARTY_NOTICES": "444 0:0 1700000000", "arbor-manager": "555 0:0 1700000000"}
+	if diff := cmp.Diff(want, modes); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if !strings.Contains(string(files["THIRD_PARTY_NOTICES"]), "Copyright 2009 The Go Authors") {
+		t.Error("the licence of Go's own library does not go along")
+	}
+	checkProgram(t, files["arbor-manager"], platform["architecture"].(string))
+}
+
+// checkProgram sees whether a program of the layer is static, and runs it if this
+// machine can.
+func checkProgram(t *testing.T, data []byte, arch string) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "program")
+	must(t, os.WriteFile(name, data, 0o700)) //nolint:gosec // it is run below
+	if err := checkStatic(name); err != nil {
+		t.Error(err)
+	}
+	info, err := buildinfo.ReadFile(name)
+	must(t, err)
+	if !slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "GOARCH" && s.Value == arch }) {
+		t.Errorf("it is not for %s: %v", arch, info.Settings)
+	}
+	if arch != runtime.GOARCH {
+		return
+	}
+	out, err := exec.CommandContext(t.Context(), name).Output()
+	if err != nil || string(out) != "tiny v1.2.3\n" {
+		t.Errorf("it says %q, %v", out, err)
+	}
+}
+
+func TestRelease(t *testing.T) {
+	root, dir := tiny(t), filepath.Join(t.TempDir(), "dist")
+	produce(t, "release", root, dir)
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	want := []string{
+		"SHA256SUMS", "THIRD_PARTY_NOTICES", "arbor-manager.oci.tar",
+		"arbor-manager_linux_amd64", "arbor-manager_linux_amd64.cdx.json", "arbor-manager_linux_arm64", "arbor-manager_linux_arm64.cdx.json",
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", checksums)
+	check.Dir = dir
+	out, err := check.CombinedOutput()
+	if err != nil || strings.Count(string(out), ": OK\n") != len(want)-1 {
+		t.Errorf("the checksums: %v\n%s", err, out)
+	}
+	if err := run(t.Context(), []string{"-root", root, "-out", dir, "release"}, io.Discard); err == nil || !strings.Contains(err.Error(), "is not empty") {
+		t.Errorf("a release was written over another one: %v", err)
+	}
+}
+
+func TestBadArguments(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		epoch  string
+		args   []string
+		want   string
+	}{
+		"NoTime":  {"Without a time no two releases are the same.", "", []string{"-out", "x", "image"}, `SOURCE_DATE_EPOCH "": it must be the time of the commit`},
+		"NoOut":   {"It must be known where to write.", "1", []string{"image"}, "--out is empty: say where to write the image"},
+		"Unknown": {"A typo makes nothing.", "1", []string{"-out", "x", "imgae"}, `"imgae" is nothing that can be made; known are image, notices and release`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("SOURCE_DATE_EPOCH", tc.epoch)
+			if err := run(t.Context(), tc.args, io.Discard); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+				t.Errorf("%s\ngot  %v\nwant %s", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// What links the C library is not shipped.
+func TestStatic(t *testing.T) {
+	if err := checkStatic("/bin/sh"); err == nil || !strings.Contains(err.Error(), "it is not static") {
+		t.Errorf("a shell of this system: %v", err)
+	}
+}
+
+// The Dockerfile makes the same image.
+func TestDockerfile(t *testing.T) {
+	data, err := os.ReadFile("../../Dockerfile")
+	must(t, err)
+	text := string(data)
+	_, last, ok := strings.Cut(text, "\nFROM scratch\n")
+	if !ok {
+		t.Fatal("the image of the Dockerfile is not made from scratch")
+	}
+	for _, want := range []string{"\nUSER " + product.User + "\n", "\nENTRYPOINT [\"" + product.Entrypoint + "\"]\n", product.VersionLabel + `="$RELEASE"`} {
+		if !strings.Contains(last, want) {
+			t.Errorf("the image of the Dockerfile has no %q", strings.TrimSpace(want))
+		}
+	}
+	for name, value := range product.Labels {
+		if !strings.Contains(last, fmt.Sprintf("%s=%q", name, value)) {
+			t.Errorf("the image of the Dockerfile has no label %s=%q", name, value)
+		}
+	}
+	modfile, err := os.ReadFile("../../go.mod")
+	must(t, err)
+	_, version, _ := strings.Cut(string(modfile), "\ngo ")
+	minor := strings.Join(strings.SplitN(strings.SplitN(version, "\n", 2)[0], ".", 3)[:2], ".")
+	for _, want := range []string{"FROM --platform=$BUILDPLATFORM golang:" + minor + " AS build\n", "CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH", "-trimpath -buildvcs=false"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the build of the Dockerfile has no %q", want)
+		}
+	}
+	for _, name := range product.InImage {
+		if !strings.Contains(text, name+" ") {
+			t.Errorf("the Dockerfile does not build %s", name)
+		}
+	}
+}
