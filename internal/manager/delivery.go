@@ -59,7 +59,7 @@ func setupDelivery(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	if o.Delivery.RemoteKubeconfig != "" {
 		remote, err := restConfig(o.Delivery.RemoteKubeconfig)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--remote-kubeconfig %s: %w", o.Delivery.RemoteKubeconfig, err)
 		}
 		d.Remote = remote
 	}

@@ -72,6 +72,9 @@ type Deliverer struct {
 	views map[types.NamespacedName]*view
 	// wanted is by how many compositions each object is wanted.
 	wanted map[decide.Identity]int
+	// holding are views that must not delete anything before these compositions are
+	// read, each with the version that it had.
+	holding map[*view]map[types.NamespacedName]string
 	// gone is what is remembered of objects that a composition no longer has, until
 	// a worker comes by to forget it.
 	gone sync.Map
@@ -113,7 +116,7 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 		migration: o.Migration, workers: o.Workers, status: newStatusWriter(mgr.GetClient(), mgr.GetAPIReader()),
 		recorder: mgr.GetEventRecorder("arbor-delivery"), courtesy: rate.NewLimiter(eventsPerSecond, eventsAtOnce),
 		metrics: NewMetrics(metrics.Registry), now: time.Now,
-		views: map[types.NamespacedName]*view{}, wanted: map[decide.Identity]int{},
+		views: map[types.NamespacedName]*view{}, wanted: map[decide.Identity]int{}, holding: map[*view]map[types.NamespacedName]string{},
 	}
 	d.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[key](backoffBase, backoffMax),

@@ -48,10 +48,7 @@ func versionOf(c *enov1.Composition) version {
 // settingsOf are the annotations that manifests fall back to.
 func settingsOf(c *enov1.Composition) string {
 	var all []string
-	for _, name := range []string{
-		enov1.AnnotationReconcileInterval, enov1.AnnotationUseDefaultReconcileInterval, enov1.AnnotationReplace, enov1.AnnotationDisableUpdates,
-		enov1.AnnotationDisableReconciliation, enov1.AnnotationDeletionStrategy, enov1.AnnotationFailOpen,
-	} {
+	for _, name := range decide.Inherited() {
 		if value, ok := c.Annotations[name]; ok {
 			all = append(all, name+"="+value)
 		}
@@ -70,6 +67,8 @@ type view struct {
 	owner *enov1.Composition
 	items []*item
 	byID  map[decide.Identity]*item
+	// wants are the objects that are to be there, whoever delivers them.
+	wants []decide.Identity
 
 	mu       sync.Mutex
 	schedule *decide.Schedule
@@ -107,7 +106,8 @@ type memory struct {
 	uid     types.UID
 	version string
 	own     string
-	// ours : something of it was held by us then.
+	// ours : something of it was held by us then. An earlier process may have left
+	// word of that, and of nothing else.
 	ours bool
 	at   place
 	// due is when it is looked at even if nobody touched it.
@@ -125,6 +125,18 @@ type memory struct {
 	damper decide.Damper
 	// told is what the last event said.
 	told string
+}
+
+// left takes the word of an earlier process for which object was delivered.
+func (m *memory) left(uid types.UID) {
+	if m.uid == "" && uid != "" {
+		m.uid, m.ours = uid, true
+	}
+}
+
+// isOurs says whether an object is the one that was delivered.
+func (m *memory) isOurs(live *unstructured.Unstructured) bool {
+	return live != nil && m.ours && m.uid == live.GetUID()
 }
 
 // hidden are resources that nothing can be done about.
@@ -234,6 +246,20 @@ func (v *view) settle(it *item, s enov1.ResourceState) (_ enov1.ResourceState, c
 	return s, changed, opened
 }
 
+// goes says whether an item is to go, and has not gone yet.
+func (v *view) goes(it *item) bool {
+	return !hidden(it) && (v.deleting || it.Tombstone) && !it.IsPatch() && !it.state.Deleted
+}
+
+// removes says whether anything is to go. It is for whoever makes the view.
+func (v *view) removes() bool { return slices.ContainsFunc(v.items, v.goes) }
+
+// unproven says whether something is to go of which nobody left word that it was
+// delivered. It is for whoever makes the view.
+func (v *view) unproven() bool {
+	return slices.ContainsFunc(v.items, func(it *item) bool { return v.goes(it) && !it.memory.ours })
+}
+
 // states are those of the items of a slice.
 func (v *view) states(s *slice) []enov1.ResourceState {
 	v.mu.Lock()
@@ -273,6 +299,7 @@ func newView(c *enov1.Composition, reader *decide.Reader, all []enov1.ResourceSl
 			it.Resource, it.problem = reader.Read(manifest, c.Annotations)
 			if s.initialized {
 				it.state = all[n].Status.Resources[index]
+				it.memory.left(it.state.UID)
 			}
 			v.items = append(v.items, it)
 			v.enter(it)
@@ -281,9 +308,22 @@ func newView(c *enov1.Composition, reader *decide.Reader, all []enov1.ResourceSl
 			}
 		}
 	}
+	v.want()
 	v.schedule = decide.NewSchedule(v.resources(), v.deleting)
 
 	return v
+}
+
+// want notes which objects are to be there.
+func (v *view) want() {
+	if v.deleting {
+		return
+	}
+	for id, it := range v.byID {
+		if !it.Tombstone && !it.IsPatch() && !it.DisableReconciliation {
+			v.wants = append(v.wants, id)
+		}
+	}
 }
 
 // enter makes an item known by its identity. Of two with one identity the first

@@ -76,8 +76,10 @@ type outcome struct {
 	live *unstructured.Unstructured
 	// again is when to look again, 0 for not before something happens.
 	again time.Duration
-	// waits is what is waited for, "" if the cluster agrees.
+	// waits is what is waited for, "" if the cluster agrees. stuck : it may take so
+	// long that people want to know.
 	waits string
+	stuck bool
 }
 
 // deliver gathers what is known about a resource, decides, and does it.
@@ -133,7 +135,7 @@ func (d *Deliverer) gather(v *view, it *item, known decide.Situation) situation 
 	s := situation{Situation: known}
 	s.Deleting, s.Abandoned = v.deleting, v.abandoned
 	if v.deleting || it.Tombstone {
-		s.Taken = d.taken(it.Identity)
+		s.Taken, s.Unread = d.taken(it.Identity), d.unread(v)
 
 		return s
 	}
@@ -203,6 +205,7 @@ func (d *Deliverer) hold(v *view, it *item, s situation) time.Duration {
 
 // decide decides, with the live object where it is needed.
 func (d *Deliverer) decide(ctx context.Context, v *view, it *item, s situation) (decide.Action, situation, error) {
+	s.Ours = it.memory.isOurs(s.Live)
 	a := decide.Decide(it.Resource, s.Situation)
 	unready := a.Verb == decide.Nothing && it.Watched() && !v.isReady(it)
 	if s.Looked || a.Verb != decide.Look && !unready {
@@ -212,8 +215,7 @@ func (d *Deliverer) decide(ctx context.Context, v *view, it *item, s situation) 
 	if err != nil {
 		return a, s, err
 	}
-	s.Looked, s.Live = true, live
-	s.Ours = live != nil && it.memory.ours && it.memory.uid == live.GetUID()
+	s.Looked, s.Live, s.Ours = true, live, it.memory.isOurs(live)
 
 	return decide.Decide(it.Resource, s.Situation), s, nil
 }
@@ -270,7 +272,12 @@ func (d *Deliverer) ready(v *view, it *item, live *unstructured.Unstructured) (m
 // removed settles a resource that is gone, or will be.
 func (d *Deliverer) removed(k key, v *view, it *item, out outcome) {
 	if out.waits != "" {
-		d.settle(v, it, enov1.ResourceState{})
+		s := enov1.ResourceState{}
+		if out.stuck {
+			text := clip(out.waits)
+			s.ReconciliationError = &text
+		}
+		d.settle(v, it, s)
 
 		return
 	}
@@ -307,6 +314,9 @@ func (d *Deliverer) failed(v *view, it *item, err error, going bool) {
 
 // settle has a state written, and others worked on that waited for it.
 func (d *Deliverer) settle(v *view, it *item, s enov1.ResourceState) {
+	if it.memory.ours && !s.Deleted {
+		s.UID = it.memory.uid
+	}
 	s, changed, opened := v.settle(it, s)
 	if changed {
 		d.status.set(v, it, s)
