@@ -54,6 +54,8 @@ type part struct {
 	controllers func(ctrl.Manager, Options) ([]endpoint, error)
 	// cached is how objects of its kinds are remembered, if not like all others.
 	cached map[client.Object]cache.ByObject
+	// scoped are the kinds that --composition-namespace is about.
+	scoped []client.Object
 	// webhooks admit the kinds.
 	webhooks []hook
 }
@@ -76,6 +78,9 @@ type endpoint struct {
 
 // probe is what objects are called that are never stored.
 var probe = metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "arbor-probe"}
+
+// Two parts have these, and a cache must be told once.
+var compositions, resourceSlices = &enov1.Composition{}, &enov1.ResourceSlice{}
 
 // parts is the list of everything that Arbor can run.
 var parts = []part{
@@ -136,6 +141,7 @@ var parts = []part{
 		},
 		scheme:      enov1.AddToScheme,
 		controllers: setupSynthesis,
+		scoped:      []client.Object{compositions, resourceSlices, &enov1.Symphony{}},
 	},
 	{
 		name:    "delivery",
@@ -146,6 +152,7 @@ var parts = []part{
 		},
 		scheme:      enov1.AddToScheme,
 		controllers: setupDelivery,
+		scoped:      []client.Object{compositions, resourceSlices},
 	},
 }
 

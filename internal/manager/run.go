@@ -133,7 +133,7 @@ func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		LeaderElection:          r.options.LeaderElect,
-		LeaderElectionID:        leaseName,
+		LeaderElectionID:        r.options.LeaderElectID,
 		LeaderElectionNamespace: r.options.Namespace,
 		// The process ends when the manager does, so the next may lead at once.
 		LeaderElectionReleaseOnCancel: true,
@@ -267,6 +267,11 @@ func (r *runner) cacheOptions() cache.Options {
 	// A kind of a part that is off may not even be served.
 	for _, p := range r.parts {
 		maps.Copy(o.ByObject, p.cached)
+		if ns := r.options.Delivery.Namespace; ns != "" {
+			for _, kind := range p.scoped {
+				o.ByObject[kind] = cache.ByObject{Namespaces: map[string]cache.Config{ns: {}}}
+			}
+		}
 	}
 
 	return o

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,7 +30,7 @@ func (d *Deliverer) Reconcile(ctx context.Context, request reconcile.Request) (r
 		return reconcile.Result{}, fmt.Errorf("cannot read composition %s: %w", request, err)
 	}
 	old := d.view(request.NamespacedName)
-	if old != nil && old.version == versionOf(c) {
+	if old != nil && old.version == d.versionOf(c) {
 		for _, it := range old.inform(c) {
 			d.queue.Add(key{old.name, it.Identity})
 		}
@@ -61,7 +62,7 @@ func (d *Deliverer) load(ctx context.Context, c *enov1.Composition, old *view) (
 	if err != nil {
 		return nil, err
 	}
-	v := newView(c, d.manifests, all)
+	v := d.newView(c, all)
 	v.adopt(old)
 	if old == nil {
 		if err := d.recall(ctx, c, v); err != nil {
@@ -146,7 +147,9 @@ func (d *Deliverer) slices(ctx context.Context, c *enov1.Composition, s *enov1.S
 // Of those there is nothing that could be deleted either.
 func (d *Deliverer) refuse(v *view) {
 	for _, it := range v.items {
-		if !hidden(it) {
+		if !hidden(it) || it.elsewhere {
+			d.hint(v, it)
+
 			continue
 		}
 		s := enov1.ResourceState{}
@@ -162,6 +165,16 @@ func (d *Deliverer) refuse(v *view) {
 			d.status.set(v, it, s)
 		}
 	}
+}
+
+// hint says that there is no telling who delivers a manifest, unless somebody does.
+func (d *Deliverer) hint(v *view, it *item) {
+	if !it.elsewhere || it.problem == nil || !equality.Semantic.DeepEqual(it.state, enov1.ResourceState{}) {
+		return
+	}
+	text := clip(it.problem.Error())
+	s, _, _ := v.settle(it, enov1.ResourceState{ReconciliationError: &text})
+	d.status.hint(v, it, s)
 }
 
 // view of a composition, nil if there is none.

@@ -15,6 +15,8 @@ type Metrics struct {
 	inflight prometheus.Gauge
 	errors   prometheus.Counter
 	drift    prometheus.Counter
+	// unfiltered are manifests of which nobody knows who delivers them.
+	unfiltered prometheus.Counter
 }
 
 // NewMetrics registers the metrics.
@@ -42,11 +44,15 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "How often an object was put right that somebody else had changed.",
 		}),
 	}
+	m.unfiltered = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "eno_resource_filter_eval_errors_total",
+		Help: "How often the resource filter could not be evaluated, so that a resource was left alone.",
+	})
 	// A series that appears with its first event hides that event from a rate.
 	for _, verb := range []decide.Verb{decide.Create, decide.Patch, decide.Apply, decide.Replace, decide.Delete} {
 		m.actions.WithLabelValues(string(verb))
 	}
-	r.MustRegister(m.duration, m.actions, m.inflight, m.errors, m.drift)
+	r.MustRegister(m.duration, m.actions, m.inflight, m.errors, m.drift, m.unfiltered)
 
 	return m
 }

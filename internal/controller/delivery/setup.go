@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -49,7 +50,17 @@ type Options struct {
 	Workers int
 	// Migration is one of the constants.
 	Migration string
+	// Selector is of the compositions that are delivered, nil for all.
+	Selector labels.Selector
+	// Filter is of their resources, nil for all.
+	Filter *Filter
 }
+
+// A Filter says which resources are delivered.
+type Filter = decide.Filter
+
+// ParseFilter reads a CEL expression about self, a manifest, and composition.
+func ParseFilter(expression string) (*Filter, error) { return decide.NewFilter(expression) }
 
 // A Deliverer delivers the current syntheses of all compositions.
 type Deliverer struct {
@@ -59,6 +70,8 @@ type Deliverer struct {
 	manifests *decide.Reader
 	migrator  *ownership.Migrator
 	migration string
+	selector  labels.Selector
+	filter    *Filter
 	workers   int
 	watches   *watches
 	status    *statusWriter
@@ -122,6 +135,10 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 		workqueue.NewTypedItemExponentialFailureRateLimiter[key](backoffBase, backoffMax),
 		workqueue.TypedRateLimitingQueueConfig[key]{Name: "delivery-resources"},
 	)
+	d.selector, d.filter = o.Selector, o.Filter
+	if d.selector == nil {
+		d.selector = labels.Everything()
+	}
 	d.watches = newWatches(watching, func(k key) { d.queue.Add(k) })
 
 	return d, nil

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
@@ -30,16 +32,22 @@ type version struct {
 	slices              string
 	settings            string
 	deleting, abandoned bool
+	// elsewhere : somebody else delivers the composition.
+	elsewhere bool
 }
 
 // versionOf is what a view of a composition as it is now would be of.
-func versionOf(c *enov1.Composition) version {
+func (d *Deliverer) versionOf(c *enov1.Composition) version {
 	v := version{
 		uid: c.UID, synthesis: c.Status.CurrentSynthesis.UUID, settings: settingsOf(c),
 		deleting: c.DeletionTimestamp != nil, abandoned: c.Labels[enov1.LabelSymphonyDeleting] == "true",
 	}
 	for _, ref := range c.Status.CurrentSynthesis.ResourceSlices {
 		v.slices += ref.Name + " "
+	}
+	v.elsewhere = !d.selector.Matches(labels.Set(c.Labels))
+	if d.filter != nil { // it may ask for any of them
+		v.settings += fmt.Sprint(c.Labels, c.Annotations)
 	}
 
 	return v
@@ -85,8 +93,10 @@ type item struct {
 	place int
 	slice *slice
 	index int
-	// problem is why it cannot be delivered at all.
-	problem error
+	// problem is why it cannot be delivered at all. elsewhere : somebody else delivers
+	// it, or there is no telling who, which is the problem then.
+	problem   error
+	elsewhere bool
 	// previous is what the synthesis before desired, nil if it is not known.
 	previous *unstructured.Unstructured
 	// memory is only used by whoever works on the item.
@@ -283,9 +293,9 @@ func (v *view) isReady(it *item) bool {
 }
 
 // newView makes a view of a composition and its slices.
-func newView(c *enov1.Composition, reader *decide.Reader, all []enov1.ResourceSlice) *view {
+func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *view {
 	v := &view{
-		name: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, version: versionOf(c), byID: map[decide.Identity]*item{},
+		name: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, version: d.versionOf(c), byID: map[decide.Identity]*item{},
 		owner: &enov1.Composition{
 			TypeMeta:   metav1.TypeMeta{APIVersion: enov1.GroupVersion.String(), Kind: enov1.CompositionKind},
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID},
@@ -296,7 +306,7 @@ func newView(c *enov1.Composition, reader *decide.Reader, all []enov1.ResourceSl
 		s := newSlice(&all[n])
 		for index, manifest := range all[n].Spec.Resources {
 			it := &item{slice: s, index: index, place: len(v.items), memory: &memory{}}
-			it.Resource, it.problem = reader.Read(manifest, c.Annotations)
+			it.Resource, it.problem = d.manifests.Read(manifest, c.Annotations)
 			if s.initialized {
 				it.state = all[n].Status.Resources[index]
 				it.memory.left(it.state.UID)
@@ -309,6 +319,7 @@ func newView(c *enov1.Composition, reader *decide.Reader, all []enov1.ResourceSl
 		}
 	}
 	v.want()
+	d.narrow(v, c, all)
 	v.schedule = decide.NewSchedule(v.resources(), v.deleting)
 
 	return v
