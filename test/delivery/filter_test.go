@@ -157,3 +157,24 @@ func TestFilterRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestReadyByComposition has an object that is ready when its composition says so.
+func TestReadyByComposition(t *testing.T) {
+	w := newWorld(t)
+	m := start(t)
+	w.synthesize(configMap("one", "1", enov1.AnnotationReadiness, "composition.metadata.?labels.approved.orValue('') == self.data.a && composition.metadata.name == 'app'"))
+	cluster.Eventually(t, "it is there, and not ready", func() error {
+		if s := w.state("ConfigMap", "one"); !s.Reconciled || s.Ready != nil {
+			return errors.New(describe(s))
+		}
+
+		return nil
+	})
+	w.label("approved", "2")
+	quiet(t, m, time.Second)
+	if s := w.state("ConfigMap", "one"); s.Ready != nil {
+		t.Error("it is ready although it was not approved")
+	}
+	w.label("approved", "1")
+	w.ready()
+}

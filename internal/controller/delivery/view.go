@@ -81,7 +81,7 @@ type view struct {
 	mu       sync.Mutex
 	schedule *decide.Schedule
 	report   map[decide.Identity]enov1.OwnershipObject
-	// about is what overrides are told about the composition, nil if there are none.
+	// about is what expressions are told about the composition.
 	about *metav1.ObjectMeta
 }
 
@@ -300,7 +300,7 @@ func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *vi
 			TypeMeta:   metav1.TypeMeta{APIVersion: enov1.GroupVersion.String(), Kind: enov1.CompositionKind},
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID},
 		},
-		report: map[decide.Identity]enov1.OwnershipObject{},
+		report: map[decide.Identity]enov1.OwnershipObject{}, about: about(c),
 	}
 	for n := range all {
 		s := newSlice(&all[n])
@@ -313,9 +313,6 @@ func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *vi
 			}
 			v.items = append(v.items, it)
 			v.enter(it)
-			if v.about == nil && !hidden(it) && it.Overridden() {
-				v.about = about(c)
-			}
 		}
 	}
 	v.want()

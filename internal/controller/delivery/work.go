@@ -264,7 +264,7 @@ func (d *Deliverer) ready(v *view, it *item, live *unstructured.Unstructured) (m
 	case live == nil:
 		return metav1.Time{}, false
 	}
-	since, ok := it.Ready(live, d.now())
+	since, ok := it.Ready(live, v.asked(), d.now())
 
 	return metav1.NewTime(since).Rfc3339Copy(), ok
 }

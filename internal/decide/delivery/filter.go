@@ -14,7 +14,7 @@ type Filter struct{ program cel.Program }
 
 // NewFilter compiles an expression about a manifest, self, and its composition.
 func NewFilter(expression string) (*Filter, error) {
-	program, err := newCompiler(cel.Variable(varComposition, cel.DynType)).compile(expression)
+	program, err := newCompiler().compile(expression)
 	if err != nil {
 		return nil, fmt.Errorf("write a CEL expression about %s and %s: %w", varSelf, varComposition, err)
 	}

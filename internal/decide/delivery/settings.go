@@ -234,7 +234,7 @@ func (p *parser) checks(c *compiler) []check {
 	for _, name := range names {
 		program, err := c.compile(p.own[name])
 		if err != nil {
-			p.wrong(name, p.own[name], "write a CEL expression about self: "+err.Error())
+			p.wrong(name, p.own[name], fmt.Sprintf("write a CEL expression about %s and %s: %v", varSelf, varComposition, err))
 
 			continue
 		}
