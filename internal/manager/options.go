@@ -123,11 +123,8 @@ func (o *Options) Validate() error {
 	if err := either("--log-format", o.LogFormat, logJSON, logText); err != nil {
 		return err
 	}
-	if err := cmp.Or(o.Synthesis.Validate(), o.Delivery.Validate()); err != nil {
+	if err := cmp.Or(o.Synthesis.Validate(), o.Delivery.Validate(), o.validateLease()); err != nil {
 		return err
-	}
-	if o.LeaderElectID == "" {
-		return errors.New("--leader-election-id is empty: name the lease")
 	}
 	if o.WebhookPort < 1 || o.WebhookPort > 65535 {
 		return fmt.Errorf("--webhook-port %d: it must be between 1 and 65535", o.WebhookPort)
@@ -140,6 +137,14 @@ func (o *Options) Validate() error {
 	}
 
 	return o.validatePprof()
+}
+
+func (o *Options) validateLease() error {
+	if o.LeaderElectID == "" {
+		return errors.New("--leader-election-id is empty: name the lease")
+	}
+
+	return nil
 }
 
 // validatePprof keeps profiles on this machine: nobody is asked who they are

@@ -128,7 +128,7 @@ func TestDiffDecides(t *testing.T) {
 	gone := w.manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}}`)
 	gone.Deleted = true
 	w.compose(enov1.CompositionStatus{CurrentSynthesis: w.slice("web-1", newer, gone,
-		w.manifest(`{apiVersion: v1, kind: ConfigMap, data: {size: "1"}, metadata: {name: scaled, annotations: {eno.azure.io/overrides: '[{"path": "self.data.size", "condition": "composition.metadata.name == \'web\'", "valueExpression": "self.data.size"}]'}}}`),
+		w.manifest(`{apiVersion: v1, kind: ConfigMap, data: {size: "1"}, metadata: {name: scaled, annotations: {eno.azure.io/overrides: '[{"path": "self.data.size", "condition": "composition.metadata.name == ''web''", "valueExpression": "self.data.size"}]'}}}`),
 		w.manifest(`{apiVersion: v1, kind: ConfigMap, data: {a: "1"}, metadata: {name: whole, annotations: {eno.azure.io/replace: "true"}}}`),
 		w.manifest(`{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: theirs}, patch: {apiVersion: v1, kind: ConfigMap, ops: [{op: add, path: /data/x, value: "2"}]}}`),
 		w.manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: bad, annotations: {eno.azure.io/replace: maybe}}}`),
@@ -278,7 +278,7 @@ func TestDiffOfOtherWrites(t *testing.T) {
 		},
 		"Orphan": {
 			reason: "it stays as it is", manifest: strings.Replace(annotated, "%s", "deletion-strategy: orphan", 1), gone: true,
-			want: []string{"it stays", "1 left alone"},
+			want: []string{"it is to be left behind", "1 left alone"},
 		},
 	}
 	for name, tc := range cases {

@@ -13,7 +13,7 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-const secret = "apiVersion: v1\nkind: Secret\nstringData: {a: \"1\"}\nmetadata: {name: %s, annotations: {eno.azure.io/readiness-group: \"-200\"}}\n"
+const hidden = "apiVersion: v1\nkind: Secret\nstringData: {a: \"1\"}\nmetadata: {name: %s, annotations: {eno.azure.io/readiness-group: \"-200\"}}\n"
 
 // label sets a label of the composition.
 func (w *world) label(name, value string) {
@@ -38,7 +38,7 @@ func (w *world) idle() {
 func TestComplementaryFilters(t *testing.T) {
 	w := newWorld(t)
 	one := start(t, "--leader-elect", "--leader-election-id=one", `--resource-filter=self.kind == "ConfigMap" && composition.metadata.name == "app"`)
-	w.synthesize(configMap("mine", "1"), fmt.Sprintf(secret, "yours"))
+	w.synthesize(configMap("mine", "1"), fmt.Sprintf(hidden, "yours"))
 	cluster.Eventually(t, "what the one delivers is there, although it would come last", func() error {
 		if s := w.state("ConfigMap", "mine"); !s.Reconciled || s.Ready == nil {
 			return errors.New(describe(s))
@@ -53,7 +53,7 @@ func TestComplementaryFilters(t *testing.T) {
 
 	two := start(t, "--leader-elect", "--leader-election-id=two", `--resource-filter=self.kind != "ConfigMap"`)
 	w.ready()
-	w.synthesize(configMap("mine", "2"), fmt.Sprintf(secret, "others"))
+	w.synthesize(configMap("mine", "2"), fmt.Sprintf(hidden, "others"))
 	w.until("everything is done", func(s enov1.ResourceState) bool { return s.Reconciled })
 	w.eventually("mine", "a", "2")
 	if w.get("v1", "Secret", "yours") != nil || w.get("v1", "Secret", "others") == nil {

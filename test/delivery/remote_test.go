@@ -66,7 +66,7 @@ func (w *world) untouched() {
 		&metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DeploymentList"}},
 	} {
 		must(w, w.c.List(w.Context(), list, client.InNamespace(w.ns)))
-		for _, o := range list.(*metav1.PartialObjectMetadataList).Items { //nolint:forcetypeassert // it is one of the two above
+		for _, o := range list.(*metav1.PartialObjectMetadataList).Items {
 			if o.Name != "kube-root-ca.crt" {
 				w.Errorf("%s was written to the cluster of the composition", o.Name)
 			}

@@ -129,7 +129,14 @@ func remove(r *Resource, s Situation) Action {
 		return removing(r)
 	case !s.Ours && !IsOurs(s.Live.GetManagedFields()):
 		return Action{Verb: Leave, Reason: "somebody else made it"}
-	case s.Unread != "":
+	}
+
+	return unwanted(r, s)
+}
+
+// unwanted is about an object of ours that is to go.
+func unwanted(r *Resource, s Situation) Action {
+	if s.Unread != "" {
 		return Action{Verb: Wait, Reason: "it is not deleted before it is known whether composition " + s.Unread + " wants it, which could not be read yet"}
 	}
 
