@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,9 @@ const deliveryExamples = `  # What is delivered in the current namespace, and wh
   # In all namespaces, or everything about one composition
   arbor delivery -A
   arbor delivery web -n shop
+
+  # One that is called like one of the commands below
+  arbor delivery composition/diff
 
   # What would the next apply change?
   arbor delivery diff web -n shop
@@ -71,7 +75,7 @@ Exit codes: 0 it was drawn, well or not, 1 no composition of that name, 2 it cou
 not look.`,
 		Example: deliveryExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.names = args
+			o.names = compositionNames(args)
 
 			return o.run(cmd.Context())
 		},
@@ -104,6 +108,28 @@ func (o *deliveryOptions) run(ctx context.Context) error {
 	}
 
 	return o.missing(d.sorted(), namespace)
+}
+
+// compositionNames are what people call compositions: by name, or by type and name,
+// which is the way out for one that is called like a command.
+func compositionNames(args []string) []string {
+	all := make([]string, len(args))
+	for i, arg := range args {
+		all[i] = compositionName(arg)
+	}
+
+	return all
+}
+
+func compositionName(arg string) string {
+	kind, name, both := strings.Cut(arg, "/")
+	kind, _, _ = strings.Cut(strings.ToLower(kind), ".")
+
+	if both && (kind == "composition" || kind == "compositions") {
+		return name
+	}
+
+	return arg
 }
 
 // missing is about names that no composition has.

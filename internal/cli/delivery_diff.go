@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
 const deliveryDiffExamples = `  # What would the next apply change?
@@ -35,9 +36,10 @@ func newDeliveryDiff(streams genericiooptions.IOStreams, connect connector, serv
 	cmd := &cobra.Command{
 		Use:   "diff COMPOSITION",
 		Short: "Show what the next apply of a composition would change",
-		Long: `Have the server rehearse the apply of each manifest of a composition, as ` + deliveryManager + `, and
+		Long: `Have the server rehearse the apply of each manifest of a composition, as ` + decide.Manager + `, and
 show what it would change: a unified diff per object, new objects as additions, and
-objects that are to go as deletions. What the apply cannot remove because somebody
+objects that are to go as deletions. Settings and overrides are followed as the
+delivery does. What the apply cannot remove because somebody
 else holds it is said, with who does, and so is an apply that the server refuses.
 Values of Secrets are not shown. Nothing is written.
 
@@ -87,7 +89,7 @@ func (o *deliveryDiffOptions) run(ctx context.Context, name string) error {
 		return blind("%w", err)
 	}
 
-	v := o.compareAll(ctx, &differ{server: s, composition: c, before: before}, all)
+	v := o.compareAll(ctx, &differ{server: s, composition: c, reader: decide.NewReader(), before: before}, all)
 	v.Namespace, v.Name, v.Synthesis, v.Role = c.Namespace, c.Name, chosen.UUID, roleOf(c, chosen)
 
 	if err := v.print(o.Out, o.ErrOut, o.format); err != nil {
@@ -123,7 +125,7 @@ func (o *deliveryDiffOptions) choose(c *enov1.Composition) (*enov1.Synthesis, er
 
 // toCompare are the manifests of a synthesis, and what was applied before them.
 // Of an older synthesis, what only the current one has is to go.
-func (d *deliveries) toCompare(ctx context.Context, c *enov1.Composition, chosen *enov1.Synthesis) (all []delivered, before map[ObjectRef]map[string]any, err error) {
+func (d *deliveries) toCompare(ctx context.Context, c *enov1.Composition, chosen *enov1.Synthesis) (all []delivered, before map[ObjectRef]delivered, err error) {
 	current := c.Status.CurrentSynthesis
 
 	last := current
@@ -140,7 +142,7 @@ func (d *deliveries) toCompare(ctx context.Context, c *enov1.Composition, chosen
 		return nil, nil, fmt.Errorf("cannot compare %s: its manifests are gone (%s)", shortUUID(chosen.UUID), strings.Join(missing, ", "))
 	}
 
-	before, there := map[ObjectRef]map[string]any{}, map[ObjectRef]bool{}
+	before, there := map[ObjectRef]delivered{}, map[ObjectRef]bool{}
 	for _, one := range all {
 		there[one.ref] = true
 	}
@@ -151,7 +153,7 @@ func (d *deliveries) toCompare(ctx context.Context, c *enov1.Composition, chosen
 			continue
 		}
 
-		before[one.ref] = one.object
+		before[one.ref] = one
 
 		if isOld := chosen != current && chosen != c.Status.InFlightSynthesis; isOld && !there[one.ref] {
 			one.tombstone = true

@@ -75,7 +75,7 @@ func live(t *testing.T, texts ...string) *serverInMemory {
 
 func TestDeliveryDiff(t *testing.T) {
 	const (
-		old = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"c","resourceVersion":"5","uid":"u"},"data":{"a":"old"}}`
+		old = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"c","resourceVersion":"5","uid":"u","managedFields":[{"manager":"eno","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:a":{}}}}]},"data":{"a":"old"}}`
 		now = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"c","annotations":{"eno.azure.io/readiness-group":"1"}},"data":{"a":"new"}}`
 		key = `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"shop","name":"k"},"data":{"a":%q,"b":"c2FtZQ=="}}`
 	)
@@ -168,9 +168,9 @@ diff -u -N LIVE/v1.ConfigMap.shop.c MERGED/v1.ConfigMap.shop.c
 				strings.Replace(now, "readiness-group\":\"1", "disable-reconciliation\":\"true", 1), strings.Replace(now, "readiness-group\":\"1", "disable-updates\":\"true", 1),
 				"gone " + strings.Replace(now, "readiness-group\":\"1", "deletion-strategy\":\"orphan", 1),
 			},
-			want: result{ErrOut: "synthesis 22222222 (current) of shop/web: 3 left alone\n", Out: `# ConfigMap shop/c: it is left alone: eno.azure.io/disable-reconciliation is true
-# ConfigMap shop/c: it is left alone: eno.azure.io/disable-updates is true
-# ConfigMap shop/c: it stays: eno.azure.io/deletion-strategy is orphan
+			want: result{ErrOut: "synthesis 22222222 (current) of shop/web: 3 left alone\n", Out: `# ConfigMap shop/c: it is left alone: its reconciliation is disabled
+# ConfigMap shop/c: it is left alone: it is there, and its updates are disabled
+# ConfigMap shop/c: it is left alone: it is to be left behind
 `},
 		},
 		"Unreadable": {
@@ -239,7 +239,7 @@ func TestDeliveryDiffSynthesis(t *testing.T) {
 	for _, o := range documents(t, `
 {apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: settings}, data: {a: new}}
 ---
-{apiVersion: v1, kind: Service, metadata: {namespace: shop, name: web}}`) {
+{apiVersion: v1, kind: Service, metadata: {namespace: shop, name: web, managedFields: [{manager: eno, operation: Apply, apiVersion: v1}]}}`) {
 		s.objects[refOf(o)] = o
 	}
 

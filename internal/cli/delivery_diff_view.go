@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/arbor-control/arbor/engine/fields"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
 // DiffView is what arbor delivery diff prints for programs.
@@ -50,7 +51,7 @@ func (v ObjectDiff) noted(text string) ObjectDiff {
 func (v ObjectDiff) ignored(why string) ObjectDiff {
 	v.Change = ChangeIgnored
 
-	return v.noted("it is left alone: " + why + " is true")
+	return v.noted("it is left alone: " + why)
 }
 
 // unknown is about an object that the cluster did not tell about. verb is the
@@ -248,7 +249,7 @@ func afterText(f *FateView) string {
 		return ""
 	}
 
-	return "; once " + deliveryManager + " owns it: " + f.text("")
+	return "; once " + decide.Manager + " owns it: " + f.text("")
 }
 
 func diffColour(line string) string {

@@ -6,15 +6,14 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/engine/fields"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -32,142 +31,173 @@ const (
 	ChangeUnknown Change = "Unknown"
 )
 
-// A differ has a server rehearse the manifests of one composition.
+// A differ has a server rehearse the manifests of one composition. What is done
+// about each is decided as the delivery decides it.
 type differ struct {
 	server      server
 	composition *enov1.Composition
+	reader      *decide.Reader
 	// before is what was applied last.
-	before map[ObjectRef]map[string]any
+	before map[ObjectRef]delivered
 }
 
-// setting is an annotation of a manifest, or else of the composition.
-func (d *differ) setting(one delivered, name string) string {
-	if text := one.annotation(name); text != "" {
-		return text
+// read understands a manifest. There may be a resource with the error.
+func (d *differ) read(one delivered) (*decide.Resource, error) {
+	if one.err != nil {
+		return nil, one.err
 	}
 
-	return d.composition.Annotations[name]
+	data, err := json.Marshal(one.object)
+	if err != nil {
+		return nil, err
+	}
+
+	return d.reader.Read(enov1.Manifest{Manifest: string(data), Deleted: one.tombstone}, d.composition.Annotations)
 }
 
 // compare says what becomes of one object.
 func (d *differ) compare(ctx context.Context, one delivered) ObjectDiff {
 	v := ObjectDiff{Object: one.ref, Change: ChangeNone, Blocked: []RemovalView{}, Notes: []string{}}
 
-	var ops []byte
-	if one.isPatch() {
-		one.ref, ops = one.patch()
-		v.Object = one.ref
+	r, err := d.read(one)
+	if r == nil {
+		return v.unknown("", err)
+	}
+
+	if r.IsPatch() {
+		v.Object = refOf(r.Object.Object)
 		v = v.noted("it is somebody else's, and only patched")
 	}
 
-	switch {
-	case one.err != nil:
-		return v.unknown("", one.err)
-	case d.setting(one, enov1.AnnotationDisableReconciliation) == "true":
-		return v.ignored(enov1.AnnotationDisableReconciliation)
+	live, err := d.live(ctx, v.Object)
+	if err != nil {
+		return v.unknown("get", err)
 	}
 
-	live, err := d.live(ctx, one.ref)
+	if r, err = d.override(&v, r, live); err != nil {
+		return v.unknown("", err)
+	}
 
-	switch {
-	case err != nil:
-		return v.unknown("get", err)
-	case ops != nil:
-		return d.patched(ctx, v, one, live, ops)
-	case one.tombstone || d.composition.DeletionTimestamp != nil:
-		return d.gone(v, one, live)
-	case live != nil && d.setting(one, enov1.AnnotationDisableUpdates) == "true":
-		return v.ignored(enov1.AnnotationDisableUpdates)
+	s := decide.Situation{
+		Looked: true, Live: live, Deleting: d.composition.DeletionTimestamp != nil,
+		Abandoned: d.composition.Labels[enov1.LabelSymphonyDeleting] == "true",
+		Ours:      live != nil && one.state.UID != "" && one.state.UID == live.GetUID(),
+	}
+	if err := r.Problem(s.Deleting || r.Tombstone); err != nil {
+		return v.unknown("", err)
+	}
+
+	return d.follow(ctx, v, one, r, s)
+}
+
+// override has overrides change the manifest, and says which of them do.
+func (d *differ) override(v *ObjectDiff, r *decide.Resource, live *unstructured.Unstructured) (*decide.Resource, error) {
+	r, states, err := r.Override(live, &d.composition.ObjectMeta)
+
+	for _, s := range states {
+		if s.State != decide.Inactive {
+			*v = v.noted(s.String())
+		}
+	}
+
+	return r, err
+}
+
+// follow shows what comes of a decision.
+func (d *differ) follow(ctx context.Context, v ObjectDiff, one delivered, r *decide.Resource, s decide.Situation) ObjectDiff {
+	a := decide.Decide(r, s)
+
+	switch a.Verb {
+	case decide.Leave:
+		return v.ignored(a.Reason)
+	case decide.Nothing:
+		if r.DisableUpdates {
+			return v.ignored(a.Reason)
+		}
+
+		return v
+	case decide.Wait:
+		return v.noted("it is waited for: " + a.Reason)
+	case decide.Delete:
+		return v.compared(s.Live.Object, nil)
+	case decide.Patch:
+		return d.patched(ctx, v, r, s.Live)
 	default:
-		return d.applied(ctx, v, one, live)
+		return d.written(ctx, v, one, r, s.Live, a.Verb)
 	}
 }
 
 // live is an object as it is, nil if there is none.
-func (d *differ) live(ctx context.Context, ref ObjectRef) (map[string]any, error) {
+func (d *differ) live(ctx context.Context, ref ObjectRef) (*unstructured.Unstructured, error) {
 	live, err := d.server.Get(ctx, ref)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		live, err = nil, nil
-	}
 
-	return live, err
-}
-
-// gone is about an object that is to be deleted.
-func (d *differ) gone(v ObjectDiff, one delivered, live map[string]any) ObjectDiff {
 	switch {
-	case live == nil:
-		return v
-	case d.setting(one, enov1.AnnotationDeletionStrategy) == enov1.DeletionOrphan:
-		v = v.noted("it stays: " + enov1.AnnotationDeletionStrategy + " is " + enov1.DeletionOrphan)
-		v.Change = ChangeIgnored
-
-		return v
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		return nil, nil //nolint:nilnil // it is absent, which is fine
+	case err != nil:
+		return nil, err
 	default:
-		return v.compared(live, nil)
+		return &unstructured.Unstructured{Object: live}, nil
 	}
 }
 
-// applied is about an object that is to be there.
-func (d *differ) applied(ctx context.Context, v ObjectDiff, one delivered, live map[string]any) ObjectDiff {
-	wish := withoutSettings(one.object)
+// written is about an object that is made, applied or replaced.
+func (d *differ) written(ctx context.Context, v ObjectDiff, one delivered, r *decide.Resource, live *unstructured.Unstructured, how decide.Verb) ObjectDiff {
+	w, was := rehearsal{object: r.Object.Object}, map[string]any(nil)
 
-	if one.annotation(enov1.AnnotationOverrides) != "" {
-		v = v.noted("its " + enov1.AnnotationOverrides + " are not looked at")
+	if live != nil {
+		was = live.Object
 	}
 
-	w := rehearsal{object: wish}
-	if live != nil && d.setting(one, enov1.AnnotationReplace) == "true" {
-		w.replace = (&unstructured.Unstructured{Object: live}).GetResourceVersion()
+	switch {
+	case how == decide.Replace:
+		w.replace = live.GetResourceVersion()
 		v = v.noted("it is replaced as a whole")
-	} else if live != nil {
-		d.block(&v, one, live, wish)
+	case live != nil:
+		d.block(&v, one, r, live.Object)
 	}
 
 	after, err := d.server.Rehearse(ctx, w)
-	err = kube.Discreet(err, one.object, live)
+	err = kube.Discreet(err, r.Object.Object, was)
 
 	switch {
 	case err == nil:
-		return v.compared(live, after)
+		return v.compared(was, after)
 	case live == nil && (apierrors.IsNotFound(err) || meta.IsNoMatchError(err)):
 		// Its namespace or its definition may be made by the same apply.
 		v = v.noted("it could not be rehearsed: " + err.Error())
 
-		return v.compared(nil, wish)
+		return v.compared(nil, r.Object.Object)
 	default:
 		return v.refusedBy("patch", err)
 	}
 }
 
 // patched is about an object of somebody else.
-func (d *differ) patched(ctx context.Context, v ObjectDiff, one delivered, live map[string]any, ops []byte) ObjectDiff {
-	switch {
-	case live == nil || one.tombstone || d.composition.DeletionTimestamp != nil:
+func (d *differ) patched(ctx context.Context, v ObjectDiff, r *decide.Resource, live *unstructured.Unstructured) ObjectDiff {
+	if live == nil {
 		return v
-	case strings.Contains(string(ops), `"/metadata/deletionTimestamp"`):
-		return v.compared(live, nil)
 	}
 
-	after, err := d.server.Rehearse(ctx, rehearsal{object: reference(one.ref).Object, patch: ops})
+	after, err := d.server.Rehearse(ctx, rehearsal{object: r.Object.Object, patch: r.Ops})
 	if err != nil {
-		return v.refusedBy("patch", kube.Discreet(err, live, kube.PatchedObject(schema.FromAPIVersionAndKind(one.ref.APIVersion, one.ref.Kind), ops)))
+		return v.refusedBy("patch", kube.Discreet(err, live.Object, kube.PatchedObject(r.GVK, r.Ops)))
 	}
 
-	return v.compared(live, after)
+	return v.compared(live.Object, after)
 }
 
 // block finds what the apply cannot remove, now and after ownership was moved
-// in the part where that is done.
-func (d *differ) block(v *ObjectDiff, one delivered, live, wish map[string]any) {
+// in the part where that is done. What overrides leave to others is not to go.
+func (d *differ) block(v *ObjectDiff, one delivered, r *decide.Resource, live map[string]any) {
 	thing, err := newOwned(live)
 	if err != nil {
 		*v = v.noted(err.Error())
 	}
 
-	request := fields.Request{To: deliveryManager, Mode: fields.Needed, Next: thing.tree.Desired(wish)}
-	if last := d.before[one.ref]; last != nil {
-		request.Previous = thing.tree.Desired(withoutSettings(last))
+	request := fields.Request{To: decide.Manager, Mode: fields.Needed, Next: thing.tree.Desired(r.Object.Object)}
+	if last, err := d.read(d.before[one.ref]); err == nil && d.before[one.ref].object != nil {
+		request.Previous = thing.tree.Desired(r.Release(last.Object).Object)
 	}
 
 	plan := &fields.Plan{Entries: thing.entries}
@@ -185,46 +215,6 @@ func (d *differ) block(v *ObjectDiff, one delivered, live, wish map[string]any) 
 			v.Blocked = append(v.Blocked, r)
 		}
 	}
-}
-
-func (d delivered) isPatch() bool {
-	return d.ref.Kind == enov1.PatchKind && d.ref.APIVersion == enov1.GroupVersion.String()
-}
-
-// patch is which object is patched, and how.
-func (d delivered) patch() (ObjectRef, []byte) {
-	body, _ := d.object["patch"].(map[string]any)
-	ref := d.ref
-	ref.APIVersion, _ = body["apiVersion"].(string)
-	ref.Kind, _ = body["kind"].(string)
-
-	ops, err := json.Marshal(body["ops"])
-	if err != nil || body["ops"] == nil {
-		ops = []byte("[]")
-	}
-
-	return ref, ops
-}
-
-// withoutSettings is a manifest as it is applied: what is meant for the applier
-// is left out.
-func withoutSettings(manifest map[string]any) map[string]any {
-	u := &unstructured.Unstructured{Object: manifest}
-	u = u.DeepCopy()
-	u.SetAnnotations(withoutOurs(u.GetAnnotations()))
-	u.SetLabels(withoutOurs(u.GetLabels()))
-
-	return u.Object
-}
-
-func withoutOurs(all map[string]string) map[string]string {
-	maps.DeleteFunc(all, func(name, _ string) bool { return strings.HasPrefix(name, enov1.GroupVersion.Group+"/") })
-
-	if len(all) == 0 {
-		return nil
-	}
-
-	return all
 }
 
 // bookkeeping are the fields that the server writes about its own work.

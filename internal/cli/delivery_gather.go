@@ -184,6 +184,7 @@ func symphonyOf(c *enov1.Composition) string {
 
 // oneComposition is the composition of a name, for commands that are about one.
 func (s *scope) oneComposition(ctx context.Context, name string) (*deliveries, *enov1.Composition, error) {
+	name = compositionName(name)
 	namespace, err := s.namespace()
 	if err != nil {
 		return nil, nil, blind("%w", err)

@@ -91,7 +91,7 @@ Its manifests are delivered again, as a new synthesis; what only later ones had 
 Nothing is synthesized until: arbor delivery rollback web -n shop --resume
 To see how far it is: arbor delivery web -n shop
 `},
-			patches: []string{`{"metadata":{"annotations":{"arbor/rollback-to":"11111111-aaaa-4000-8000-000000000000"},"resourceVersion":"7"}}`},
+			patches: []string{`{"metadata":{"annotations":{"arbor-control.dev/rollback-to":"11111111-aaaa-4000-8000-000000000000"},"resourceVersion":"7"}}`},
 		},
 		"DryRun": {
 			reason: "a dry run is the server's",
@@ -99,7 +99,7 @@ To see how far it is: arbor delivery web -n shop
 			want: result{Out: `composition shop/web would be pinned to 11111111, the previous one, begun 2026-03-01T11:00:00Z, 2 resources (dry run: nothing was written)
 to see what that changes: arbor delivery diff web -n shop --synthesis 11111111
 `},
-			patches: []string{`dry {"metadata":{"annotations":{"arbor/rollback-to":"11111111-aaaa-4000-8000-000000000000"},"resourceVersion":"7"}}`},
+			patches: []string{`dry {"metadata":{"annotations":{"arbor-control.dev/rollback-to":"11111111-aaaa-4000-8000-000000000000"},"resourceVersion":"7"}}`},
 		},
 		"Ambiguous": {
 			reason: "a beginning that two have is none",
@@ -134,14 +134,14 @@ to see what that changes: arbor delivery diff web -n shop --synthesis 11111111
 			fails:  conflict,
 			want:   result{Code: ExitFound, Err: `Composition shop/web was changed by somebody else just now, and not by this: try again`},
 			patches: []string{
-				`{"metadata":{"annotations":{"arbor/rollback-to":"11111111-aaaa-4000-8000-000000000000"},"resourceVersion":"7"}}`,
+				`{"metadata":{"annotations":{"arbor-control.dev/rollback-to":"11111111-aaaa-4000-8000-000000000000"},"resourceVersion":"7"}}`,
 			},
 		},
 		"Resume": {
 			reason:  "the annotation goes",
 			args:    []string{"proxy", "--resume"},
 			want:    result{Out: "composition shop/proxy is no longer pinned to 33333333\nIt is synthesized again if anything has changed since.\n"},
-			patches: []string{`{"metadata":{"annotations":{"arbor/rollback-to":null},"resourceVersion":""}}`},
+			patches: []string{`{"metadata":{"annotations":{"arbor-control.dev/rollback-to":null},"resourceVersion":""}}`},
 		},
 		"NotPinned": {
 			reason: "nothing is written if there is nothing to write",

@@ -11,11 +11,9 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 	"github.com/arbor-control/arbor/internal/kube"
 )
-
-// deliveryManager is who applies the manifests of compositions.
-const deliveryManager = "eno"
 
 // A server answers questions about single objects of any kind.
 type server interface {
@@ -72,12 +70,12 @@ func (s apiServer) Rehearse(ctx context.Context, w rehearsal) (map[string]any, e
 
 	switch {
 	case w.patch != nil:
-		err = s.Patch(ctx, o, client.RawPatch(types.JSONPatchType, w.patch), client.DryRunAll, client.FieldOwner(deliveryManager))
+		err = s.Patch(ctx, o, client.RawPatch(types.JSONPatchType, w.patch), client.DryRunAll, client.FieldOwner(decide.Manager))
 	case w.replace != "":
 		o.SetResourceVersion(w.replace)
-		err = s.Update(ctx, o, client.DryRunAll, client.FieldOwner(deliveryManager))
+		err = s.Update(ctx, o, client.DryRunAll, client.FieldOwner(decide.Manager))
 	default:
-		err = s.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.DryRunAll, client.ForceOwnership, client.FieldOwner(deliveryManager))
+		err = s.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.DryRunAll, client.ForceOwnership, client.FieldOwner(decide.Manager))
 	}
 
 	return o.Object, short(err)

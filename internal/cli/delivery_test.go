@@ -132,7 +132,7 @@ status:
 ---
 apiVersion: eno.azure.io/v1
 kind: Composition
-metadata: {namespace: shop, name: proxy, annotations: {arbor/rollback-to: 33333333-aaaa}}
+metadata: {namespace: shop, name: proxy, annotations: {arbor-control.dev/rollback-to: 33333333-aaaa}}
 spec: {synthesizer: {name: proxy}}
 status:
   simplified: {status: Ready}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/arbor-control/arbor/internal/controller/delivery"
@@ -18,6 +19,9 @@ type DeliveryOptions struct {
 	RemoteKubeconfig string
 	// Workers are how many resources are delivered at a time.
 	Workers int
+	// Namespace of the compositions, "" for all. LabelSelector and ResourceFilter are
+	// which of them, and which of their resources, are delivered, "" for all.
+	Namespace, LabelSelector, ResourceFilter string
 }
 
 // DefaultDeliveryOptions put ownership right in the cluster of the compositions.
@@ -29,6 +33,9 @@ func DefaultDeliveryOptions() DeliveryOptions {
 func (o *DeliveryOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Migration, "ownership-migration", o.Migration, "What delivery does about fields that others hold and that are to go: off, report (on the composition) or on (take them over first).")
 	fs.StringVar(&o.RemoteKubeconfig, "remote-kubeconfig", o.RemoteKubeconfig, "Kubeconfig of the cluster that is delivered to. Empty: the one that the compositions are in.")
+	fs.StringVar(&o.Namespace, "composition-namespace", o.Namespace, "The one namespace whose compositions, slices and symphonies are looked at. Empty: all.")
+	fs.StringVar(&o.LabelSelector, "composition-label-selector", o.LabelSelector, "Label selector of the compositions that are delivered. Empty: all.")
+	fs.StringVar(&o.ResourceFilter, "resource-filter", o.ResourceFilter, "CEL expression about self, a manifest, and composition, which says whether it is delivered. Empty: all are.")
 	fs.IntVar(&o.Workers, "delivery-workers", o.Workers, "How many resources are delivered at a time.")
 }
 
@@ -37,6 +44,9 @@ func (o *DeliveryOptions) Args() []string {
 	return []string{
 		"--ownership-migration=" + o.Migration,
 		"--remote-kubeconfig=" + o.RemoteKubeconfig,
+		"--composition-namespace=" + o.Namespace,
+		"--composition-label-selector=" + o.LabelSelector,
+		"--resource-filter=" + o.ResourceFilter,
 		fmt.Sprintf("--delivery-workers=%d", o.Workers),
 	}
 }
@@ -49,17 +59,39 @@ func (o *DeliveryOptions) Validate() error {
 	if o.Workers < 1 {
 		return fmt.Errorf("--delivery-workers %d: it must be at least 1", o.Workers)
 	}
+	_, _, err := o.filters()
 
-	return nil
+	return err
+}
+
+// filters are what is delivered.
+func (o *DeliveryOptions) filters() (labels.Selector, *delivery.Filter, error) {
+	selector, err := labels.Parse(o.LabelSelector)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--composition-label-selector %q: write one such as team=a,tier!=test: %w", o.LabelSelector, err)
+	}
+	if o.ResourceFilter == "" {
+		return selector, nil, nil
+	}
+	filter, err := delivery.ParseFilter(o.ResourceFilter)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--resource-filter %q: %w", o.ResourceFilter, err)
+	}
+
+	return selector, filter, nil
 }
 
 // setupDelivery starts what makes a cluster agree with compositions.
 func setupDelivery(mgr ctrl.Manager, o Options) ([]endpoint, error) {
-	d := delivery.Options{Workers: o.Delivery.Workers, Migration: o.Delivery.Migration}
+	selector, filter, err := o.Delivery.filters()
+	if err != nil {
+		return nil, err
+	}
+	d := delivery.Options{Workers: o.Delivery.Workers, Migration: o.Delivery.Migration, Selector: selector, Filter: filter}
 	if o.Delivery.RemoteKubeconfig != "" {
 		remote, err := restConfig(o.Delivery.RemoteKubeconfig)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--remote-kubeconfig %s: %w", o.Delivery.RemoteKubeconfig, err)
 		}
 		d.Remote = remote
 	}

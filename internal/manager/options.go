@@ -29,7 +29,8 @@ type Options struct {
 	Namespace   string
 	CRDs        string
 
-	LeaderElect bool
+	LeaderElect   bool
+	LeaderElectID string
 
 	MetricsAddress string
 	MetricsSecure  bool
@@ -57,6 +58,7 @@ func DefaultOptions() Options {
 		Namespace:      ownNamespace(),
 		CRDs:           crdsInstall,
 		LeaderElect:    true,
+		LeaderElectID:  leaseName,
 		MetricsAddress: ":8443",
 		MetricsSecure:  true,
 		HealthAddress:  ":8081",
@@ -88,6 +90,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of Arbor's own objects: the leader's lease and the webhooks' certificates.")
 	fs.StringVar(&o.CRDs, "crds", o.CRDs, "What to do about the CustomResourceDefinitions of the parts that are on: install (and upgrade those that Arbor installed) or check.")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "Let one replica at a time run the controllers.")
+	fs.StringVar(&o.LeaderElectID, "leader-election-id", o.LeaderElectID, "Name of the leader's lease. Managers that do different things in one cluster need different names.")
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "Address of the metrics. 0: none.")
 	fs.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure, "Serve metrics over HTTPS, to clients that may get the URL /metrics. Plain HTTP is possible on a loopback address only.")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "Address of /healthz and /readyz. 0: none.")
@@ -120,7 +123,7 @@ func (o *Options) Validate() error {
 	if err := either("--log-format", o.LogFormat, logJSON, logText); err != nil {
 		return err
 	}
-	if err := cmp.Or(o.Synthesis.Validate(), o.Delivery.Validate()); err != nil {
+	if err := cmp.Or(o.Synthesis.Validate(), o.Delivery.Validate(), o.validateLease()); err != nil {
 		return err
 	}
 	if o.WebhookPort < 1 || o.WebhookPort > 65535 {
@@ -134,6 +137,14 @@ func (o *Options) Validate() error {
 	}
 
 	return o.validatePprof()
+}
+
+func (o *Options) validateLease() error {
+	if o.LeaderElectID == "" {
+		return errors.New("--leader-election-id is empty: name the lease")
+	}
+
+	return nil
 }
 
 // validatePprof keeps profiles on this machine: nobody is asked who they are

@@ -57,6 +57,8 @@ type part struct {
 	controllers func(ctrl.Manager, Options) ([]endpoint, error)
 	// cached is how objects of its kinds are remembered, if not like all others.
 	cached func(Options) map[client.Object]cache.ByObject
+	// scoped are the kinds that --composition-namespace is about.
+	scoped []client.Object
 	// webhooks admit the kinds.
 	webhooks []hook
 }
@@ -79,6 +81,9 @@ type endpoint struct {
 
 // probe is what objects are called that are never stored.
 var probe = metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "arbor-probe"}
+
+// Two parts have these, and a cache must be told once.
+var compositions, resourceSlices = &enov1.Composition{}, &enov1.ResourceSlice{}
 
 // parts is the list of everything that Arbor can run.
 var parts = []part{
@@ -143,10 +148,11 @@ var parts = []part{
 		controllers: setupSynthesis,
 		cached: func(o Options) map[client.Object]cache.ByObject {
 			return map[client.Object]cache.ByObject{
-				&enov1.ResourceSlice{}: {Transform: synthesis.Slim},
-				&corev1.Pod{}:          synthesispod.Cached(podNamespace(o)),
+				resourceSlices: {Transform: synthesis.Slim},
+				&corev1.Pod{}:  synthesispod.Cached(podNamespace(o)),
 			}
 		},
+		scoped: []client.Object{compositions, resourceSlices, &enov1.Symphony{}},
 	},
 	{
 		name:    "delivery",
@@ -157,6 +163,7 @@ var parts = []part{
 		},
 		scheme:      enov1.AddToScheme,
 		controllers: setupDelivery,
+		scoped:      []client.Object{compositions, resourceSlices},
 	},
 }
 

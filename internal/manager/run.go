@@ -133,7 +133,7 @@ func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		LeaderElection:          r.options.LeaderElect,
-		LeaderElectionID:        leaseName,
+		LeaderElectionID:        r.options.LeaderElectID,
 		LeaderElectionNamespace: r.options.Namespace,
 		// The process ends when the manager does, so the next may lead at once.
 		LeaderElectionReleaseOnCancel: true,
@@ -268,6 +268,13 @@ func (r *runner) cacheOptions() cache.Options {
 	for _, p := range r.parts {
 		if p.cached != nil {
 			maps.Copy(o.ByObject, p.cached(r.options))
+		}
+		if ns := r.options.Delivery.Namespace; ns != "" {
+			for _, kind := range p.scoped {
+				cached := o.ByObject[kind]
+				cached.Namespaces = map[string]cache.Config{ns: {}}
+				o.ByObject[kind] = cached
+			}
 		}
 	}
 

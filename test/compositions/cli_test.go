@@ -103,6 +103,44 @@ func TestDiff(t *testing.T) {
 	w.says(w.delivery(2, "diff", "nowhere"), `composition "nowhere" was not found`)
 }
 
+// TestNamedLikeCommands has compositions that are called as commands are.
+func TestNamedLikeCommands(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"diff", "history", "rollback"} {
+		c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}}
+		c.Spec.Synthesizer.Name = "synth"
+		must(t, w.typed.Create(w.Context(), c))
+		w.says(w.delivery(0, "composition/"+name), name)
+		w.says(w.delivery(0, "--", name), name)
+		w.says(w.delivery(2, "diff", name), "composition "+w.ns+"/"+name+" has no manifests yet")
+		w.says(w.delivery(2, "diff", "compositions.eno.azure.io/"+name), "composition "+w.ns+"/"+name+" has no manifests yet")
+	}
+	w.says(w.delivery(1, "composition/nowhere"), `composition "nowhere" was not found`)
+}
+
+// TestDiffDecides has what only the delivery itself can decide.
+func TestDiffDecides(t *testing.T) {
+	w := newWorld(t)
+	theirs := w.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {x: "1"}}`)
+	must(t, w.c.Create(t.Context(), theirs, client.FieldOwner(legacy)))
+	w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: scaled, labels: {by: hand}}, data: {size: "7"}}`)
+	w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: whole}, data: {a: "1", more: "1"}}`)
+	gone := w.manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}}`)
+	gone.Deleted = true
+	w.compose(enov1.CompositionStatus{CurrentSynthesis: w.slice("web-1", newer, gone,
+		w.manifest(`{apiVersion: v1, kind: ConfigMap, data: {size: "1"}, metadata: {name: scaled, annotations: {eno.azure.io/overrides: '[{"path": "self.data.size", "condition": "composition.metadata.name == ''web''", "valueExpression": "self.data.size"}]'}}}`),
+		w.manifest(`{apiVersion: v1, kind: ConfigMap, data: {a: "1"}, metadata: {name: whole, annotations: {eno.azure.io/replace: "true"}}}`),
+		w.manifest(`{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: theirs}, patch: {apiVersion: v1, kind: ConfigMap, ops: [{op: add, path: /data/x, value: "2"}]}}`),
+		w.manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: bad, annotations: {eno.azure.io/replace: maybe}}}`),
+	)})
+	out := w.delivery(2, "diff", "web")
+	w.says(out, "it is left alone: somebody else made it", "override 0 (self.data.size) is Active", "-  x: \"1\"\n+  x: \"2\"",
+		`annotation eno.azure.io/replace: cannot use "maybe"`, "1 changed, 1 left alone, 1 unknown")
+	if strings.Contains(out, "size:") {
+		t.Errorf("it shows a change that an override prevents:\n%s", out)
+	}
+}
+
 func TestDiffBlocked(t *testing.T) {
 	w := newWorld(t)
 	must(t, w.c.Create(t.Context(), w.object(gate), client.FieldOwner(legacy)))
@@ -240,7 +278,7 @@ func TestDiffOfOtherWrites(t *testing.T) {
 		},
 		"Orphan": {
 			reason: "it stays as it is", manifest: strings.Replace(annotated, "%s", "deletion-strategy: orphan", 1), gone: true,
-			want: []string{"it stays", "1 left alone"},
+			want: []string{"it is to be left behind", "1 left alone"},
 		},
 	}
 	for name, tc := range cases {

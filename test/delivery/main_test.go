@@ -47,9 +47,11 @@ func must(t testing.TB, err error) {
 type world struct {
 	testing.TB
 
-	c    client.Client
-	ns   string
-	name types.NamespacedName
+	c client.Client
+	// objects is of the cluster that is delivered to.
+	objects client.Client
+	ns      string
+	name    types.NamespacedName
 	// last are the manifests of the last synthesis.
 	last []enov1.Manifest
 	// perSlice is how many manifests a slice holds.
@@ -67,7 +69,7 @@ func newWorld(t testing.TB) *world {
 		}
 		must(t, kube.EnsureCRD(t.Context(), c, crd, true))
 	}
-	w := &world{TB: t, c: c, ns: cluster.Namespace(t, c), perSlice: 100}
+	w := &world{TB: t, c: c, objects: c, ns: cluster.Namespace(t, c), perSlice: 100}
 	o := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "app", Finalizers: []string{enov1.Finalizer}}}
 	must(t, c.Create(t.Context(), o))
 	w.name = client.ObjectKeyFromObject(o)
@@ -252,7 +254,7 @@ func (w *world) get(apiVersion, kind, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion(apiVersion)
 	o.SetKind(kind)
-	err := w.c.Get(w.Context(), types.NamespacedName{Namespace: w.ns, Name: name}, o)
+	err := w.objects.Get(w.Context(), types.NamespacedName{Namespace: w.ns, Name: name}, o)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -296,7 +298,7 @@ func (w *world) merge(o *unstructured.Unstructured, text string) {
 	w.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
 	must(w, err)
-	must(w, w.c.Patch(w.Context(), o.DeepCopy(), client.RawPatch(types.MergePatchType, data), client.FieldOwner(other)))
+	must(w, w.objects.Patch(w.Context(), o.DeepCopy(), client.RawPatch(types.MergePatchType, data), client.FieldOwner(other)))
 }
 
 // configMap is a manifest with annotations, which are pairs.

@@ -59,7 +59,7 @@ func (w *world) split(n int) {
 	for i := range n {
 		o := &unstructured.Unstructured{}
 		must(w, json.Unmarshal([]byte(w.manifest(strings.ReplaceAll(deployment, "NAME", name(i))).Manifest), &o.Object))
-		must(w, w.c.Create(w.Context(), o, client.FieldOwner("Go-http-client")))
+		must(w, w.objects.Create(w.Context(), o, client.FieldOwner("Go-http-client")))
 		all = append(all, strings.ReplaceAll(named, "NAME", name(i)))
 	}
 	w.synthesize(all...)

@@ -140,14 +140,14 @@ func (s *stage) rollBack() {
 	c, err := s.composition("site")
 	must(s, err)
 	to := c.Status.PreviousSynthesis.UUID
-	s.kubectl("annotate", "composition", "site", "arbor/rollback-to="+to)
+	s.kubectl("annotate", "composition", "site", "arbor-control.dev/rollback-to="+to)
 	s.runs("site", "web:2", 2)
 	c, err = s.composition("site")
 	must(s, err)
 	if said := meta.FindStatusCondition(c.Status.Conditions, enov1.ConditionSynthesized); said == nil || said.Reason != decide.ReasonRolledBack || c.Status.CurrentSynthesis.RolledBackTo != to {
 		s.Errorf("it says %+v, and has %+v", said, c.Status.CurrentSynthesis)
 	}
-	s.kubectl("annotate", "composition", "site", "arbor/rollback-to-")
+	s.kubectl("annotate", "composition", "site", "arbor-control.dev/rollback-to-")
 	s.runs("site", "web:3", 2)
 }
 

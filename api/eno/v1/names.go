@@ -72,7 +72,7 @@ const (
 
 	// AnnotationRollback on a composition names an earlier synthesis whose manifests
 	// are to be used. As long as it is there, nothing is synthesized.
-	AnnotationRollback = "arbor/rollback-to"
+	AnnotationRollback = "arbor-control.dev/rollback-to"
 )
 
 // Values of AnnotationDeletionStrategy.

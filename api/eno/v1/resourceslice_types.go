@@ -2,6 +2,7 @@ package v1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A ResourceSlice holds manifests of one synthesis, and what has become of each.
@@ -58,6 +59,9 @@ type ResourceState struct {
 	Deleted bool `json:"deleted,omitempty"`
 	// ReconciliationError is why the cluster does not agree with it.
 	ReconciliationError *string `json:"reconciliationError,omitempty"`
+	// UID is of the object that was delivered. It is known by that even if others
+	// have taken every field of it since.
+	UID types.UID `json:"uid,omitempty"`
 }
 
 // A ResourceSliceRef names a slice in the namespace of the composition.

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ import (
 func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.Action, s situation) (outcome, error) {
 	switch a.Verb {
 	case decide.Wait:
-		return outcome{waits: a.Reason, again: patience}, nil
+		return outcome{waits: a.Reason, again: patience, stuck: s.Unread != ""}, nil
 	case decide.Nothing:
 		d.confirm(k, v, it, s)
 
@@ -115,7 +116,7 @@ func (d *Deliverer) track(k key, it *item, live *unstructured.Unstructured) {
 func (d *Deliverer) create(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
 	o := it.Object.DeepCopy()
 	if err := d.remote.Create(ctx, o, client.FieldOwner(decide.Manager)); err != nil {
-		return nil, fmt.Errorf("cannot create %s: %w", it.Identity, err)
+		return nil, homeless(fmt.Errorf("cannot create %s: %w", it.Identity, err))
 	}
 
 	return o, nil
@@ -189,10 +190,21 @@ func (d *Deliverer) apply(ctx context.Context, v *view, it *item) (*unstructured
 		return d.migrate(ctx, v, it, scopes, before)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot apply %s: %w", it.Identity, err)
+		return nil, homeless(fmt.Errorf("cannot apply %s: %w", it.Identity, err))
 	}
 
 	return o, nil
+}
+
+// homeless says what to do about a namespace that is not there, which people mostly
+// look for in the wrong cluster.
+func homeless(err error) error {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || !apierrors.IsNotFound(err) || status.ErrStatus.Details == nil || status.ErrStatus.Details.Kind != "namespaces" {
+		return err
+	}
+
+	return fmt.Errorf("%w: there is no namespace %q in the cluster that is delivered to; make it, or have the synthesizer write it", err, status.ErrStatus.Details.Name)
 }
 
 // scopes are what ownership is moved of, none if that is off.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,22 +21,20 @@ func (d *Deliverer) Reconcile(ctx context.Context, request reconcile.Request) (r
 	c := &enov1.Composition{}
 	err := d.client.Get(ctx, request.NamespacedName, c)
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) || err == nil && c.Status.CurrentSynthesis == nil:
 		d.swap(request.NamespacedName, nil)
+		d.known(request.NamespacedName, c)
 
 		return reconcile.Result{}, nil
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("cannot read composition %s: %w", request, err)
-	case c.Status.CurrentSynthesis == nil:
-		d.swap(request.NamespacedName, nil)
-
-		return reconcile.Result{}, nil
 	}
 	old := d.view(request.NamespacedName)
-	if old != nil && old.version == versionOf(c) {
+	if old != nil && old.version == d.versionOf(c) {
 		for _, it := range old.inform(c) {
 			d.queue.Add(key{old.name, it.Identity})
 		}
+		d.known(request.NamespacedName, c)
 
 		return reconcile.Result{}, nil
 	}
@@ -43,7 +42,11 @@ func (d *Deliverer) Reconcile(ctx context.Context, request reconcile.Request) (r
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	if err := d.await(ctx, v); err != nil {
+		return reconcile.Result{}, err
+	}
 	d.swap(request.NamespacedName, v)
+	d.known(request.NamespacedName, c)
 	for _, it := range v.begin() {
 		d.queue.Forget(key{v.name, it.Identity})
 		d.queue.Add(key{v.name, it.Identity})
@@ -59,7 +62,7 @@ func (d *Deliverer) load(ctx context.Context, c *enov1.Composition, old *view) (
 	if err != nil {
 		return nil, err
 	}
-	v := newView(c, d.manifests, all)
+	v := d.newView(c, all)
 	v.adopt(old)
 	if old == nil {
 		if err := d.recall(ctx, c, v); err != nil {
@@ -71,25 +74,50 @@ func (d *Deliverer) load(ctx context.Context, c *enov1.Composition, old *view) (
 	return v, nil
 }
 
-// recall finds out what was desired before by the last synthesis, if this one is
-// not done yet.
+// recall finds out what earlier syntheses tell: what was desired by the one before,
+// if this one is not done yet, and which of the objects that are to go were
+// delivered. A tombstone may have been carried over from one to the other before
+// anybody came to it.
 func (d *Deliverer) recall(ctx context.Context, c *enov1.Composition, v *view) error {
-	before := c.Status.PreviousSynthesis
-	if before == nil || c.Status.CurrentSynthesis.Reconciled != nil || v.deleting {
+	last := c.Status.PreviousSynthesis
+	if last == nil {
 		return nil
 	}
-	all, err := d.slices(ctx, c, before, true)
+	if c.Status.CurrentSynthesis.Reconciled == nil && !v.deleting || v.unproven() {
+		if err := d.recallFrom(ctx, c, last, v, func(it *item, r *decide.Resource) { it.previous = pack(r) }); err != nil {
+			return err
+		}
+	}
+	for i := range c.Status.History {
+		if !v.unproven() {
+			return nil
+		}
+		if err := d.recallFrom(ctx, c, &c.Status.History[i], v, func(*item, *decide.Resource) {}); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// recallFrom reads one synthesis, and hands over what it desired.
+func (d *Deliverer) recallFrom(ctx context.Context, c *enov1.Composition, from *enov1.Synthesis, v *view, desired func(*item, *decide.Resource)) error {
+	all, err := d.slices(ctx, c, from, true)
 	if err != nil {
 		return err
 	}
 	for _, s := range all {
-		for _, m := range s.Spec.Resources {
+		for i, m := range s.Spec.Resources {
 			r, _ := d.manifests.Read(m, c.Annotations) // what is wrong with it is of no interest any more
-			if r == nil || r.Tombstone {
+			if r == nil || v.byID[r.Identity] == nil {
 				continue
 			}
-			if it, ok := v.byID[r.Identity]; ok {
-				it.previous = pack(r)
+			it := v.byID[r.Identity]
+			if i < len(s.Status.Resources) {
+				it.memory.left(s.Status.Resources[i].UID)
+			}
+			if !r.Tombstone {
+				desired(it, r)
 			}
 		}
 	}
@@ -119,7 +147,9 @@ func (d *Deliverer) slices(ctx context.Context, c *enov1.Composition, s *enov1.S
 // Of those there is nothing that could be deleted either.
 func (d *Deliverer) refuse(v *view) {
 	for _, it := range v.items {
-		if !hidden(it) {
+		if !hidden(it) || it.elsewhere {
+			d.hint(v, it)
+
 			continue
 		}
 		s := enov1.ResourceState{}
@@ -137,6 +167,16 @@ func (d *Deliverer) refuse(v *view) {
 	}
 }
 
+// hint says that there is no telling who delivers a manifest, unless somebody does.
+func (d *Deliverer) hint(v *view, it *item) {
+	if !it.elsewhere || it.problem == nil || !equality.Semantic.DeepEqual(it.state, enov1.ResourceState{}) {
+		return
+	}
+	text := clip(it.problem.Error())
+	s, _, _ := v.settle(it, enov1.ResourceState{ReconciliationError: &text})
+	d.status.hint(v, it, s)
+}
+
 // view of a composition, nil if there is none.
 func (d *Deliverer) view(name types.NamespacedName) *view {
 	d.mu.Lock()
@@ -152,6 +192,7 @@ func (d *Deliverer) swap(name types.NamespacedName, v *view) {
 	old := d.views[name]
 	if old != nil {
 		d.count(old, -1)
+		delete(d.holding, old)
 	}
 	if v == nil {
 		delete(d.views, name)
@@ -169,29 +210,6 @@ func (d *Deliverer) swap(name types.NamespacedName, v *view) {
 			d.gone.Store(key{name, id}, old.byID[id].memory)
 		}
 	}
-}
-
-// count counts who wants which object.
-func (d *Deliverer) count(v *view, by int) {
-	if v.deleting {
-		return
-	}
-	for id, it := range v.byID {
-		if it.Tombstone || it.IsPatch() || it.DisableReconciliation {
-			continue
-		}
-		if d.wanted[id] += by; d.wanted[id] == 0 {
-			delete(d.wanted, id)
-		}
-	}
-}
-
-// taken says whether another composition wants an object that this one does not.
-func (d *Deliverer) taken(id decide.Identity) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-
-	return d.wanted[id] > 0
 }
 
 // forget ends the watch of an object that a composition no longer has.

@@ -16,6 +16,8 @@ type Metrics struct {
 	errors   prometheus.Counter
 	drift    prometheus.Counter
 	workers  prometheus.Gauge
+	// unfiltered are manifests of which nobody knows who delivers them.
+	unfiltered prometheus.Counter
 
 	updates     *prometheus.CounterVec
 	writeErrors *prometheus.CounterVec
@@ -87,6 +89,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help:    "How long one write of states or of a report took.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 11), // 1 ms to 9.5 s
 		}),
+		unfiltered: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "eno_resource_filter_eval_errors_total",
+			Help: "How often the resource filter could not be evaluated, so that a resource was left alone.",
+		}),
 	}
 	// A series that appears with its first event hides that event from a rate.
 	for _, verb := range []decide.Verb{decide.Create, decide.Patch, decide.Apply, decide.Replace, decide.Delete} {
@@ -98,7 +104,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for _, op := range []string{opGet, opPatch} {
 		m.writeErrors.WithLabelValues(op)
 	}
-	r.MustRegister(m.duration, m.actions, m.inflight, m.errors, m.drift, m.workers, m.updates, m.writeErrors, m.flushSize, m.flushTime,
+	r.MustRegister(m.duration, m.actions, m.inflight, m.errors, m.drift, m.workers, m.unfiltered, m.updates, m.writeErrors, m.flushSize, m.flushTime,
 		asked("eno_reconciliation_controller_workqueue_depth", "Resources that wait to be worked on.", &m.queued),
 		asked("eno_write_buffer_depth", "States and reports that wait to be written.", &m.unwritten))
 

@@ -28,7 +28,7 @@ type judgement struct {
 	states []decide.Override
 }
 
-// about is as much of the metadata of a composition as overrides can ask for.
+// about is as much of the metadata of a composition as expressions can ask for.
 func about(c *enov1.Composition) *metav1.ObjectMeta {
 	return &metav1.ObjectMeta{
 		Namespace: c.Namespace, Name: c.Name, Labels: maps.Clone(c.Labels), Annotations: maps.Clone(c.Annotations), DeletionTimestamp: c.DeletionTimestamp,
@@ -40,15 +40,15 @@ func about(c *enov1.Composition) *metav1.ObjectMeta {
 func (v *view) inform(c *enov1.Composition) []*item {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.about == nil || maps.Equal(v.about.Labels, c.Labels) && maps.Equal(v.about.Annotations, c.Annotations) {
+	if maps.Equal(v.about.Labels, c.Labels) && maps.Equal(v.about.Annotations, c.Annotations) {
 		return nil
 	}
 	v.about = about(c)
 
-	return slices.DeleteFunc(slices.Clone(v.items), func(it *item) bool { return hidden(it) || !it.Overridden() })
+	return slices.DeleteFunc(slices.Clone(v.items), func(it *item) bool { return hidden(it) || !it.Overridden() && (!it.Watched() || it.state.Ready != nil) })
 }
 
-// asked is what overrides are told about the composition.
+// asked is what expressions are told about the composition.
 func (v *view) asked() *metav1.ObjectMeta {
 	v.mu.Lock()
 	defer v.mu.Unlock()

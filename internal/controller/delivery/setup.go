@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -49,7 +50,17 @@ type Options struct {
 	Workers int
 	// Migration is one of the constants.
 	Migration string
+	// Selector is of the compositions that are delivered, nil for all.
+	Selector labels.Selector
+	// Filter is of their resources, nil for all.
+	Filter *Filter
 }
+
+// A Filter says which resources are delivered.
+type Filter = decide.Filter
+
+// ParseFilter reads a CEL expression about self, a manifest, and composition.
+func ParseFilter(expression string) (*Filter, error) { return decide.NewFilter(expression) }
 
 // A Deliverer delivers the current syntheses of all compositions.
 type Deliverer struct {
@@ -59,6 +70,8 @@ type Deliverer struct {
 	manifests *decide.Reader
 	migrator  *ownership.Migrator
 	migration string
+	selector  labels.Selector
+	filter    *Filter
 	workers   int
 	watches   *watches
 	status    *statusWriter
@@ -72,6 +85,9 @@ type Deliverer struct {
 	views map[types.NamespacedName]*view
 	// wanted is by how many compositions each object is wanted.
 	wanted map[decide.Identity]int
+	// holding are views that must not delete anything before these compositions are
+	// read, each with the version that it had.
+	holding map[*view]map[types.NamespacedName]string
 	// gone is what is remembered of objects that a composition no longer has, until
 	// a worker comes by to forget it.
 	gone sync.Map
@@ -114,7 +130,7 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 		migration: o.Migration, workers: o.Workers, status: newStatusWriter(mgr.GetClient(), mgr.GetAPIReader(), m),
 		recorder: mgr.GetEventRecorder("arbor-delivery"), courtesy: rate.NewLimiter(eventsPerSecond, eventsAtOnce),
 		metrics: m, now: time.Now,
-		views: map[types.NamespacedName]*view{}, wanted: map[decide.Identity]int{},
+		views: map[types.NamespacedName]*view{}, wanted: map[decide.Identity]int{}, holding: map[*view]map[types.NamespacedName]string{},
 	}
 	d.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[key](backoffBase, backoffMax),
@@ -122,6 +138,10 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 	)
 	m.workers.Set(float64(o.Workers))
 	m.queued, m.unwritten = d.queue.Len, d.status.depth
+	d.selector, d.filter = o.Selector, o.Filter
+	if d.selector == nil {
+		d.selector = labels.Everything()
+	}
 	d.watches = newWatches(watching, func(k key) { d.queue.Add(k) })
 
 	return d, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -59,6 +60,8 @@ type statusWriter struct {
 type unwritten struct {
 	view   *view
 	states map[int]enov1.ResourceState
+	// hints are written where nobody else wrote anything.
+	hints map[int]enov1.ResourceState
 }
 
 func newStatusWriter(c client.Client, reader client.Reader, m *Metrics) *statusWriter {
@@ -69,13 +72,27 @@ func newStatusWriter(c client.Client, reader client.Reader, m *Metrics) *statusW
 func (w *statusWriter) set(v *view, it *item, s enov1.ResourceState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.of(v, it).states[it.index] = s
+	w.nudge()
+}
+
+// hint has a state written if nobody else writes one.
+func (w *statusWriter) hint(v *view, it *item, s enov1.ResourceState) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.of(v, it).hints[it.index] = s
+	w.nudge()
+}
+
+// of is what is to be written of the slice of an item.
+func (w *statusWriter) of(v *view, it *item) *unwritten {
 	u := w.dirty[it.slice]
 	if u == nil {
-		u = &unwritten{view: v, states: map[int]enov1.ResourceState{}}
+		u = &unwritten{view: v, states: map[int]enov1.ResourceState{}, hints: map[int]enov1.ResourceState{}}
 		w.dirty[it.slice] = u
 	}
-	u.states[it.index] = s
-	w.nudge()
+
+	return u
 }
 
 // report has the ownership report of a view written.
@@ -179,6 +196,7 @@ func (w *statusWriter) again(s *slice, u *unwritten) {
 			newer.states[i] = state
 		}
 	}
+	maps.Copy(newer.hints, u.hints)
 }
 
 type operation struct {
@@ -193,8 +211,14 @@ type operation struct {
 func (w *statusWriter) write(ctx context.Context, s *slice, u *unwritten) error {
 	var ops []operation
 	if s.initialized {
+		if err := w.writeHints(ctx, s, u.hints); err != nil {
+			return err
+		}
 		for i, state := range u.states {
-			ops = append(ops, operation{Op: "replace", Path: fmt.Sprintf("/status/resources/%d", i), Value: state})
+			ops = append(ops, operation{Op: "replace", Path: placeOf(i), Value: state})
+		}
+		if len(ops) == 0 {
+			return nil
 		}
 	} else {
 		ops = []operation{
@@ -202,18 +226,9 @@ func (w *statusWriter) write(ctx context.Context, s *slice, u *unwritten) error 
 			{Op: "add", Path: "/status", Value: enov1.ResourceSliceStatus{Resources: u.view.states(s)}},
 		}
 	}
-	data, err := json.Marshal(ops)
-	if err != nil {
-		return err
-	}
-	// The answer would have all the manifests in it again.
-	o := &metav1.PartialObjectMetadata{}
-	o.SetGroupVersionKind(enov1.GroupVersion.WithKind(enov1.ResourceSliceKind))
-	o.Namespace, o.Name = s.Namespace, s.Name
-	err = w.client.Status().Patch(ctx, o, client.RawPatch(types.JSONPatchType, data))
-	result := resultOf(err)
-	w.metrics.updates.WithLabelValues(result).Inc()
+	err := w.patch(ctx, s, ops)
 	w.metrics.flushSize.Observe(float64(len(u.states)))
+	result := resultOf(err)
 	switch result {
 	case resultSuccess:
 		s.initialized = true
@@ -228,6 +243,39 @@ func (w *statusWriter) write(ctx context.Context, s *slice, u *unwritten) error 
 	}
 
 	return fmt.Errorf("cannot write the status of slice %s: %w", s.NamespacedName, err)
+}
+
+// writeHints writes states where there are none.
+func (w *statusWriter) writeHints(ctx context.Context, s *slice, hints map[int]enov1.ResourceState) error {
+	for i, state := range hints {
+		err := w.patch(ctx, s, []operation{
+			{Op: "test", Path: placeOf(i), Value: enov1.ResourceState{}},
+			{Op: "replace", Path: placeOf(i), Value: state},
+		})
+		if err != nil && !apierrors.IsInvalid(err) && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("cannot write the status of slice %s: %w", s.NamespacedName, err)
+		}
+	}
+
+	return nil
+}
+
+// placeOf is where the state of a manifest is.
+func placeOf(index int) string { return fmt.Sprintf("/status/resources/%d", index) }
+
+func (w *statusWriter) patch(ctx context.Context, s *slice, ops []operation) error {
+	data, err := json.Marshal(ops)
+	if err != nil {
+		return err
+	}
+	// The answer would have all the manifests in it again.
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(enov1.GroupVersion.WithKind(enov1.ResourceSliceKind))
+	o.Namespace, o.Name = s.Namespace, s.Name
+	err = w.client.Status().Patch(ctx, o, client.RawPatch(types.JSONPatchType, data))
+	w.metrics.updates.WithLabelValues(resultOf(err)).Inc()
+
+	return err
 }
 
 // resultOf is what came of a write to a slice.

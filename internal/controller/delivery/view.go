@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -9,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
@@ -29,16 +32,22 @@ type version struct {
 	slices              string
 	settings            string
 	deleting, abandoned bool
+	// elsewhere : somebody else delivers the composition.
+	elsewhere bool
 }
 
 // versionOf is what a view of a composition as it is now would be of.
-func versionOf(c *enov1.Composition) version {
+func (d *Deliverer) versionOf(c *enov1.Composition) version {
 	v := version{
 		uid: c.UID, synthesis: c.Status.CurrentSynthesis.UUID, settings: settingsOf(c),
 		deleting: c.DeletionTimestamp != nil, abandoned: c.Labels[enov1.LabelSymphonyDeleting] == "true",
 	}
 	for _, ref := range c.Status.CurrentSynthesis.ResourceSlices {
 		v.slices += ref.Name + " "
+	}
+	v.elsewhere = !d.selector.Matches(labels.Set(c.Labels))
+	if d.filter != nil { // it may ask for any of them
+		v.settings += fmt.Sprint(c.Labels, c.Annotations)
 	}
 
 	return v
@@ -47,10 +56,7 @@ func versionOf(c *enov1.Composition) version {
 // settingsOf are the annotations that manifests fall back to.
 func settingsOf(c *enov1.Composition) string {
 	var all []string
-	for _, name := range []string{
-		enov1.AnnotationReconcileInterval, enov1.AnnotationUseDefaultReconcileInterval, enov1.AnnotationReplace, enov1.AnnotationDisableUpdates,
-		enov1.AnnotationDisableReconciliation, enov1.AnnotationDeletionStrategy, enov1.AnnotationFailOpen,
-	} {
+	for _, name := range decide.Inherited() {
 		if value, ok := c.Annotations[name]; ok {
 			all = append(all, name+"="+value)
 		}
@@ -69,11 +75,13 @@ type view struct {
 	owner *enov1.Composition
 	items []*item
 	byID  map[decide.Identity]*item
+	// wants are the objects that are to be there, whoever delivers them.
+	wants []decide.Identity
 
 	mu       sync.Mutex
 	schedule *decide.Schedule
 	report   map[decide.Identity]enov1.OwnershipObject
-	// about is what overrides are told about the composition, nil if there are none.
+	// about is what expressions are told about the composition.
 	about *metav1.ObjectMeta
 }
 
@@ -89,8 +97,10 @@ type item struct {
 	place int
 	slice *slice
 	index int
-	// problem is why it cannot be delivered at all.
-	problem error
+	// problem is why it cannot be delivered at all. elsewhere : somebody else delivers
+	// it, or there is no telling who, which is the problem then.
+	problem   error
+	elsewhere bool
 	// previous is what the synthesis before desired, "" if it is not known.
 	previous text
 	// memory is only used by whoever works on the item.
@@ -110,7 +120,8 @@ type memory struct {
 	uid     types.UID
 	version string
 	own     string
-	// ours : something of it was held by us then.
+	// ours : something of it was held by us then. An earlier process may have left
+	// word of that, and of nothing else.
 	ours bool
 	at   place
 	// due is when it is looked at even if nobody touched it.
@@ -130,6 +141,18 @@ type memory struct {
 	rival string
 	// told is what the last event said.
 	told string
+}
+
+// left takes the word of an earlier process for which object was delivered.
+func (m *memory) left(uid types.UID) {
+	if m.uid == "" && uid != "" {
+		m.uid, m.ours = uid, true
+	}
+}
+
+// isOurs says whether an object is the one that was delivered.
+func (m *memory) isOurs(live *unstructured.Unstructured) bool {
+	return live != nil && m.ours && m.uid == live.GetUID()
 }
 
 // hidden are resources that nothing can be done about.
@@ -234,6 +257,20 @@ func (v *view) settle(it *item, s enov1.ResourceState) (_ enov1.ResourceState, c
 	return s, changed, opened
 }
 
+// goes says whether an item is to go, and has not gone yet.
+func (v *view) goes(it *item) bool {
+	return !hidden(it) && (v.deleting || it.Tombstone) && !it.IsPatch() && !it.state.Deleted
+}
+
+// removes says whether anything is to go. It is for whoever makes the view.
+func (v *view) removes() bool { return slices.ContainsFunc(v.items, v.goes) }
+
+// unproven says whether something is to go of which nobody left word that it was
+// delivered. It is for whoever makes the view.
+func (v *view) unproven() bool {
+	return slices.ContainsFunc(v.items, func(it *item) bool { return v.goes(it) && !it.memory.ours })
+}
+
 // states are those of the items of a slice.
 func (v *view) states(s *slice) []enov1.ResourceState {
 	v.mu.Lock()
@@ -257,36 +294,48 @@ func (v *view) isReady(it *item) bool {
 }
 
 // newView makes a view of a composition and its slices.
-func newView(c *enov1.Composition, reader *decide.Reader, all []enov1.ResourceSlice) *view {
+func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *view {
 	v := &view{
-		name: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, version: versionOf(c), byID: map[decide.Identity]*item{},
+		name: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, version: d.versionOf(c), byID: map[decide.Identity]*item{},
 		owner: &enov1.Composition{
 			TypeMeta:   metav1.TypeMeta{APIVersion: enov1.GroupVersion.String(), Kind: enov1.CompositionKind},
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID},
 		},
-		report: map[decide.Identity]enov1.OwnershipObject{},
+		report: map[decide.Identity]enov1.OwnershipObject{}, about: about(c),
 	}
 	for n := range all {
 		s := newSlice(&all[n])
 		for index, manifest := range all[n].Spec.Resources {
 			it := &item{slice: s, index: index, place: len(v.items), memory: &memory{}}
-			it.Resource, it.problem = reader.Read(manifest, c.Annotations)
+			it.Resource, it.problem = d.manifests.Read(manifest, c.Annotations)
 			if !hidden(it) {
 				it.of, it.text = it.Resource, pack(it.Resource)
 			}
 			if s.initialized {
 				it.state = all[n].Status.Resources[index]
+				it.memory.left(it.state.UID)
 			}
 			v.items = append(v.items, it)
 			v.enter(it)
-			if v.about == nil && !hidden(it) && it.Overridden() {
-				v.about = about(c)
-			}
 		}
 	}
+	v.want()
+	d.narrow(v, c, all)
 	v.schedule = decide.NewSchedule(v.resources(), v.deleting)
 
 	return v
+}
+
+// want notes which objects are to be there.
+func (v *view) want() {
+	if v.deleting {
+		return
+	}
+	for id, it := range v.byID {
+		if !it.Tombstone && !it.IsPatch() && !it.DisableReconciliation {
+			v.wants = append(v.wants, id)
+		}
+	}
 }
 
 // enter makes an item known by its identity. Of two with one identity the first

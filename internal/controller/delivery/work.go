@@ -77,8 +77,10 @@ type outcome struct {
 	live *unstructured.Unstructured
 	// again is when to look again, 0 for not before something happens.
 	again time.Duration
-	// waits is what is waited for, "" if the cluster agrees.
+	// waits is what is waited for, "" if the cluster agrees. stuck : it may take so
+	// long that people want to know.
 	waits string
+	stuck bool
 }
 
 // deliver gathers what is known about a resource, decides, and does it.
@@ -135,7 +137,7 @@ func (d *Deliverer) gather(v *view, it *item, known decide.Situation) situation 
 	s := situation{Situation: known}
 	s.Deleting, s.Abandoned = v.deleting, v.abandoned
 	if v.deleting || it.Tombstone {
-		s.Taken = d.taken(it.Identity)
+		s.Taken, s.Unread = d.taken(it.Identity), d.unread(v)
 
 		return s
 	}
@@ -218,6 +220,7 @@ func (d *Deliverer) rival(ctx context.Context, it *item, s situation) string {
 
 // decide decides, with the live object where it is needed.
 func (d *Deliverer) decide(ctx context.Context, v *view, it *item, s situation) (decide.Action, situation, error) {
+	s.Ours = it.memory.isOurs(s.Live)
 	a := decide.Decide(it.Resource, s.Situation)
 	unready := a.Verb == decide.Nothing && it.Watched() && !v.isReady(it)
 	if s.Looked || a.Verb != decide.Look && !unready {
@@ -227,8 +230,7 @@ func (d *Deliverer) decide(ctx context.Context, v *view, it *item, s situation) 
 	if err != nil {
 		return a, s, err
 	}
-	s.Looked, s.Live = true, live
-	s.Ours = live != nil && it.memory.ours && it.memory.uid == live.GetUID()
+	s.Looked, s.Live, s.Ours = true, live, it.memory.isOurs(live)
 
 	return decide.Decide(it.Resource, s.Situation), s, nil
 }
@@ -277,7 +279,7 @@ func (d *Deliverer) ready(v *view, it *item, live *unstructured.Unstructured) (m
 	case live == nil:
 		return metav1.Time{}, false
 	}
-	since, ok := it.Ready(live, d.now())
+	since, ok := it.Ready(live, v.asked(), d.now())
 
 	return metav1.NewTime(since).Rfc3339Copy(), ok
 }
@@ -285,7 +287,12 @@ func (d *Deliverer) ready(v *view, it *item, live *unstructured.Unstructured) (m
 // removed settles a resource that is gone, or will be.
 func (d *Deliverer) removed(k key, v *view, it *item, out outcome) {
 	if out.waits != "" {
-		d.settle(v, it, enov1.ResourceState{})
+		s := enov1.ResourceState{}
+		if out.stuck {
+			text := clip(out.waits)
+			s.ReconciliationError = &text
+		}
+		d.settle(v, it, s)
 
 		return
 	}
@@ -322,6 +329,9 @@ func (d *Deliverer) failed(v *view, it *item, err error, going bool) {
 
 // settle has a state written, and others worked on that waited for it.
 func (d *Deliverer) settle(v *view, it *item, s enov1.ResourceState) {
+	if it.memory.ours && !s.Deleted {
+		s.UID = it.memory.uid
+	}
 	s, changed, opened := v.settle(it, s)
 	if changed {
 		d.status.set(v, it, s)

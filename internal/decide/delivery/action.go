@@ -53,8 +53,10 @@ type Situation struct {
 	// Deleting : the composition is being deleted. Abandoned : and leaves all of its
 	// objects behind.
 	Deleting, Abandoned bool
-	// Taken : another composition delivers this object now.
-	Taken bool
+	// Taken : another composition delivers this object now. Unread is one of which
+	// nobody knows yet whether it does, "" if there is none.
+	Taken  bool
+	Unread string
 }
 
 // Decide says what to do about a resource.
@@ -127,6 +129,15 @@ func remove(r *Resource, s Situation) Action {
 		return removing(r)
 	case !s.Ours && !IsOurs(s.Live.GetManagedFields()):
 		return Action{Verb: Leave, Reason: "somebody else made it"}
+	}
+
+	return unwanted(r, s)
+}
+
+// unwanted is about an object of ours that is to go.
+func unwanted(r *Resource, s Situation) Action {
+	if s.Unread != "" {
+		return Action{Verb: Wait, Reason: "it is not deleted before it is known whether composition " + s.Unread + " wants it, which could not be read yet"}
 	}
 
 	return Action{Verb: Delete, Foreground: r.Foreground, Reason: "it is no longer wanted"}

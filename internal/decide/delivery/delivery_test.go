@@ -156,18 +156,20 @@ func TestReady(t *testing.T) {
 		want        time.Time
 		no          bool
 	}{
-		"None":      {reason: "Nobody asks for anything.", want: now},
-		"True":      {reason: "It is true now.", expressions: []string{"", "self.spec.size == 1"}, want: now},
-		"False":     {reason: "It is not.", expressions: []string{"", "self.spec.size == 2"}, no: true},
-		"Condition": {reason: "A condition knows since when.", expressions: []string{"", of("B")}, want: day(2)},
-		"OneItem":   {reason: "So does a single one.", expressions: []string{"", of("B") + "[0]"}, want: day(2)},
-		"NotMet":    {reason: "A condition that is False is not met.", expressions: []string{"", of("A")}, no: true},
-		"Unknown":   {reason: "Nor is one that is not there.", expressions: []string{"", of("X")}, no: true},
-		"All":       {reason: "The last one counts.", expressions: []string{"-b", of("B"), "-c", of("C")}, want: day(3)},
-		"NotAll":    {reason: "All must be met.", expressions: []string{"-a", of("A"), "-c", of("C")}, no: true},
-		"Absent":    {reason: "What is not there yet is not ready.", expressions: []string{"", "self.status.phase == 'Done'"}, no: true},
-		"Number":    {reason: "A number is no answer.", expressions: []string{"", "1"}, no: true},
-		"Costly":    {reason: "An expression cannot run for ever.", no: true, expressions: []string{"", "[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, a + b + c + d + e + f > 0))))))"}},
+		"None":        {reason: "Nobody asks for anything.", want: now},
+		"True":        {reason: "It is true now.", expressions: []string{"", "self.spec.size == 1"}, want: now},
+		"False":       {reason: "It is not.", expressions: []string{"", "self.spec.size == 2"}, no: true},
+		"Condition":   {reason: "A condition knows since when.", expressions: []string{"", of("B")}, want: day(2)},
+		"OneItem":     {reason: "So does a single one.", expressions: []string{"", of("B") + "[0]"}, want: day(2)},
+		"NotMet":      {reason: "A condition that is False is not met.", expressions: []string{"", of("A")}, no: true},
+		"Unknown":     {reason: "Nor is one that is not there.", expressions: []string{"", of("X")}, no: true},
+		"All":         {reason: "The last one counts.", expressions: []string{"-b", of("B"), "-c", of("C")}, want: day(3)},
+		"NotAll":      {reason: "All must be met.", expressions: []string{"-a", of("A"), "-c", of("C")}, no: true},
+		"Absent":      {reason: "What is not there yet is not ready.", expressions: []string{"", "self.status.phase == 'Done'"}, no: true},
+		"Composition": {reason: "The composition is known, too.", expressions: []string{"", "composition.metadata.labels.stage == 'done' && composition.metadata.name == 'app' && composition.metadata.deletionTimestamp == null"}, want: now},
+		"Early":       {reason: "It has no such annotation yet.", expressions: []string{"", "composition.metadata.annotations.approved == 'yes'"}, no: true},
+		"Number":      {reason: "A number is no answer.", expressions: []string{"", "1"}, no: true},
+		"Costly":      {reason: "An expression cannot run for ever.", no: true, expressions: []string{"", "[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, a + b + c + d + e + f > 0))))))"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -176,17 +178,17 @@ func TestReady(t *testing.T) {
 				annotations = append(annotations, enov1.AnnotationReadiness+pair[0], pair[1])
 			}
 			r := read(t, with("T", annotations...))
-			since, ok := r.Ready(&unstructured.Unstructured{Object: object(t, live)}, now)
+			since, ok := r.Ready(&unstructured.Unstructured{Object: object(t, live)}, &metav1.ObjectMeta{Name: "app", Labels: map[string]string{"stage": "done"}}, now)
 			if ok == tc.no || !since.Equal(tc.want) {
 				t.Errorf("%s\nReady(...): %s, %t", tc.reason, since, ok)
 			}
 		})
 	}
 	crd := read(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ts.x}, spec: {group: x, names: {kind: T}}}`)
-	if _, ok := crd.Ready(&unstructured.Unstructured{Object: object(t, live)}, now); ok || !crd.Watched() {
+	if _, ok := crd.Ready(&unstructured.Unstructured{Object: object(t, live)}, nil, now); ok || !crd.Watched() {
 		t.Error("a definition that is not served is ready")
 	}
-	if _, ok := crd.Ready(&unstructured.Unstructured{Object: object(t, `{status: {conditions: [{type: Established, status: "True"}]}}`)}, now); !ok {
+	if _, ok := crd.Ready(&unstructured.Unstructured{Object: object(t, `{status: {conditions: [{type: Established, status: "True"}]}}`)}, nil, now); !ok {
 		t.Error("a definition that is served is not ready")
 	}
 }
@@ -424,5 +426,39 @@ func BenchmarkSchedule(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/resource")
 		})
+	}
+}
+
+func TestFilter(t *testing.T) {
+	about := &metav1.ObjectMeta{Namespace: "shop", Labels: map[string]string{"team": "a"}}
+	cases := map[string]struct {
+		reason, expression string
+		admits, fails      bool
+	}{
+		"Holds":       {reason: "It is of that kind.", expression: "self.kind == 'T'", admits: true},
+		"Not":         {reason: "It is not.", expression: "self.kind != 'T'"},
+		"Settings":    {reason: "The manifest is known as it is written.", expression: "self.metadata.annotations['eno.azure.io/replace'] == 'true'", admits: true},
+		"Composition": {reason: "So is its composition.", expression: "composition.metadata.labels.team == 'a' && composition.metadata.namespace == 'shop'", admits: true},
+		"Absent":      {reason: "There is no telling.", expression: "self.spec.absent == 1", fails: true},
+		"Number":      {reason: "A number is no answer.", expression: "1", fails: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f, err := delivery.NewFilter(tc.expression)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := json.Marshal(object(t, with("T", enov1.AnnotationReplace, "true")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			admits, err := f.Admits(string(data), about)
+			if admits != tc.admits || (err != nil) != tc.fails {
+				t.Errorf("%s\nAdmits(...): %t, %v", tc.reason, admits, err)
+			}
+		})
+	}
+	if _, err := delivery.NewFilter("self.kind =="); err == nil {
+		t.Error("half an expression is a filter")
 	}
 }

@@ -40,10 +40,10 @@ type compiler struct {
 	programs map[string]cel.Program
 }
 
-// newCompiler is one for expressions about self, and more.
+// newCompiler is one for expressions about self and its composition, and more.
 func newCompiler(more ...cel.EnvOption) *compiler {
 	env, err := cel.NewEnv(append([]cel.EnvOption{
-		cel.Variable(varSelf, cel.DynType), cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true),
+		cel.Variable(varSelf, cel.DynType), cel.Variable(varComposition, cel.DynType), cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true),
 		ext.Strings(), ext.Encoders(), ext.Lists(), ext.Sets(), ext.Math(),
 	}, more...)...)
 
@@ -53,7 +53,7 @@ func newCompiler(more ...cel.EnvOption) *compiler {
 // forOverrides is what those can use that overrides have.
 func forOverrides() []cel.EnvOption {
 	return []cel.EnvOption{
-		cel.Variable(varComposition, cel.DynType), cel.Variable(varManaged, cel.BoolType),
+		cel.Variable(varManaged, cel.BoolType),
 		cel.Function("compareResourceQuantities", cel.Overload(
 			"compare_resource_quantities", []*cel.Type{cel.DynType, cel.DynType}, cel.IntType, cel.BinaryBinding(compareQuantities),
 		)),

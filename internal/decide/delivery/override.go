@@ -188,7 +188,7 @@ func (o override) variables(live *unstructured.Unstructured, composition *metav1
 	}
 }
 
-// about is what overrides can know of a composition. All of it is always there, so
+// about is what expressions can know of a composition. All of it is always there, so
 // that nobody has to ask first.
 func about(c *metav1.ObjectMeta) map[string]any {
 	known := map[string]any{"name": c.Name, "namespace": c.Namespace, "labels": c.Labels, "annotations": c.Annotations, "deletionTimestamp": nil}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/cel-go/cel"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -22,7 +23,7 @@ func (r *Resource) Watched() bool { return len(r.checks) > 0 || r.Defines.Kind !
 // Ready says since when an object is ready. It is at once if nobody says when
 // else; a definition is when its kind is served. An expression that fails is not
 // met: what it asks for is not there yet.
-func (r *Resource) Ready(live *unstructured.Unstructured, now time.Time) (since time.Time, ok bool) {
+func (r *Resource) Ready(live *unstructured.Unstructured, composition *metav1.ObjectMeta, now time.Time) (since time.Time, ok bool) {
 	since = now
 	if len(r.checks) > 0 {
 		since = time.Time{}
@@ -31,7 +32,7 @@ func (r *Resource) Ready(live *unstructured.Unstructured, now time.Time) (since 
 		return time.Time{}, false
 	}
 	for _, c := range r.checks {
-		out, _, err := c.program.Eval(map[string]any{varSelf: live.Object})
+		out, _, err := c.program.Eval(map[string]any{varSelf: live.Object, varComposition: func() any { return about(composition) }})
 		if err != nil {
 			return time.Time{}, false
 		}

@@ -33,6 +33,15 @@ var infra = map[string]bool{
 	"Role": true, "RoleList": true, "RoleBinding": true, "RoleBindingList": true, "Service": true, "EtcdCluster": true,
 }
 
+// inherited are the annotations that fall back to those of the composition.
+var inherited = []string{
+	enov1.AnnotationReconcileInterval, enov1.AnnotationUseDefaultReconcileInterval, enov1.AnnotationReplace, enov1.AnnotationDisableUpdates,
+	enov1.AnnotationDisableReconciliation, enov1.AnnotationDeletionStrategy, enov1.AnnotationFailOpen,
+}
+
+// Inherited are the annotations of a composition that manifests fall back to.
+func Inherited() []string { return slices.Clone(inherited) }
+
 // Settings are what annotations say about the delivery of a manifest.
 type Settings struct {
 	// Interval is how often the object is looked at even if nobody touched it, 0 for
@@ -85,12 +94,12 @@ type parser struct {
 }
 
 // get returns the value of an annotation of the manifest, or else of the
-// composition.
+// composition, if it is one of those that fall back.
 func (p *parser) get(name string) (string, bool) {
-	if value, ok := p.own[name]; ok {
-		return value, true
+	value, ok := p.own[name]
+	if !ok && slices.Contains(inherited, name) {
+		value, ok = p.composition[name]
 	}
-	value, ok := p.composition[name]
 
 	return value, ok
 }
@@ -225,7 +234,7 @@ func (p *parser) checks(c *compiler) []check {
 	for _, name := range names {
 		program, err := c.compile(p.own[name])
 		if err != nil {
-			p.wrong(name, p.own[name], "write a CEL expression about self: "+err.Error())
+			p.wrong(name, p.own[name], fmt.Sprintf("write a CEL expression about %s and %s: %v", varSelf, varComposition, err))
 
 			continue
 		}

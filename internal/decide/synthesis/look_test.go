@@ -126,12 +126,12 @@ func TestLook(t *testing.T) {
 		},
 		"RolledBack": {
 			reason: "It stays so.", changes: []func(*enov1.Composition){generation, annotate(enov1.AnnotationRollback, "now")}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
-			want: []string{"Ready", "", "RolledBack: the manifests are those of synthesis now; nothing is synthesized until the annotation arbor/rollback-to is removed", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
+			want: []string{"Ready", "", "RolledBack: the manifests are those of synthesis now; nothing is synthesized until the annotation arbor-control.dev/rollback-to is removed", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
 		},
 		"RollbackUnknown": {
 			reason: "There is none of that name.", changes: []func(*enov1.Composition){annotate(enov1.AnnotationRollback, "x")}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
 			want: []string{
-				"Ready", "", "RollbackUnknown: annotation arbor/rollback-to: there is no synthesis x in currentSynthesis, previousSynthesis or history; nothing is synthesized until it names one of them or is removed",
+				"Ready", "", "RollbackUnknown: annotation arbor-control.dev/rollback-to: there is no synthesis x in currentSynthesis, previousSynthesis or history; nothing is synthesized until it names one of them or is removed",
 				"Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready",
 			},
 		},

@@ -1,0 +1,96 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+)
+
+// An object that another composition wants has moved there, and is not deleted. Who
+// wants what is counted from the views. So before a view deletes anything, all
+// compositions must have been read that were there when it was made: those that
+// wanted something before this one let go of it are among them, after a restart too.
+
+// count counts who wants which object.
+func (d *Deliverer) count(v *view, by int) {
+	for _, id := range v.wants {
+		if d.wanted[id] += by; d.wanted[id] == 0 {
+			delete(d.wanted, id)
+		}
+	}
+}
+
+// taken says whether another composition wants an object that this one does not.
+func (d *Deliverer) taken(id decide.Identity) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+
+	return d.wanted[id] > 0
+}
+
+// await notes which compositions have to be read before a view deletes anything. It
+// is for views that nobody works on yet. The cache is asked, which has seen them if
+// it has seen the composition that lets go of something later.
+func (d *Deliverer) await(ctx context.Context, v *view) error {
+	if !v.removes() {
+		return nil
+	}
+	list := &enov1.CompositionList{}
+	if err := d.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("cannot list compositions: %w", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	unread := map[types.NamespacedName]string{}
+	for i := range list.Items {
+		c := &list.Items[i]
+		name := client.ObjectKeyFromObject(c)
+		if name == v.name || c.DeletionTimestamp != nil || c.Status.CurrentSynthesis == nil {
+			continue
+		}
+		if read := d.views[name]; read == nil || read.uid != c.UID || read.synthesis != c.Status.CurrentSynthesis.UUID {
+			unread[name] = c.ResourceVersion
+		}
+	}
+	if len(unread) > 0 {
+		d.holding[v] = unread
+	}
+
+	return nil
+}
+
+// unread is a composition that has to be read before a view deletes anything, "" if
+// there is none.
+func (d *Deliverer) unread(v *view) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name := range d.holding[v] {
+		return name.String()
+	}
+
+	return ""
+}
+
+// known notes that a composition was read, and has those go on that waited for it.
+func (d *Deliverer) known(name types.NamespacedName, c *enov1.Composition) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for v, unread := range d.holding {
+		if was, ok := unread[name]; !ok || older(c.ResourceVersion, was) {
+			continue
+		}
+		if delete(unread, name); len(unread) > 0 {
+			continue
+		}
+		delete(d.holding, v)
+		for _, it := range slices.DeleteFunc(slices.Clone(v.items), func(it *item) bool { return hidden(it) || !v.deleting && !it.Tombstone }) {
+			d.queue.Add(key{v.name, it.Identity})
+		}
+	}
+}
