@@ -25,6 +25,9 @@ type Options struct {
 	Port int
 	// Nodes is how many nodes kwok plays.
 	Nodes int
+	// AuditLog is a file that every request to the API server is written to:
+	// who asked for what, and whether they might. Empty: none.
+	AuditLog string
 	// NoFsync makes etcd faster and a power cut fatal: for tests.
 	NoFsync bool
 	// Programs returns what runs on the control plane.
@@ -89,7 +92,15 @@ func Up(ctx context.Context, o Options) error {
 	r := &running{supervisor: s, failed: make(chan error, 1)}
 	defer r.end()
 
-	if err := r.start(ctx, p.apiserver()); err != nil {
+	server := p.apiserver()
+	if o.AuditLog != "" {
+		flags, err := auditFlags(h, o.AuditLog)
+		if err != nil {
+			return err
+		}
+		server.args = append(server.args, flags...)
+	}
+	if err := r.start(ctx, server); err != nil {
 		return err
 	}
 	others, err := p.others(ctx, o)
