@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,8 +47,6 @@ func install(t *testing.T, c client.Client, name string, values ...string) *rele
 	helm(t, slices.Concat([]string{"install", name, chart(), "--namespace", name}, set(values...))...)
 	r := &release{name: name, c: c}
 	t.Cleanup(func() {
-		// The test's context has ended by now.
-		_, _, _ = server.Arbor(&lasting{t}, "kubectl", "get", "ns", name)
 		_, err := tryHelm(&lasting{t}, "uninstall", name, "--namespace", name, "--ignore-not-found")
 		must(t, err)
 	})
@@ -71,9 +68,7 @@ func (r *release) read(t *testing.T) {
 	pod := d.Spec.Template.Spec
 	r.args = pod.Containers[0].Args
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: r.name, Name: pod.ServiceAccountName}}
-	request := &authenticationv1.TokenRequest{}
-	must(t, r.c.SubResource("token").Create(t.Context(), account, request))
-	r.token = request.Status.Token
+	r.token = tokenOf(t, r.c, account)
 	r.late = newLate(t)
 }
 
@@ -85,10 +80,10 @@ func (r *release) start(t *testing.T, args ...string) *cluster.Manager {
 	ports, err := controlplane.FreePorts(1)
 	must(t, err)
 	r.metrics = fmt.Sprintf("127.0.0.1:%d", ports[0])
-	m := server.StartManager(t, slices.Concat(r.args, []string{
+
+	return server.StartManager(t, slices.Concat(r.args, []string{
 		"--kubeconfig=" + r.kubeconfig(t), "--webhook-service=", "--metrics-bind-address=" + r.metrics, "--metrics-secure=true", "--log-format=text",
 	}, args)...)
-	return m
 }
 
 func (r *release) kubeconfig(t *testing.T) string {

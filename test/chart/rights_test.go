@@ -38,7 +38,7 @@ func TestRights(t *testing.T) {
 		"synthesis": {only("synthesis", inputs...), []func(*testing.T, *stage){playSynthesis}},
 		"delivery":  {only("delivery", outputs...), []func(*testing.T, *stage){playDelivery}},
 		"all": {all(slices.Concat(inputs, outputs)...), []func(*testing.T, *stage){
-			playPodgroups, playSubnets, playSynthesis, playDelivery, playTogether,
+			playPodgroups, playSubnets, playSynthesis, playTogether,
 		}},
 	}
 	for name, tc := range cases {
@@ -304,7 +304,9 @@ func playSynthesis(t *testing.T, s *stage) {
 	})
 	s.merge(t, in, `{"data": {"color": "blue"}}`)
 	before := first.Status.CurrentSynthesis.UUID
-	s.await(t, "the input is followed", &first, func() bool { return first.Status.CurrentSynthesis.UUID != before && first.Status.InFlightSynthesis == nil })
+	s.await(t, "the input is followed", &first, func() bool {
+		return first.Status.CurrentSynthesis.UUID != before && first.Status.InFlightSynthesis == nil
+	})
 	s.lose(t, &first)
 	s.merge(t, symphony, `{"metadata": {"annotations": {"eno.azure.io/deletion-strategy": "orphan"}}}`)
 	must(t, s.Get(t.Context(), client.ObjectKeyFromObject(symphony), symphony))
@@ -428,4 +430,3 @@ func playTogether(t *testing.T, s *stage) {
 	s.gone(t, c)
 	s.gone(t, out)
 }
-
