@@ -15,8 +15,12 @@ rules:
   - level: Metadata
 `
 
-// auditFlags make the API server write down who asks it for what.
+// auditFlags make the API server write down who asks it for what, if there is a
+// log to do so.
 func auditFlags(h *home, log string) ([]string, error) {
+	if log == "" {
+		return nil, nil
+	}
 	log, err := filepath.Abs(log)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use audit log %s: %w", log, err)

@@ -92,15 +92,7 @@ func Up(ctx context.Context, o Options) error {
 	r := &running{supervisor: s, failed: make(chan error, 1)}
 	defer r.end()
 
-	server := p.apiserver()
-	if o.AuditLog != "" {
-		flags, err := auditFlags(h, o.AuditLog)
-		if err != nil {
-			return err
-		}
-		server.args = append(server.args, flags...)
-	}
-	if err := r.start(ctx, server); err != nil {
+	if err := r.start(ctx, p.apiserver()); err != nil {
 		return err
 	}
 	others, err := p.others(ctx, o)
@@ -158,7 +150,10 @@ func prepare(h *home, o Options) (*plane, error) {
 		return nil, err
 	}
 
-	return newPlane(h, creds, port, o.NoFsync), nil
+	p := newPlane(h, creds, port, o.NoFsync)
+	p.audit, err = auditFlags(h, o.AuditLog)
+
+	return p, err
 }
 
 // choosePort takes the port that was asked for, else the one of the last run if

@@ -125,7 +125,7 @@ func (o *Options) Validate() error {
 	if err := either("--log-format", o.LogFormat, logJSON, logText); err != nil {
 		return err
 	}
-	if err := cmp.Or(o.Synthesis.Validate(), o.Delivery.Validate()); err != nil {
+	if err := cmp.Or(o.Synthesis.Validate(), o.Delivery.Validate(), o.validateCertDir()); err != nil {
 		return err
 	}
 	if o.WebhookPort < 1 || o.WebhookPort > 65535 {
@@ -133,9 +133,6 @@ func (o *Options) Validate() error {
 	}
 	if o.CertLife < minLife {
 		return fmt.Errorf("--webhook-ca-lifetime %s: it must be at least %s", o.CertLife, minLife)
-	}
-	if err := o.validateCertDir(); err != nil {
-		return err
 	}
 	if !o.MetricsSecure && o.MetricsAddress != "0" && !isLoopback(o.MetricsAddress) {
 		return fmt.Errorf("--metrics-bind-address %q: metrics without TLS and authorization are served on a loopback address only; use 127.0.0.1:PORT, or leave --metrics-secure on", o.MetricsAddress)

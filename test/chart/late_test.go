@@ -1,6 +1,7 @@
 package chart_test
 
 import (
+	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,7 +17,8 @@ import (
 // A late is a way to the API server on which events of some kinds can be held up,
 // as they are on any busy cluster. Requests go through it as they are.
 type late struct {
-	url string
+	url       string
+	authority []byte
 
 	mu   sync.Mutex
 	held map[string]chan struct{}
@@ -42,7 +44,9 @@ func newLate(t *testing.T) *late {
 			return nil
 		},
 	}
-	s := httptest.NewServer(proxy)
+	// Tokens are not sent where everybody could read them.
+	s := httptest.NewTLSServer(proxy)
+	l.authority = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		s.Close()

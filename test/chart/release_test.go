@@ -89,7 +89,7 @@ func (r *release) start(t *testing.T, args ...string) *cluster.Manager {
 func (r *release) kubeconfig(t *testing.T) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: r.late.url}
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: r.late.url, CertificateAuthorityData: r.late.authority}
 	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: r.token}
 	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
 	config.CurrentContext = "x"

@@ -110,7 +110,7 @@ func managerArgs(t *testing.T, made []*unstructured.Unstructured) []string {
 	t.Helper()
 	containers, _, err := unstructured.NestedSlice(find(made, "Deployment", "").Object, "spec", "template", "spec", "containers")
 	must(t, err)
-	args, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args") //nolint:forcetypeassert // a container is an object
+	args, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
 	must(t, err)
 
 	return args
@@ -212,7 +212,7 @@ func contents(t *testing.T, o *unstructured.Unstructured) []any {
 	}
 	for _, w := range webhooks {
 		// The one of a process is a URL.
-		delete(w.(map[string]any), "clientConfig") //nolint:forcetypeassert // a webhook is an object
+		delete(w.(map[string]any), "clientConfig")
 	}
 
 	return webhooks
