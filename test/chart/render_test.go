@@ -77,6 +77,7 @@ func render(t *testing.T, values ...string) []*unstructured.Unstructured {
 func TestMatrix(t *testing.T) {
 	c := server.Client(t, nil)
 	foreign(t, c)
+	purge(t, c)
 	must(t, client.IgnoreAlreadyExists(c.Create(t.Context(), namespaceObject(namespace, "restricted"))))
 	for name, tc := range matrix {
 		t.Run(name, func(t *testing.T) {
