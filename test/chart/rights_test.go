@@ -236,34 +236,10 @@ func playSubnets(t *testing.T, s *stage) {
 		return nil
 	})
 
-	// What is said twice of the same Subnet is one event that is counted.
-	waiting := claim("waiting")
-	waiting.Spec.PoolRef = "nowhere"
-	s.create(t, waiting)
-	s.create(t, &v1alpha1.Subnet{ObjectMeta: s.meta("waits"), Spec: v1alpha1.SubnetSpec{PoolRef: "nowhere", CIDR: "10.9.0.0/24", ClusterID: "w", ClaimRef: &v1alpha1.ClaimReference{Name: waiting.Name, UID: waiting.UID}}})
-	cluster.Eventually(t, "an event is counted", func() error {
-		s.merge(t, waiting, `{"metadata": {"annotations": {"woken": "`+waiting.ResourceVersion+`"}}}`)
-
-		return s.countedEvent(t)
-	})
-
 	// A pool from a pool; once with each kind of news late.
 	for _, kind := range []string{"subnetclaims", "subnetpools"} {
 		playPoolClaim(t, s, user, kind)
 	}
-}
-
-// countedEvent says whether an event was changed.
-func (s *stage) countedEvent(t *testing.T) error {
-	t.Helper()
-	given, _ := asked(t, "system:serviceaccount:"+s.release.name+":"+s.release.name+"-manager")
-	for r := range given {
-		if r.resource == "events" && r.verb == "patch" {
-			return nil
-		}
-	}
-
-	return errors.New("none was")
 }
 
 func playPoolClaim(t *testing.T, s *stage, user, late string) {
