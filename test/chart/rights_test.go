@@ -376,7 +376,7 @@ func playDelivery(t *testing.T, s *stage) {
 	manifest := func(name, color string, deleted bool) enov1.Manifest {
 		return enov1.Manifest{Manifest: fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":%q},"data":{"color":%q}}`, name, s.namespace, color), Deleted: deleted}
 	}
-	s.synthesis(t, c, "one", manifest("stays", "red", false), manifest("goes", "red", false), manifest("Not A Name", "red", false))
+	s.synthesis(t, c, "one", manifest("stays", "red", false), manifest("goes", "red", false), enov1.Manifest{Manifest: `{"apiVersion": "v1"}`})
 	made := &corev1.ConfigMap{ObjectMeta: s.meta("stays")}
 	s.await(t, "it is delivered", made, func() bool { return made.Data["color"] == "red" })
 	s.await(t, "the other too", &corev1.ConfigMap{ObjectMeta: s.meta("goes")}, func() bool { return true })
