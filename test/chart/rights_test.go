@@ -376,10 +376,19 @@ func playDelivery(t *testing.T, s *stage) {
 	manifest := func(name, color string, deleted bool) enov1.Manifest {
 		return enov1.Manifest{Manifest: fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":%q},"data":{"color":%q}}`, name, s.namespace, color), Deleted: deleted}
 	}
-	s.synthesis(t, c, "one", manifest("stays", "red", false), manifest("goes", "red", false), enov1.Manifest{Manifest: `{"apiVersion": "v1"}`})
+	s.synthesis(t, c, "one", manifest("stays", "red", false), manifest("goes", "red", false), manifest("Not A Name", "red", false))
 	made := &corev1.ConfigMap{ObjectMeta: s.meta("stays")}
 	s.await(t, "it is delivered", made, func() bool { return made.Data["color"] == "red" })
 	s.await(t, "the other too", &corev1.ConfigMap{ObjectMeta: s.meta("goes")}, func() bool { return true })
+	cluster.Eventually(t, "an event tells of what cannot be delivered", func() error {
+		list := &corev1.EventList{}
+		must(t, s.List(t.Context(), list, client.InNamespace(s.namespace)))
+		if !slices.ContainsFunc(list.Items, func(e corev1.Event) bool { return e.Reason == "NotDelivered" }) {
+			return errors.New("none does")
+		}
+
+		return nil
+	})
 	s.merge(t, made, `{"data": {"color": "green"}}`)
 	s.await(t, "drift is corrected", made, func() bool { return made.Data["color"] == "red" })
 	s.synthesis(t, c, "two", manifest("stays", "blue", false), manifest("goes", "red", true))
