@@ -54,13 +54,13 @@ lint: ## Run golangci-lint, as pinned in tools/lint
 	@$(STATIC) go tool -modfile=tools/lint/go.mod golangci-lint run ./...
 
 .PHONY: generate
-generate: ## Write all generated files anew; the list is in generate.go
+generate: bin/helm ## Write all generated files anew; the list is in generate.go
 	@go generate ./generate.go
 
 .PHONY: verify
 verify: ## Fail when generated files are out of date
-	@old=$$(mktemp -d) && trap "rm -rf $$old" EXIT && cp -r api $$old && $(MAKE) -s generate && \
-		{ diff -r $$old/api api || { echo "Generated files were out of date. They are written now: look at them and commit them."; exit 1; }; }
+	@old=$$(mktemp -d) && trap "rm -rf $$old" EXIT && cp -r api charts deploy $$old && $(MAKE) -s generate && \
+		{ { diff -r $$old/api api && diff -r $$old/charts charts && diff -r $$old/deploy deploy; } || { echo "Generated files were out of date. They are written now: look at them and commit them."; exit 1; }; }
 
 .PHONY: bench
 bench: build ## Measure, and compare with the budgets in bench/budgets.yaml
@@ -101,6 +101,12 @@ fuzz: ## Fuzz everything that parses, FUZZTIME (30s) each
 		done; \
 	done
 
+# Helm is a tool with a module of its own, as pinned in tools/helm, so that
+# nothing else depends on what it needs.
+bin/helm: tools/helm/go.mod tools/helm/go.sum
+	@echo "Building Helm from its modules (the first time some minutes)"
+	@go build -modfile=tools/helm/go.mod -trimpath -ldflags "-s -w" -o $@ helm.sh/helm/v4/cmd/helm
+
 # Prometheus' own tool tests the rules of monitoring. Where there is none, this
 # one file is taken out of Debian's package, which needs no root. To install the
 # package would start a server, now and at every boot.
@@ -116,7 +122,7 @@ bin/promtool:
 # The race detector needs a C compiler. Root gets one; others are told.
 RACE = $(shell command -v gcc >/dev/null && echo -race)
 .PHONY: setup
-setup: $(PROMTOOL) ## Get what the tests need: promtool, and a C compiler
+setup: $(PROMTOOL) bin/helm ## Get what the tests need: promtool, Helm, and a C compiler
 	@command -v gcc >/dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo "Installing a C compiler for the race detector"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc libc6-dev >/dev/null; \

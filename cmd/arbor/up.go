@@ -71,6 +71,7 @@ where it stopped.`,
 	o.delivery.AddFlags(fs)
 	fs.BoolVar(&o.bare, "bare", false, "Start the control plane only, without Arbor.")
 	fs.StringVar(&o.metrics, "metrics-bind-address", "127.0.0.1:0", "Loopback address of Arbor's metrics; port 0 means any free one.")
+	fs.StringVar(&o.AuditLog, "audit-log", "", "File that every request to the API server is written to, as JSON: who asked for what, and whether they might.")
 	fs.BoolVar(&o.NoFsync, "unsafe-no-fsync", false, "Do not wait for the disk; a power cut then loses everything. For tests.")
 
 	return cmd

@@ -36,6 +36,7 @@ type plane struct {
 	creds   *credentials
 	port    int
 	noFsync bool
+	audit   []string // flags of the API server
 	client  *http.Client
 }
 
@@ -87,7 +88,7 @@ func (p *plane) apiserver() component {
 		"--authorization-mode=RBAC",
 	}
 
-	return component{name: apiserver, args: args, ready: p.serving(p.port, "/readyz")}
+	return component{name: apiserver, args: append(args, p.audit...), ready: p.serving(p.port, "/readyz")}
 }
 
 func (p *plane) controllerManager(port int) component {

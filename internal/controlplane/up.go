@@ -25,6 +25,9 @@ type Options struct {
 	Port int
 	// Nodes is how many nodes kwok plays.
 	Nodes int
+	// AuditLog is a file that every request to the API server is written to:
+	// who asked for what, and whether they might. Empty: none.
+	AuditLog string
 	// NoFsync makes etcd faster and a power cut fatal: for tests.
 	NoFsync bool
 	// Programs returns what runs on the control plane.
@@ -147,7 +150,10 @@ func prepare(h *home, o Options) (*plane, error) {
 		return nil, err
 	}
 
-	return newPlane(h, creds, port, o.NoFsync), nil
+	p := newPlane(h, creds, port, o.NoFsync)
+	p.audit, err = auditFlags(h, o.AuditLog)
+
+	return p, err
 }
 
 // choosePort takes the port that was asked for, else the one of the last run if

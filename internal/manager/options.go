@@ -2,10 +2,12 @@ package manager
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +45,8 @@ type Options struct {
 	WebhookService string
 	WebhookConfig  string
 	CertLife       time.Duration
+	// CertDir has the certificate of the webhooks, if somebody else makes it.
+	CertDir string
 
 	LogFormat string
 	LogLevel  string
@@ -101,6 +105,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.WebhookHost, "webhook-host", o.WebhookHost, "Host by which the API server reaches the webhooks when there is no --webhook-service; a loopback address is also the only one that they listen on.")
 	fs.StringVar(&o.WebhookConfig, "webhook-configuration", o.WebhookConfig, "Name of the ValidatingWebhookConfiguration. Managers that run different parts of one cluster need different names.")
 	fs.DurationVar(&o.CertLife, "webhook-ca-lifetime", o.CertLife, "How long a certificate authority of the webhooks lives; it is replaced after two thirds of that.")
+	fs.StringVar(&o.CertDir, "webhook-cert-dir", o.CertDir, "Directory with tls.crt and tls.key, which somebody else makes and renews, for example cert-manager. Who makes them also registers the webhooks: the manager then writes neither a Secret nor a ValidatingWebhookConfiguration. Empty: the manager makes its own.")
 	o.Synthesis.AddFlags(fs)
 	o.Delivery.AddFlags(fs)
 	fs.StringVar(&o.LogFormat, "log-format", o.LogFormat, "Format of the log: json or text.")
@@ -123,7 +128,7 @@ func (o *Options) Validate() error {
 	if err := either("--log-format", o.LogFormat, logJSON, logText); err != nil {
 		return err
 	}
-	if err := cmp.Or(o.Synthesis.Validate(), o.Delivery.Validate(), o.validateLease()); err != nil {
+	if err := cmp.Or(o.Synthesis.Validate(), o.Delivery.Validate(), o.validateLease(), o.validateCertDir()); err != nil {
 		return err
 	}
 	if o.WebhookPort < 1 || o.WebhookPort > 65535 {
@@ -142,6 +147,19 @@ func (o *Options) Validate() error {
 func (o *Options) validateLease() error {
 	if o.LeaderElectID == "" {
 		return errors.New("--leader-election-id is empty: name the lease")
+	}
+
+	return nil
+}
+
+// validateCertDir looks for the files now: the webhook server would only do so
+// when everything else runs already.
+func (o *Options) validateCertDir() error {
+	if o.CertDir == "" || !o.Webhooks {
+		return nil
+	}
+	if _, err := tls.LoadX509KeyPair(filepath.Join(o.CertDir, "tls.crt"), filepath.Join(o.CertDir, "tls.key")); err != nil {
+		return fmt.Errorf("--webhook-cert-dir %q: it must have a certificate in tls.crt and its key in tls.key: %w", o.CertDir, err)
 	}
 
 	return nil

@@ -166,7 +166,11 @@ func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime
 		return nil, err
 	}
 
-	return mgr, r.addWebhooks(ctx, mgr, keeper)
+	if err := r.addWebhooks(mgr); err != nil || r.options.CertDir != "" {
+		return mgr, err
+	}
+
+	return mgr, r.addKeeper(ctx, mgr, keeper)
 }
 
 // addEndpoints serves them where the webhooks are: over TLS, with a certificate
@@ -183,21 +187,25 @@ func (r *runner) addEndpoints(mgr ctrl.Manager, endpoints []endpoint) error {
 	return nil
 }
 
-func (r *runner) addWebhooks(ctx context.Context, mgr ctrl.Manager, keeper *serving.Keeper) error {
-	if err := keeper.Prepare(ctx); err != nil {
-		return err
-	}
-	if err := keeper.SetupWithManager(mgr); err != nil {
-		return fmt.Errorf("cannot set up the webhooks: %w", err)
-	}
+func (r *runner) addWebhooks(mgr ctrl.Manager) error {
 	m := webhook.NewMetrics(metrics.Registry)
 	for _, p := range r.parts {
 		for _, h := range p.webhooks {
 			mgr.GetWebhookServer().Register(h.Path, &ctrlwebhook.Admission{Handler: h.handler(mgr.GetClient(), m)})
 		}
 	}
-	if err := mgr.AddReadyzCheck("webhook-server", mgr.GetWebhookServer().StartedChecker()); err != nil {
+
+	return mgr.AddReadyzCheck("webhook-server", mgr.GetWebhookServer().StartedChecker())
+}
+
+// addKeeper makes the certificates and the registration the manager's own
+// business.
+func (r *runner) addKeeper(ctx context.Context, mgr ctrl.Manager, keeper *serving.Keeper) error {
+	if err := keeper.Prepare(ctx); err != nil {
 		return err
+	}
+	if err := keeper.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("cannot set up the webhooks: %w", err)
 	}
 
 	return mgr.AddReadyzCheck("webhook-registration", keeper.Ready)
@@ -225,9 +233,12 @@ func (r *runner) servingOptions() serving.Options {
 }
 
 func (r *runner) webhookServer(keeper *serving.Keeper) ctrlwebhook.Server {
-	o := ctrlwebhook.Options{
-		Port:    r.options.WebhookPort,
-		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = keeper.GetCertificate }},
+	o := ctrlwebhook.Options{Port: r.options.WebhookPort}
+	if r.options.CertDir != "" {
+		// The files are read again whenever they change.
+		o.CertDir = r.options.CertDir
+	} else {
+		o.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = keeper.GetCertificate }}
 	}
 	if ip := net.ParseIP(r.options.WebhookHost); r.options.WebhookService == "" && ip != nil && ip.IsLoopback() {
 		o.Host = r.options.WebhookHost

@@ -62,6 +62,7 @@ func TestBadFlags(t *testing.T) {
 		"CRDs":              {"There are two ways to treat definitions.", []string{"--crds=maybe"}, `Error: --crds "maybe": it must be install or check`},
 		"LogLevel":          {"Levels have names.", []string{"--log-level=loud"}, `Error: --log-level "loud": it must be debug, info, warn or error`},
 		"ShortLife":         {"A certificate that ends at once helps nobody.", []string{"--webhook-ca-lifetime=1s"}, "Error: --webhook-ca-lifetime 1s: it must be at least 10s"},
+		"CertDir":           {"A directory without a certificate is named.", []string{"--webhook-cert-dir=/nowhere"}, `Error: --webhook-cert-dir "/nowhere": it must have a certificate in tls.crt and its key in tls.key: open /nowhere/tls.crt`},
 		"NoKubeconfig":      {"A missing file is named.", []string{"--kubeconfig=/nowhere/config"}, "Error: cannot find a cluster: stat /nowhere/config: no such file or directory"},
 		"UnknownFlag":       {"Flags that do not exist are refused.", []string{"--frobnicate"}, "Error: unknown flag: --frobnicate"},
 	}

@@ -222,12 +222,17 @@ func (k *Keeper) store(ctx context.Context, secret *corev1.Secret, a authority) 
 // replica serves them.
 func (k *Keeper) register(ctx context.Context, bundle []byte) (elsewhere bool, err error) {
 	want := registration(k.options.Configuration, k.options.Webhooks, k.options.Address, bundle)
+	have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	err = k.client.Get(ctx, client.ObjectKey{Name: k.options.Configuration}, have)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("cannot read ValidatingWebhookConfiguration %s: %w", k.options.Configuration, err)
+	}
+	if by := have.Labels[kube.ManagedByLabel]; by != "" && by != kube.FieldManager {
+		// Whoever installed Arbor made it, and will remove it. Its contents
+		// are ours, to say so is theirs.
+		want.Labels = nil
+	}
 	if k.registered.Load() {
-		have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-		err := k.client.Get(ctx, client.ObjectKey{Name: k.options.Configuration}, have)
-		if client.IgnoreNotFound(err) != nil {
-			return false, fmt.Errorf("cannot read ValidatingWebhookConfiguration %s: %w", k.options.Configuration, err)
-		}
 		elsewhere = keepAddresses(want, have.Webhooks, func(address string) bool { return listens(ctx, address) })
 	}
 	// Applying what is already there changes nothing and wakes nobody.

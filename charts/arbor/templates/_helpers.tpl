@@ -1,0 +1,83 @@
+{{- define "arbor.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride -}}
+{{- else if contains "arbor" .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-arbor" (.Release.Name | trunc 34 | trimSuffix "-") -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "arbor.manager" -}}{{ include "arbor.fullname" . }}-manager{{- end -}}
+{{- define "arbor.webhook" -}}{{ include "arbor.fullname" . }}-webhook{{- end -}}
+
+{{- define "arbor.selector" -}}
+app.kubernetes.io/name: arbor
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: manager
+{{- end -}}
+
+{{- define "arbor.labels" -}}
+app.kubernetes.io/name: arbor
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* The parts that are on, as --controllers wants them. */}}
+{{- define "arbor.parts" -}}
+{{- $on := list -}}
+{{- range $part := list "podgroups" "subnets" "synthesis" "delivery" -}}
+{{- if (index $.Values $part).enabled }}{{ $on = append $on $part }}{{ end -}}
+{{- end -}}
+{{- join "," $on -}}
+{{- end -}}
+
+{{/* The definitions of the parts that are on. */}}
+{{- define "arbor.definitions" -}}
+{{- $all := list -}}
+{{- if .Values.podgroups.enabled }}{{ $all = append $all "podgroups.scheduling.run.ai" }}{{ end -}}
+{{- if .Values.subnets.enabled }}{{ $all = concat $all (list "subnetclaims.plexaubnet.io" "subnetpoolclaims.plexaubnet.io" "subnetpools.plexaubnet.io" "subnets.plexaubnet.io") }}{{ end -}}
+{{- if or .Values.synthesis.enabled .Values.delivery.enabled }}{{ $all = concat $all (list "compositions.eno.azure.io" "resourceslices.eno.azure.io") }}{{ end -}}
+{{- if .Values.synthesis.enabled }}{{ $all = concat $all (list "symphonies.eno.azure.io" "synthesizers.eno.azure.io") }}{{ end -}}
+{{- join "," $all -}}
+{{- end -}}
+
+{{/* Whether webhooks are served: the previews have none. "" is no. */}}
+{{- define "arbor.serves" -}}
+{{- if and .Values.webhooks.enabled (or .Values.podgroups.enabled .Values.subnets.enabled) }}yes{{ end -}}
+{{- end -}}
+{{- define "arbor.ownCertificates" -}}
+{{- if and (include "arbor.serves" .) (eq .Values.webhooks.certificates "arbor") }}yes{{ end -}}
+{{- end -}}
+{{- define "arbor.certManager" -}}
+{{- if and (include "arbor.serves" .) (eq .Values.webhooks.certificates "cert-manager") }}yes{{ end -}}
+{{- end -}}
+
+{{- define "arbor.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+
+{{- define "arbor.podsNamespace" -}}{{ .Values.synthesis.pods.namespace | default .Release.Namespace }}{{- end -}}
+{{- define "arbor.podsServiceAccount" -}}{{ .Values.synthesis.pods.serviceAccount | default (printf "%s-synthesizer" (include "arbor.fullname" .)) }}{{- end -}}
+
+{{/* What a schema cannot say: values that do not go together. */}}
+{{- define "arbor.validate" -}}
+{{- range $name, $value := dict "synthesis.timeout" .Values.synthesis.timeout "synthesis.rolloutCooldown" .Values.synthesis.rolloutCooldown "webhooks.caLifetime" .Values.webhooks.caLifetime "metrics.serviceMonitor.interval" .Values.metrics.serviceMonitor.interval -}}
+{{- if not (regexMatch "^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$" $value) }}{{ fail (printf "%s %q: it must be a duration, such as 30s or 8760h" $name $value) }}{{ end -}}
+{{- end -}}
+{{- range .Values.extraArgs -}}
+{{- if not (hasPrefix "--" .) }}{{ fail (printf "extraArgs %q: it must be a flag, such as --log-level=debug" .) }}{{ end -}}
+{{- end -}}
+{{- if and .Values.image.digest (not (regexMatch "^sha256:[0-9a-f]{64}$" .Values.image.digest)) }}{{ fail (printf "image.digest %q: it must be sha256: and 64 hexadecimal digits" .Values.image.digest) }}{{ end -}}
+{{- if not (include "arbor.parts" .) }}{{ fail "podgroups.enabled, subnets.enabled, synthesis.enabled, delivery.enabled: all parts are off; switch at least one on" }}{{ end -}}
+{{- if and .Values.delivery.clusterAdmin .Values.delivery.rules }}{{ fail "delivery.rules: delivery.clusterAdmin already gives all rights; set one of the two" }}{{ end -}}
+{{- if and .Values.synthesis.pods.enabled (not .Values.synthesis.enabled) }}{{ fail "synthesis.pods.enabled: the part synthesis is off; set synthesis.enabled too" }}{{ end -}}
+{{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) }}{{ fail "metrics.serviceMonitor.enabled: there is nothing to scrape; set metrics.enabled too" }}{{ end -}}
+{{- if and .Values.metrics.rules.enabled (not .Values.subnets.enabled) }}{{ fail "metrics.rules.enabled: the rules are about subnets, and would fire without them; set subnets.enabled too" }}{{ end -}}
+{{- end -}}

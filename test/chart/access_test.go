@@ -1,0 +1,39 @@
+package chart_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// tokenOf asks for a token of a service account.
+func tokenOf(t *testing.T, c client.Client, account client.Object) string {
+	t.Helper()
+	request := &authenticationv1.TokenRequest{}
+	must(t, c.SubResource("token").Create(t.Context(), account, request))
+
+	return request.Status.Token
+}
+
+// scrape reads the metrics.
+func scrape(t *testing.T, address, token string) error {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/metrics", nil)
+	must(t, err)
+	request.Header.Set("Authorization", "Bearer "+token)
+	// The certificate of the metrics is signed by nobody.
+	response, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}).Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s", response.Status)
+	}
+
+	return nil
+}

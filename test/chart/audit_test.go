@@ -1,0 +1,142 @@
+package chart_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A right is one verb of one rule, on one resource.
+type right struct {
+	namespace string // "" is all
+	group     string
+	resource  string
+	name      string // "" is any
+	verb      string
+}
+
+func (r right) String() string {
+	where := "everywhere"
+	if r.namespace != "" {
+		where = "in " + r.namespace
+	}
+
+	return strings.TrimSpace(fmt.Sprintf("%s %s.%s %s %s", r.verb, r.resource, r.group, r.name, where))
+}
+
+// covers says whether a right is enough for a request.
+func (r right) covers(asked right) bool {
+	return (r.namespace == "" || r.namespace == asked.namespace) && r.group == asked.group && r.resource == asked.resource &&
+		(r.name == "" || r.name == asked.name) && r.verb == asked.verb
+}
+
+// granted are the rights of a service account that do not come from Kubernetes.
+func granted(t *testing.T, c client.Client, namespace, account string) []right {
+	t.Helper()
+	all := map[right]bool{}
+	ours := func(subjects []rbacv1.Subject) bool {
+		return slices.Contains(subjects, rbacv1.Subject{Kind: "ServiceAccount", Namespace: namespace, Name: account})
+	}
+	clusterwide, local := &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}
+	must(t, c.List(t.Context(), clusterwide))
+	for _, b := range clusterwide.Items {
+		if ours(b.Subjects) {
+			role := &rbacv1.ClusterRole{}
+			must(t, c.Get(t.Context(), client.ObjectKey{Name: b.RoleRef.Name}, role))
+			expand(all, "", role.Rules)
+		}
+	}
+	must(t, c.List(t.Context(), local))
+	for _, b := range local.Items {
+		if ours(b.Subjects) {
+			role := &rbacv1.Role{}
+			must(t, c.Get(t.Context(), client.ObjectKey{Namespace: b.Namespace, Name: b.RoleRef.Name}, role))
+			expand(all, b.Namespace, role.Rules)
+		}
+	}
+
+	return slices.SortedFunc(maps.Keys(all), func(a, b right) int { return strings.Compare(a.String(), b.String()) })
+}
+
+func expand(into map[right]bool, namespace string, rules []rbacv1.PolicyRule) {
+	for _, rule := range rules {
+		names := rule.ResourceNames
+		if len(names) == 0 {
+			names = []string{""}
+		}
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, name := range names {
+					for _, verb := range rule.Verbs {
+						into[right{namespace, group, resource, name, verb}] = true
+					}
+				}
+			}
+		}
+	}
+}
+
+// asked is what an account has asked the API server for, as its audit log says:
+// what it was given, and what it was refused. What everybody may, such as
+// discovery, is left out.
+func asked(t *testing.T, user string) (given, refused map[right]bool) {
+	t.Helper()
+	file, err := os.Open(auditLog)
+	must(t, err)
+	defer file.Close()
+	given, refused = map[right]bool{}, map[right]bool{}
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if !strings.Contains(lines.Text(), user) {
+			continue
+		}
+		event := &auditv1.Event{}
+		if err := json.Unmarshal(lines.Bytes(), event); err != nil {
+			continue // the last line is being written
+		}
+		if event.User.Username != user || event.ObjectRef == nil || strings.Contains(event.Annotations["authorization.k8s.io/reason"], `"system:`) {
+			continue
+		}
+		r := right{event.ObjectRef.Namespace, event.ObjectRef.APIGroup, event.ObjectRef.Resource, event.ObjectRef.Name, event.Verb}
+		if event.ObjectRef.Subresource != "" {
+			r.resource += "/" + event.ObjectRef.Subresource
+		}
+		switch {
+		case event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusForbidden:
+			refused[r] = true
+		default:
+			given[r] = true
+		}
+		if event.Verb == "patch" && event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusCreated {
+			// What an apply creates needs both rights.
+			r.verb = "create"
+			given[r] = true
+		}
+	}
+	must(t, lines.Err())
+
+	return given, refused
+}
+
+// unused are the rights that nobody made use of.
+func unused(have []right, given map[right]bool) []string {
+	var words []string
+	for _, r := range have {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(given)), r.covers) {
+			words = append(words, r.String())
+		}
+	}
+
+	return words
+}

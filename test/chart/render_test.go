@@ -1,0 +1,267 @@
+package chart_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+const namespace = "arbor-system"
+
+// A rendering is the chart with some values, and what comes of it.
+type rendering struct {
+	values []string
+	has    []string // kind/name
+	not    []string
+	args   []string // of the manager
+}
+
+func all(more ...string) []string {
+	return append([]string{"podgroups.enabled=true", "subnets.enabled=true", "synthesis.enabled=true", "delivery.enabled=true"}, more...)
+}
+
+func only(part string, more ...string) []string {
+	return append([]string{"podgroups.enabled=false", "subnets.enabled=false", "synthesis.enabled=false", "delivery.enabled=false", part + ".enabled=true"}, more...)
+}
+
+var matrix = map[string]rendering{
+	"Defaults": {
+		has:  []string{"Deployment/arbor-manager", "PodDisruptionBudget/arbor-manager", "NetworkPolicy/arbor-manager", "Service/arbor-webhook", "Service/arbor-metrics", "ValidatingWebhookConfiguration/arbor", "ClusterRole/arbor-podgroups", "ClusterRole/arbor-subnets"},
+		not:  []string{"ClusterRole/arbor-synthesis", "ClusterRole/arbor-delivery", "CustomResourceDefinition/", "ServiceMonitor/", "PrometheusRule/", "Certificate/", "ConfigMap/"},
+		args: []string{"--controllers=podgroups,subnets", "--crds=install", "--leader-elect=true", "--webhook-service=arbor-webhook", "--webhook-configuration=arbor"},
+	},
+	"PodgroupsAlone": {values: only("podgroups"), has: []string{"ClusterRole/arbor-podgroups"}, not: []string{"ClusterRole/arbor-subnets"}, args: []string{"--controllers=podgroups"}},
+	"SubnetsAlone":   {values: only("subnets"), has: []string{"ClusterRole/arbor-subnets"}, not: []string{"ClusterRole/arbor-podgroups"}, args: []string{"--controllers=subnets"}},
+	"SynthesisAlone": {values: only("synthesis"), has: []string{"ClusterRole/arbor-synthesis"}, not: []string{"ClusterRole/arbor-delivery", "Service/arbor-webhook", "ValidatingWebhookConfiguration/"}, args: []string{"--controllers=synthesis", "--webhooks=false", "--synthesis-timeout=30s"}},
+	"DeliveryAlone":  {values: only("delivery"), has: []string{"ClusterRole/arbor-delivery"}, not: []string{"ClusterRole/arbor-synthesis", "Service/arbor-webhook"}, args: []string{"--controllers=delivery", "--delivery-workers=16"}},
+	"Everything": {
+		values: all("metrics.serviceMonitor.enabled=true", "metrics.rules.enabled=true", "metrics.dashboards.enabled=true", "crds.manage=helm", "metrics.readers[0].kind=ServiceAccount", "metrics.readers[0].namespace=monitoring", "metrics.readers[0].name=prometheus"),
+		has:    []string{"ServiceMonitor/arbor-manager", "PrometheusRule/arbor-subnets", "ConfigMap/arbor-dashboard-subnets", "CustomResourceDefinition/podgroups.scheduling.run.ai", "CustomResourceDefinition/symphonies.eno.azure.io", "ClusterRoleBinding/arbor-metrics-reader"},
+		args:   []string{"--controllers=podgroups,subnets,synthesis,delivery", "--crds=check"},
+	},
+	"NoWebhooks": {values: []string{"webhooks.enabled=false"}, has: []string{"Deployment/"}, not: []string{"Service/arbor-webhook", "ValidatingWebhookConfiguration/"}, args: []string{"--webhooks=false"}},
+	"CertManager": {
+		values: []string{"webhooks.certificates=cert-manager"},
+		has:    []string{"Certificate/arbor-webhook", "Certificate/arbor-webhook-authority", "Issuer/arbor-webhook", "ValidatingWebhookConfiguration/arbor"},
+		args:   []string{"--webhook-cert-dir=/etc/arbor/webhook"},
+	},
+	"CertManagerIssuer": {values: []string{"webhooks.certificates=cert-manager", "webhooks.certManager.issuerRef.name=mine", "webhooks.certManager.issuerRef.kind=ClusterIssuer"}, has: []string{"Certificate/arbor-webhook"}, not: []string{"Issuer/", "Certificate/arbor-webhook-authority"}},
+	"OneReplica":        {values: []string{"replicas=1"}, has: []string{"Deployment/"}, not: []string{"PodDisruptionBudget/"}},
+	"NoNetworkPolicy":   {values: []string{"networkPolicy.enabled=false"}, not: []string{"NetworkPolicy/"}},
+	"NoMetrics":         {values: []string{"metrics.enabled=false"}, not: []string{"Service/arbor-metrics"}, args: []string{"--metrics-bind-address=0"}},
+	"ClusterAdmin":      {values: only("delivery", "delivery.clusterAdmin=true"), has: []string{"ClusterRole/arbor-delivery"}},
+	"Remote":            {values: only("delivery", "delivery.remoteKubeconfigSecret=target"), args: []string{"--remote-kubeconfig=/etc/arbor/remote/kubeconfig"}},
+	"Pods":              {values: only("synthesis", "synthesis.pods.enabled=true"), has: []string{"ServiceAccount/arbor-synthesizer", "Role/arbor-synthesizer-pods"}, args: []string{"--synthesizer-pod-namespace=arbor-system", "--synthesizer-pod-service-account=arbor-synthesizer"}},
+	"OwnerReferences":   {values: all("rbac.ownerReferences=true")},
+	"Digest":            {values: []string{"image.digest=sha256:" + strings.Repeat("0", 64)}},
+	"Placed":            {values: []string{"nodeSelector.disk=ssd", "priorityClassName=system-cluster-critical", "podLabels.team=a", "podAnnotations.note=b", "tolerations[0].operator=Exists", "imagePullSecrets[0].name=pull", "serviceAccount.annotations.role=r", "networkPolicy.apiServerCIDRs[0]=10.0.0.0/8", "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.name=monitoring", "extraArgs[0]=--pprof-bind-address=127.0.0.1:6060"}, args: []string{"--pprof-bind-address=127.0.0.1:6060"}},
+}
+
+func render(t *testing.T, values ...string) []*unstructured.Unstructured {
+	t.Helper()
+
+	return objects(t, helm(t, slices.Concat([]string{"template", "arbor", chart(), "--namespace", namespace}, set(values...))...))
+}
+
+// Each choice of values passes Helm's own lint, renders what it should and nothing
+// that it should not, and a real API server takes all of it.
+func TestMatrix(t *testing.T) {
+	c := server.Client(t, nil)
+	foreign(t, c)
+	purge(t, c)
+	must(t, client.IgnoreAlreadyExists(c.Create(t.Context(), namespaceObject(namespace, "restricted"))))
+	for name, tc := range matrix {
+		t.Run(name, func(t *testing.T) {
+			helm(t, slices.Concat([]string{"lint", "--strict", chart()}, set(tc.values...))...)
+			made := render(t, tc.values...)
+			for _, want := range tc.has {
+				kind, name, _ := strings.Cut(want, "/")
+				if find(made, kind, name) == nil {
+					t.Errorf("there is no %s", want)
+				}
+			}
+			for _, not := range tc.not {
+				kind, name, _ := strings.Cut(not, "/")
+				if o := find(made, kind, name); o != nil {
+					t.Errorf("there is %s %s", kind, o.GetName())
+				}
+			}
+			for _, want := range tc.args {
+				if !slices.Contains(managerArgs(t, made), want) {
+					t.Errorf("%s is not among %q", want, managerArgs(t, made))
+				}
+			}
+			for _, o := range made {
+				must(t, c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("test"), client.DryRunAll))
+			}
+		})
+	}
+}
+
+func managerArgs(t *testing.T, made []*unstructured.Unstructured) []string {
+	t.Helper()
+	containers, _, err := unstructured.NestedSlice(find(made, "Deployment", "").Object, "spec", "template", "spec", "containers")
+	must(t, err)
+	args, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
+	must(t, err)
+
+	return args
+}
+
+// Values that cannot work are refused, in words that name them.
+func TestBadValues(t *testing.T) {
+	cases := map[string]struct {
+		values []string
+		want   []string
+	}{
+		"Replicas":       {[]string{"replicas=0"}, []string{"/replicas", "got 0, want 1"}},
+		"ReplicasWord":   {[]string{"replicas=two"}, []string{"/replicas", "got string, want integer"}},
+		"Unknown":        {[]string{"replica=2"}, []string{"additional properties 'replica' not allowed"}},
+		"UnknownPart":    {[]string{"podgroup.enabled=true"}, []string{"additional properties 'podgroup' not allowed"}},
+		"CRDs":           {[]string{"crds.manage=maybe"}, []string{"/crds/manage", "'manager', 'helm', 'none'"}},
+		"Certificates":   {[]string{"webhooks.certificates=vault"}, []string{"/webhooks/certificates", "'arbor', 'cert-manager'"}},
+		"Level":          {[]string{"log.level=loud"}, []string{"/log/level", "'debug', 'info', 'warn', 'error'"}},
+		"Migration":      {[]string{"delivery.ownershipMigration=perhaps"}, []string{"/delivery/ownershipMigration", "'off', 'report', 'on'"}},
+		"Rule":           {[]string{"delivery.rules[0].apiGroups[0]=apps"}, []string{"/delivery/rules/0", "missing properties", "'resources'", "'verbs'"}},
+		"Duration":       {[]string{"synthesis.timeout=30"}, []string{"got number, want string"}},
+		"DurationWord":   {[]string{"synthesis.timeout=soon"}, []string{`synthesis.timeout "soon": it must be a duration, such as 30s`}},
+		"Lifetime":       {[]string{"webhooks.caLifetime=1y"}, []string{`webhooks.caLifetime "1y": it must be a duration`}},
+		"Digest":         {[]string{"image.digest=latest"}, []string{`image.digest "latest": it must be sha256:`}},
+		"ExtraArgs":      {[]string{"extraArgs[0]=debug"}, []string{`extraArgs "debug": it must be a flag`}},
+		"NoParts":        {[]string{"podgroups.enabled=false", "subnets.enabled=false"}, []string{"all parts are off; switch at least one on"}},
+		"AdminAndRules":  {only("delivery", "delivery.clusterAdmin=true", "delivery.rules[0].apiGroups[0]=apps", "delivery.rules[0].resources[0]=deployments", "delivery.rules[0].verbs[0]=get"), []string{"delivery.clusterAdmin already gives all rights; set one of the two"}},
+		"PodsOff":        {[]string{"synthesis.pods.enabled=true"}, []string{"synthesis.pods.enabled: the part synthesis is off"}},
+		"NothingScraped": {[]string{"metrics.enabled=false", "metrics.serviceMonitor.enabled=true"}, []string{"metrics.serviceMonitor.enabled: there is nothing to scrape"}},
+		"RulesOfNothing": {only("podgroups", "metrics.rules.enabled=true"), []string{"metrics.rules.enabled: the rules are about subnets"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			out, err := tryHelm(t, slices.Concat([]string{"template", "arbor", chart()}, set(tc.values...))...)
+			if err == nil {
+				t.Fatalf("%q was taken:\n%s", tc.values, out)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is not in\n%v", want, err)
+				}
+			}
+		})
+	}
+}
+
+// Kustomize's base is the chart with its own values, but for what only Helm says.
+func TestKustomize(t *testing.T) {
+	out, errs, code := server.Arbor(t, "kubectl", "kustomize", filepath.Join(cluster.Root(), "deploy", "kustomize"))
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	plain := func(all []*unstructured.Unstructured) map[string]any {
+		by := map[string]any{}
+		for _, o := range all {
+			labels := o.GetLabels()
+			delete(labels, "app.kubernetes.io/managed-by")
+			delete(labels, "helm.sh/chart")
+			o.SetLabels(labels)
+			by[o.GetKind()+"/"+o.GetName()] = o.Object
+		}
+
+		return by
+	}
+	base := plain(objects(t, out))
+	if base["Namespace/"+namespace] == nil {
+		t.Error("the base has no namespace")
+	}
+	delete(base, "Namespace/"+namespace)
+	if diff := cmp.Diff(plain(render(t)), base); diff != "" {
+		t.Errorf("run make generate: the base differs (-chart +base)\n%s", diff)
+	}
+}
+
+// The registration that the chart makes for cert-manager is the one that the
+// manager makes for itself, but for the trust.
+func TestRegistrations(t *testing.T) {
+	c := server.Client(t, nil)
+	r := install(t, c, "arbor-registered")
+	r.start(t)
+	own := &unstructured.Unstructured{}
+	own.SetAPIVersion("admissionregistration.k8s.io/v1")
+	own.SetKind("ValidatingWebhookConfiguration")
+	must(t, c.Get(t.Context(), client.ObjectKey{Name: r.name}, own))
+
+	given := find(render(t, "webhooks.certificates=cert-manager"), "ValidatingWebhookConfiguration", "")
+	must(t, c.Create(t.Context(), given, client.DryRunAll)) // for the defaults
+	if diff := cmp.Diff(contents(t, own), contents(t, given)); diff != "" {
+		t.Errorf("-manager +chart\n%s", diff)
+	}
+}
+
+func contents(t *testing.T, o *unstructured.Unstructured) []any {
+	t.Helper()
+	webhooks, found, err := unstructured.NestedSlice(o.Object, "webhooks")
+	must(t, err)
+	if !found {
+		t.Fatalf("%s has no webhooks", o.GetName())
+	}
+	for _, w := range webhooks {
+		// The one of a process is a URL.
+		delete(w.(map[string]any), "clientConfig")
+	}
+
+	return webhooks
+}
+
+// The chart carries copies of files that are elsewhere too: the same.
+func TestFiles(t *testing.T) {
+	for from, to := range map[string]string{"api/crds": "crds", "monitoring/rules": "rules", "monitoring/dashboards": "dashboards"} {
+		copies, err := os.ReadDir(filepath.Join(chart(), "files", to))
+		must(t, err)
+		if len(copies) == 0 {
+			t.Errorf("there are none of %s", from)
+		}
+		for _, f := range copies {
+			want, err := os.ReadFile(filepath.Join(cluster.Root(), from, f.Name()))
+			must(t, err)
+			got, err := os.ReadFile(filepath.Join(chart(), "files", to, f.Name()))
+			must(t, err)
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("run make generate: %s/%s differs\n%s", to, f.Name(), diff)
+			}
+		}
+	}
+}
+
+// foreign makes the kinds of others known to the API server that the chart can
+// make objects of.
+func foreign(t *testing.T, c client.Client) {
+	t.Helper()
+	for _, k := range [][3]string{{"cert-manager.io", "Issuer", "issuers"}, {"cert-manager.io", "Certificate", "certificates"}, {"monitoring.coreos.com", "ServiceMonitor", "servicemonitors"}, {"monitoring.coreos.com", "PrometheusRule", "prometheusrules"}} {
+		group, kind, plural := k[0], k[1], k[2]
+		crd := objects(t, `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: `+plural+"."+group+`}
+spec:
+  group: `+group+`
+  scope: Namespaced
+  names: {kind: `+kind+`, plural: `+plural+`}
+  versions:
+    - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`)[0]
+		if err := c.Create(t.Context(), crd); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+		o := &unstructured.UnstructuredList{}
+		o.SetAPIVersion(group + "/v1")
+		o.SetKind(kind + "List")
+		cluster.Eventually(t, kind+" is served", func() error { return c.List(t.Context(), o) })
+	}
+}
