@@ -31,7 +31,10 @@ type upOptions struct {
 }
 
 func newUp(streams genericiooptions.IOStreams) *cobra.Command {
-	o := upOptions{controllers: manager.DefaultParts(), synthesis: manager.DefaultSynthesisOptions(), delivery: manager.DefaultDeliveryOptions()}
+	o := upOptions{controllers: manager.Parts(), synthesis: manager.DefaultSynthesisOptions(), delivery: manager.DefaultDeliveryOptions()}
+	// There is no kubelet here that could run pods, and whoever starts this is the one
+	// whose processes they are.
+	o.synthesis.Local = true
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a Kubernetes control plane with Arbor on it",
@@ -53,6 +56,9 @@ where it stopped.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Progress = streams.ErrOut
+			if o.synthesis.Image != "" && !cmd.Flags().Changed("local-synthesizers") {
+				o.synthesis.Local = false
+			}
 			err := o.run(cmd.Context(), streams.Out)
 			if errors.Is(err, context.Canceled) {
 				return nil // that is what was asked for
@@ -186,7 +192,12 @@ Try, in another terminal:
   bin/arbor groups                                      # the tree
   kubectl apply -f examples/subnet-pool.yaml            # a pool of addresses, and claims
   bin/arbor pools                                       # who has what
+  kubectl apply -f examples/composition.yaml            # a program that makes manifests
+  bin/arbor delivery                                    # what came of them
 `, r.Kubeconfig)
+		if o.synthesis.Local && slices.Contains(o.controllers, "synthesis") {
+			fmt.Fprint(out, "\nPrograms of Synthesizers run as processes of yours, on this machine; their images are\nignored. --local-synthesizers=false has none run.\n")
+		}
 	}
 	fmt.Fprint(out, "\nNo kubectl? bin/arbor kubectl is one. Ctrl-C stops everything and keeps the data.\n")
 }

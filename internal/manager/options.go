@@ -58,7 +58,7 @@ type Options struct {
 // DefaultOptions are those of a manager in a cluster.
 func DefaultOptions() Options {
 	return Options{
-		Controllers:    DefaultParts(),
+		Controllers:    Parts(),
 		Namespace:      ownNamespace(),
 		CRDs:           crdsInstall,
 		LeaderElect:    true,

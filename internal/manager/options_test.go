@@ -24,7 +24,6 @@ func TestValidate(t *testing.T) {
 		"PublicPprof":    {"And for no other: nobody is asked who they are.", func(o *Options) { o.PprofAddress = ":6060" }, "--pprof-bind-address"},
 		"Port":           {"Ports have a range.", func(o *Options) { o.WebhookPort = 0 }, "--webhook-port 0"},
 		"Unknown":        {"Parts have names.", func(o *Options) { o.Controllers = []string{"podgroups", "trees"} }, `unknown controller "trees"`},
-		"Preview":        {"What is off by default can be switched on.", func(o *Options) { o.Controllers = []string{"podgroups", "synthesis"} }, ""},
 		"Timeout":        {"A synthesis takes time.", func(o *Options) { o.Synthesis.Timeout = 0 }, "--synthesis-timeout 0s"},
 		"Concurrency":    {"And room.", func(o *Options) { o.Synthesis.Concurrency = 0 }, "--synthesis-concurrency 0"},
 		"Cooldown":       {"Time does not run backwards.", func(o *Options) { o.Synthesis.Cooldown = -1 }, "--rollout-cooldown -1ns"},
@@ -64,14 +63,11 @@ func TestParts(t *testing.T) {
 			}
 		}
 	}
-	if slices.Contains(DefaultParts(), "delivery") || !slices.Contains(Parts(), "delivery") {
-		t.Errorf("of %v, %v are on", Parts(), DefaultParts())
-	}
 	if got := len(selected([]string{"podgroups", "podgroups"})); got != 1 {
 		t.Errorf("a part named twice runs %d times", got)
 	}
-	if slices.Contains(DefaultParts(), "synthesis") || !slices.Contains(DefaultParts(), "subnets") {
-		t.Errorf("on by default are %v", DefaultParts())
+	if on := DefaultOptions().Controllers; !slices.Equal(on, []string{"podgroups", "subnets", "synthesis", "delivery"}) {
+		t.Errorf("on by default are %v", on)
 	}
 	if len(crds.All()) == 0 {
 		t.Error("there are no definitions")

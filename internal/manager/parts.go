@@ -46,8 +46,6 @@ import (
 // A part is what --controllers can switch on.
 type part struct {
 	name string
-	// preview : it is off unless --controllers names it.
-	preview bool
 	// kinds whose definitions it needs.
 	kinds []schema.GroupKind
 	// scheme of those kinds.
@@ -136,8 +134,7 @@ var parts = []part{
 		},
 	},
 	{
-		name:    "synthesis",
-		preview: true,
+		name: "synthesis",
 		kinds: []schema.GroupKind{
 			{Group: enov1.GroupVersion.Group, Kind: enov1.CompositionKind},
 			{Group: enov1.GroupVersion.Group, Kind: enov1.SynthesizerKind},
@@ -155,8 +152,7 @@ var parts = []part{
 		scoped: []client.Object{compositions, resourceSlices, &enov1.Symphony{}},
 	},
 	{
-		name:    "delivery",
-		preview: true,
+		name: "delivery",
 		kinds: []schema.GroupKind{
 			{Group: enov1.GroupVersion.Group, Kind: enov1.CompositionKind},
 			{Group: enov1.GroupVersion.Group, Kind: enov1.ResourceSliceKind},
@@ -209,23 +205,11 @@ func mayRecalculate(r *http.Request, u user.Info) (authorizer.Attributes, error)
 	}, err
 }
 
-// Parts returns the names that --controllers knows.
+// Parts returns the names that --controllers knows. All are on by default.
 func Parts() []string {
 	names := make([]string, 0, len(parts))
 	for _, p := range parts {
 		names = append(names, p.name)
-	}
-
-	return names
-}
-
-// DefaultParts returns the names of the parts that are on by default.
-func DefaultParts() []string {
-	var names []string
-	for _, p := range parts {
-		if !p.preview {
-			names = append(names, p.name)
-		}
 	}
 
 	return names

@@ -83,7 +83,7 @@ func Describe() ([]health.Part, error) {
 		if err != nil {
 			return nil, err
 		}
-		d := health.Part{Name: p.name, Definitions: definitions, Default: !p.preview}
+		d := health.Part{Name: p.name, Definitions: definitions}
 		for _, h := range p.webhooks {
 			d.Webhooks = append(d.Webhooks, h.Name)
 		}

@@ -44,7 +44,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- join "," $all -}}
 {{- end -}}
 
-{{/* Whether webhooks are served: the previews have none. "" is no. */}}
+{{/* Whether webhooks are served: synthesis and delivery have none. "" is no. */}}
 {{- define "arbor.serves" -}}
 {{- if and .Values.webhooks.enabled (or .Values.podgroups.enabled .Values.subnets.enabled) }}yes{{ end -}}
 {{- end -}}

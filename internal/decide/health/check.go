@@ -75,9 +75,7 @@ func (f Facts) named() []string {
 	}
 	var all []string
 	for _, p := range f.Parts {
-		if p.Default {
-			all = append(all, p.Name)
-		}
+		all = append(all, p.Name)
 	}
 
 	return all

@@ -18,8 +18,6 @@ type Part struct {
 	Definitions []*apiextensionsv1.CustomResourceDefinition
 	// Webhooks are the names of those that it serves.
 	Webhooks []string
-	// Default : it runs unless somebody says otherwise.
-	Default bool
 }
 
 // Facts are what was found in a cluster. Of what is a pointer, nil says that there

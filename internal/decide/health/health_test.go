@@ -61,7 +61,7 @@ func well(t *testing.T) health.Facts {
 	f := health.Facts{
 		Namespace: "arbor-system",
 		Parts: []health.Part{
-			{Name: "trees", Definitions: []*apiextensionsv1.CustomResourceDefinition{definition()}, Webhooks: []string{hook}, Default: true},
+			{Name: "trees", Definitions: []*apiextensionsv1.CustomResourceDefinition{definition()}, Webhooks: []string{hook}},
 			{Name: "bushes", Definitions: []*apiextensionsv1.CustomResourceDefinition{{ObjectMeta: metav1.ObjectMeta{Name: "bushes.arbor"}}}},
 		},
 		Backlog: []health.Backlog{{Kind: "SubnetClaim", Total: 7}},
@@ -73,6 +73,7 @@ func well(t *testing.T) health.Facts {
 		Spec:       appsv1.DeploymentSpec{Replicas: &replicas},
 		Status:     appsv1.DeploymentStatus{AvailableReplicas: 2, UpdatedReplicas: 2},
 	}
+	args(&f, "--controllers=trees")
 	f.Lease.Is = &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &renewed}}
 	f.Webhooks.Is = &admissionregistrationv1.ValidatingWebhookConfiguration{
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{Name: hook, ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: cert}}},
@@ -120,7 +121,7 @@ func TestExamine(t *testing.T) {
 		"NoneAvailable":  {"All crash.", func(f *health.Facts) { f.Deployment.Is.Status.AvailableReplicas = 0 }, "manager", health.Problem, "0 of 2"},
 		"OneAvailable":   {"One crashes.", func(f *health.Facts) { f.Deployment.Is.Status.AvailableReplicas = 1 }, "manager", health.Warning, "1 of 2"},
 		"NotRolledOut":   {"An upgrade hangs.", func(f *health.Facts) { f.Deployment.Is.Status.UpdatedReplicas = 1 }, "manager", health.Warning, "not all of them"},
-		"OtherPart":      {"A part is switched on whose kind is not there.", func(f *health.Facts) { args(f, "--controllers=trees,bushes") }, "definition", health.Problem, "bushes needs it"},
+		"OtherPart":      {"All parts run unless somebody says otherwise, and the kind of one is not there.", func(f *health.Facts) { args(f) }, "definition", health.Problem, "bushes needs it"},
 		"DeniedManager":  {"One may not look.", func(f *health.Facts) { f.Deployment.Err = errDenied }, "manager", health.Unknown, "forbidden"},
 		"NoLease":        {"Nobody ever led.", func(f *health.Facts) { f.Lease.Is, f.Answers.Is = nil, nil }, "leader", health.Warning, "no manager has led"},
 		"NoElection":     {"Who answers runs, and needs no Lease.", func(f *health.Facts) { f.Lease.Is = nil }, "leader", health.OK, "without leader election"},
