@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/arbor-control/arbor/internal/controller/orphanage"
 	"github.com/arbor-control/arbor/internal/controller/symphony"
 	"github.com/arbor-control/arbor/internal/controller/synthesis"
 	"github.com/arbor-control/arbor/internal/controller/synthesispod"
@@ -39,6 +40,9 @@ type SynthesisOptions struct {
 	// Watchdog is after how long a composition that the cluster does not agree with
 	// counts as stuck.
 	Watchdog time.Duration
+	// NamespaceCleanup : a namespace that was forced to go is made again, so that
+	// what is left in it can go too.
+	NamespaceCleanup bool
 }
 
 // DefaultSynthesisOptions run nothing on this machine.
@@ -60,6 +64,7 @@ func (o *SynthesisOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Concurrency, "synthesis-concurrency", o.Concurrency, "How many syntheses are in flight at most.")
 	fs.DurationVar(&o.Cooldown, "rollout-cooldown", o.Cooldown, "Time between two syntheses that follow a change of a Synthesizer or of a deferred input.")
 	fs.DurationVar(&o.Watchdog, "watchdog-threshold", o.Watchdog, "After how long a composition that the cluster does not agree with counts as stuck, in the metric eno_compositions_stuck_reconciling_total.")
+	fs.BoolVar(&o.NamespaceCleanup, "namespace-cleanup", o.NamespaceCleanup, "Make a namespace again that was forced to go while compositions were in it, and delete it in good order, so that they can go too.")
 }
 
 // Args are the flags that make another manager have these options.
@@ -74,6 +79,7 @@ func (o *SynthesisOptions) Args() []string {
 		fmt.Sprintf("--synthesis-concurrency=%d", o.Concurrency),
 		fmt.Sprintf("--rollout-cooldown=%s", o.Cooldown),
 		fmt.Sprintf("--watchdog-threshold=%s", o.Watchdog),
+		fmt.Sprintf("--namespace-cleanup=%t", o.NamespaceCleanup),
 	}
 }
 
@@ -129,6 +135,11 @@ func setupSynthesis(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 		}
 	}
 
+	if o.Synthesis.NamespaceCleanup {
+		if err := orphanage.SetupWithManager(mgr); err != nil {
+			return nil, err
+		}
+	}
 	if err := symphony.SetupWithManager(mgr); err != nil {
 		return nil, err
 	}

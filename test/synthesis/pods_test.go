@@ -359,11 +359,11 @@ func TestPublisherDiscards(t *testing.T) {
 		t.Errorf("something was written: %+v", now.Status)
 	}
 	// And what is waited for is not discarded: there is nobody to run the program.
-	if out, err := run(t, "c", "u", "none"); err == nil || !strings.Contains(out, "nobody was there in time") {
+	if out, err := run(t, "c", "u", "none"); err == nil || !strings.Contains(out, "the synthesizer failed") {
 		t.Errorf("%v: %s", err, out)
 	}
 	must(t, s.Get(t.Context(), client.ObjectKeyFromObject(c), now))
-	if in := now.Status.InFlightSynthesis; in.Canceled == nil || !in.Failed() {
+	if in := now.Status.InFlightSynthesis; in.Canceled == nil || !in.Failed() || !strings.Contains(in.Results[0].Message, "nobody was there in time") {
 		t.Errorf("it is not given up: %+v", in)
 	}
 	must(t, s.Delete(t.Context(), synthesizer))

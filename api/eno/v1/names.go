@@ -52,6 +52,9 @@ const (
 	// AnnotationForceDeleteWhenSymphonyGone lets a composition go without its
 	// objects, if its Symphony is gone.
 	AnnotationForceDeleteWhenSymphonyGone = prefix + "forceDeleteWhenSymphonyGone"
+	// AnnotationRecreationReason is on a namespace that was made again because
+	// something was left in it when it went.
+	AnnotationRecreationReason = prefix + "recreation-reason"
 	// AnnotationOwner on a synthesizer says whom its metrics are counted for.
 	AnnotationOwner = prefix + "owner"
 	// LabelSymphonyDeleting is on compositions whose Symphony is being deleted.
@@ -64,8 +67,8 @@ const (
 	LabelSynthesisUUID        = prefix + "synthesis-uuid"
 	// AnnotationCompositionUID and AnnotationSynthesizerImage are on them too, and
 	// the labels once more as annotations: names can be longer than a label.
-	AnnotationCompositionUID   = "arbor/composition-uid"
-	AnnotationSynthesizerImage = "arbor/synthesizer-image"
+	AnnotationCompositionUID   = "arbor-control.dev/composition-uid"
+	AnnotationSynthesizerImage = "arbor-control.dev/synthesizer-image"
 
 	// Finalizer of compositions and slices.
 	Finalizer = prefix + "cleanup"
