@@ -105,7 +105,7 @@ fuzz: ## Fuzz everything that parses, FUZZTIME (30s) each
 # nothing else depends on what it needs.
 bin/helm: tools/helm/go.mod tools/helm/go.sum
 	@echo "Building Helm from its modules (the first time some minutes)"
-	@go build -modfile=tools/helm/go.mod -trimpath -ldflags "-s -w" -o $@ helm.sh/helm/v4/cmd/helm
+	@$(STATIC) go build -modfile=tools/helm/go.mod -ldflags "-s -w" -o $@ helm.sh/helm/v4/cmd/helm
 
 # Prometheus' own tool tests the rules of monitoring. Where there is none, this
 # one file is taken out of Debian's package, which needs no root. To install the

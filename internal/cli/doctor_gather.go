@@ -95,8 +95,8 @@ func gatherFacts(ctx context.Context, flags *genericclioptions.ConfigFlags, rele
 	d := doctor{c, namespace, list}
 	f.Definitions = d.definitions(ctx)
 	f.Deployment = d.deployment(ctx)
-	f.Lease = one[coordinationv1.Lease](ctx, c, namespace, leaseName)
-	f.Webhooks = one[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, c, "", webhooksName)
+	f.Lease = one[coordinationv1.Lease](ctx, c, namespace, health.Flag(f.Deployment.Is, "leader-election-id", leaseName))
+	f.Webhooks = one[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, c, "", health.Flag(f.Deployment.Is, "webhook-configuration", webhooksName))
 	f.Secret = one[corev1.Secret](ctx, c, namespace, authorityName)
 	f.Backlog = d.backlog(ctx)
 	running := f.Running()
@@ -212,7 +212,7 @@ func (d doctor) lacking(ctx context.Context, manager *appsv1.Deployment, parts [
 	}
 
 	needed := []authorizationv1.ResourceAttributes{
-		{Verb: "update", Group: coordinationv1.GroupName, Resource: "leases", Namespace: manager.Namespace, Name: leaseName},
+		{Verb: "update", Group: coordinationv1.GroupName, Resource: "leases", Namespace: manager.Namespace, Name: health.Flag(manager, "leader-election-id", leaseName)},
 		{Verb: "create", Group: "events.k8s.io", Resource: "events"},
 	}
 	for _, p := range parts {

@@ -129,10 +129,14 @@ func asked(t *testing.T, user string) (given, refused map[right]bool) {
 	return given, refused
 }
 
-// unused are the rights that nobody made use of.
+// unused are the rights that nobody made use of. An event that happens again is
+// counted by a patch, and none does so for sure while a test looks on.
 func unused(have []right, given map[right]bool) []string {
 	var words []string
 	for _, r := range have {
+		if r.resource == "events" && r.verb == "patch" {
+			continue
+		}
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(given)), r.covers) {
 			words = append(words, r.String())
 		}

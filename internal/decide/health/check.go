@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
 )
 
 // A State is how something is.
@@ -61,17 +63,11 @@ func (f Facts) Running() []Part {
 
 // named are the parts that the Deployment says, nil if there is none to say it.
 func (f Facts) named() []string {
-	const flag = "--controllers="
-	d := f.Deployment.Is
-	if d == nil {
+	if f.Deployment.Is == nil {
 		return nil
 	}
-	for _, c := range d.Spec.Template.Spec.Containers {
-		for _, arg := range slices.Concat(c.Command, c.Args) {
-			if list, ok := strings.CutPrefix(arg, flag); ok {
-				return strings.Split(list, ",")
-			}
-		}
+	if list := Flag(f.Deployment.Is, "controllers", ""); list != "" {
+		return strings.Split(list, ",")
 	}
 	var all []string
 	for _, p := range f.Parts {
@@ -79,6 +75,23 @@ func (f Facts) named() []string {
 	}
 
 	return all
+}
+
+// Flag is what a Deployment gives its manager for a flag, or else what the manager
+// takes.
+func Flag(d *appsv1.Deployment, name, otherwise string) string {
+	if d == nil {
+		return otherwise
+	}
+	for _, c := range d.Spec.Template.Spec.Containers {
+		for _, arg := range slices.Concat(c.Command, c.Args) {
+			if value, ok := strings.CutPrefix(arg, "--"+name+"="); ok {
+				return value
+			}
+		}
+	}
+
+	return otherwise
 }
 
 func (p Part) names() []string {

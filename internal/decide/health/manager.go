@@ -74,7 +74,7 @@ func deployment(d *appsv1.Deployment, runs string) Check {
 func (f Facts) leader(now time.Time) []Check {
 	const about = "leader"
 	l := f.Lease.Is
-	name := f.Namespace + "/arbor-manager"
+	name := f.Namespace + "/" + Flag(f.Deployment.Is, "leader-election-id", "arbor-manager")
 	switch {
 	case f.Lease.Err != nil:
 		return unknown(about, name, f.Lease.Err)
