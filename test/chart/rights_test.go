@@ -1,6 +1,7 @@
 package chart_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -311,10 +312,12 @@ func playSynthesis(t *testing.T, s *stage) {
 	})
 	s.lose(t, &first)
 	s.merge(t, symphony, `{"metadata": {"annotations": {"eno.azure.io/deletion-strategy": "orphan"}}}`)
-	must(t, s.Get(t.Context(), client.ObjectKeyFromObject(symphony), symphony))
-	symphony.Spec.Variations = []enov1.Variation{s.variation("-a")}
-	symphony.Spec.Variations[0].Labels["is"] = "second"
-	must(t, s.Update(t.Context(), symphony))
+	// A patch, because the manager writes its status meanwhile.
+	second := s.variation("-a")
+	second.Labels["is"] = "second"
+	variations, err := json.Marshal([]enov1.Variation{second})
+	must(t, err)
+	s.merge(t, symphony, fmt.Sprintf(`{"spec": {"variations": %s}}`, variations))
 	cluster.Eventually(t, "one variation is gone, and the other has its label", func() error {
 		list := &enov1.CompositionList{}
 		must(t, s.List(t.Context(), list, client.InNamespace(s.namespace), client.MatchingLabels{"is": "second"}))
@@ -322,8 +325,10 @@ func playSynthesis(t *testing.T, s *stage) {
 		must(t, s.List(t.Context(), rest, client.InNamespace(s.namespace)))
 		for i := range rest.Items {
 			if rest.Items[i].DeletionTimestamp != nil {
-				// Nobody delivers here who would say that its objects are gone.
-				s.merge(t, &rest.Items[i], `{"metadata": {"annotations": {"eno.azure.io/deletion-strategy": "orphan"}}}`)
+				// If nobody delivers here, nobody says that its objects are gone; else it
+				// may be gone itself by now.
+				orphan := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"annotations": {"eno.azure.io/deletion-strategy": "orphan"}}}`))
+				must(t, client.IgnoreNotFound(s.Patch(t.Context(), &rest.Items[i], orphan)))
 			}
 		}
 		if len(list.Items) != 1 || len(rest.Items) != 1 {
