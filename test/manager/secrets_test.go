@@ -183,8 +183,12 @@ func whatIsSeen(t *testing.T, c client.Client, ns string, m *cluster.Manager) ma
 		seen[name] = string(data)
 	}
 	for _, args := range [][]string{
-		{"audit"}, {"delivery", "-A"}, {"delivery", "diff", "leak", "-n", ns}, {"delivery", "diff", "leak", "-n", ns, "-o", "json"},
-		{"delivery", "history", "leak", "-n", ns}, {"fields", "show", "secret/fine", "-n", ns},
+		{"audit"},
+		{"delivery", "-A"},
+		{"delivery", "diff", "leak", "-n", ns},
+		{"delivery", "diff", "leak", "-n", ns, "-o", "json"},
+		{"delivery", "history", "leak", "-n", ns},
+		{"fields", "show", "secret/fine", "-n", ns},
 	} {
 		stdout, stderr, code := server.Arbor(t, args...)
 		if stdout+stderr == "" || strings.Contains(stderr, "--help") {

@@ -42,11 +42,8 @@ func TestForcedNamespace(t *testing.T) {
 			return nil
 		}
 		ns.Spec.Finalizers = nil
-		if err = errors.Join(err, s.SubResource("finalize").Update(t.Context(), ns)); err != nil {
-			return err
-		}
 
-		return errors.New("it is still there")
+		return errors.Join(err, s.SubResource("finalize").Update(t.Context(), ns), errors.New("it is still there"))
 	})
 	must(t, s.Get(t.Context(), client.ObjectKeyFromObject(c), c))
 	freed := c.DeepCopy()

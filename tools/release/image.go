@@ -20,7 +20,7 @@ func (o options) makeImage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	commands := product.InImage
 	image := o.describe()
 	for _, p := range product.Platforms {

@@ -193,7 +193,7 @@ func checkVariant(t *testing.T, l layout, descriptor any, platform map[string]an
 func checkProgram(t *testing.T, data []byte, arch string) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "program")
-	must(t, os.WriteFile(name, data, 0o700)) //nolint:gosec // it is run below
+	must(t, os.WriteFile(name, data, 0o700))
 	if err := checkStatic(name); err != nil {
 		t.Error(err)
 	}

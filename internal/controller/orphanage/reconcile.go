@@ -91,7 +91,7 @@ func (r *Reconciler) restore(ctx context.Context, name string) error {
 // remove deletes a namespace that was made here. It goes when all that is in it has
 // gone the way that it should.
 func (r *Reconciler) remove(ctx context.Context, ns *corev1.Namespace) error {
-	if err := r.client.Delete(ctx, ns, client.Preconditions{UID: &ns.UID}); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(r.client.Delete(ctx, ns, client.Preconditions{UID: &ns.UID})); err != nil {
 		return fmt.Errorf("cannot delete Namespace %s again: %w", ns.Name, err)
 	}
 

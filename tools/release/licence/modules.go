@@ -90,7 +90,7 @@ func Linked(ctx context.Context, dir, goos, goarch string, packages ...string) (
 	all := map[string]*collected{}
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p listed
-		err := d.Decode(&p) //nolint:musttag // the go command writes Go's own names
+		err := d.Decode(&p)
 		if errors.Is(err, io.EOF) {
 			return finish(all)
 		}

@@ -104,12 +104,12 @@ type runtime struct {
 
 type rootFS struct {
 	Type    string   `json:"type"`
-	DiffIDs []string `json:"diff_ids"` //nolint:tagliatelle // the name in the specification
+	DiffIDs []string `json:"diff_ids"`
 }
 
 type happened struct {
 	Created   time.Time `json:"created"`
-	CreatedBy string    `json:"created_by"` //nolint:tagliatelle // the name in the specification
+	CreatedBy string    `json:"created_by"`
 }
 
 // saved is how Docker lists images where it does not know the layout.
