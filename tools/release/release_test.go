@@ -24,16 +24,16 @@ import (
 	"github.com/arbor-control/arbor/tools/release/product"
 )
 
-// tiny is a module with a command of the product's name, so that a test need not
-// build the real one.
+// tiny is a module with commands of the product's names, so that a test need not
+// build the real ones.
 func tiny(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, content := range map[string]string{
-		"go.mod":                    "module example.com/tiny\n\ngo 1.26.0\n",
-		"LICENSE":                   "do as you like\n",
-		"cmd/arbor-manager/main.go": "package main\n\nimport \"os\"\n\nvar release string\n\nfunc main() { os.Stdout.WriteString(\"tiny \" + release + \"\\n\") }\n",
-	} {
+	all := map[string]string{"go.mod": "module example.com/tiny\n\ngo 1.26.0\n", "LICENSE": "do as you like\n"}
+	for _, name := range product.InRelease {
+		all["cmd/"+name+"/main.go"] = "package main\n\nimport \"os\"\n\nvar release string\n\nfunc main() { os.Stdout.WriteString(\"tiny \" + release + \"\\n\") }\n"
+	}
+	for name, content := range all {
 		at := filepath.Join(dir, name)
 		must(t, os.MkdirAll(filepath.Dir(at), 0o755))
 		must(t, os.WriteFile(at, []byte(content), 0o600))
@@ -178,7 +178,10 @@ func checkVariant(t *testing.T, l layout, descriptor any, platform map[string]an
 	for name, h := range headers {
 		modes[name] = fmt.Sprintf("%o %d:%d %d", h.Mode, h.Uid, h.Gid, h.ModTime.Unix())
 	}
-	want := map[string]string{"LICENSE": "444 0:0 1700000000", "THIRD_PARTY_NOTICES": "444 0:0 1700000000", "arbor-manager": "555 0:0 1700000000"}
+	want := map[string]string{"LICENSE": "444 0:0 1700000000", "THIRD_PARTY_NOTICES": "444 0:0 1700000000"}
+	for _, name := range product.InImage {
+		want[name] = "555 0:0 1700000000"
+	}
 	if diff := cmp.Diff(want, modes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -220,10 +223,13 @@ func TestRelease(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	want := []string{
-		"SHA256SUMS", "THIRD_PARTY_NOTICES", "arbor-manager.oci.tar",
-		"arbor-manager_linux_amd64", "arbor-manager_linux_amd64.cdx.json", "arbor-manager_linux_arm64", "arbor-manager_linux_arm64.cdx.json",
+	want := []string{"SHA256SUMS", "THIRD_PARTY_NOTICES", "arbor-manager.oci.tar"}
+	for _, name := range product.InRelease {
+		for _, arch := range []string{"amd64", "arm64"} {
+			want = append(want, name+"_linux_"+arch, name+"_linux_"+arch+".cdx.json")
+		}
 	}
+	slices.Sort(want)
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
