@@ -1,0 +1,150 @@
+package upgrade_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/arbor-control/arbor/api/crds"
+)
+
+// released are the definitions of the last release. Who makes a release copies those
+// of api/crds here; see docs/releasing.md.
+func released(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	files, err := filepath.Glob("released/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no released definitions: %v", err)
+	}
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(data, crd); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		all = append(all, crd)
+	}
+
+	return all
+}
+
+// TestDefinitions holds the definitions against those of the last release.
+func TestDefinitions(t *testing.T) {
+	for _, before := range released(t) {
+		now, ok := crds.ByKind(before.Spec.Group, before.Spec.Names.Kind)
+		if !ok {
+			t.Errorf("%s is gone: what is stored cannot be read any more", before.Name)
+
+			continue
+		}
+		for _, text := range broken(before, now) {
+			t.Errorf("%s: %s", before.Name, text)
+		}
+	}
+}
+
+// Each case changes a definition in a way that breaks somebody, or nobody.
+func TestBroken(t *testing.T) {
+	text := func(raw string) *apiextensionsv1.JSON { return &apiextensionsv1.JSON{Raw: []byte(raw)} }
+	cases := map[string]struct {
+		reason string
+		do     func(crd *apiextensionsv1.CustomResourceDefinition, spec *schema)
+		want   string
+	}{
+		"Nothing": {"The same is compatible.", func(*apiextensionsv1.CustomResourceDefinition, *schema) {}, ""},
+		"NewField": {"More may be said.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+			s.Properties["new"] = schema{Type: "string"}
+		}, ""},
+		"NewDefault": {"What must be there and has a default is there.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+			s.Properties["new"] = schema{Type: "string", Default: text(`"x"`)}
+			s.Required = append(s.Required, "new")
+		}, ""},
+		"WiderEnum": {"One more choice.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+			s.Properties["mode"] = schema{Type: "string", Enum: []apiextensionsv1.JSON{*text(`"a"`), *text(`"b"`), *text(`"c"`)}}
+		}, ""},
+		"Scope": {"They are elsewhere.", func(c *apiextensionsv1.CustomResourceDefinition, _ *schema) {
+			c.Spec.Scope = apiextensionsv1.ClusterScoped
+		}, "scope or names"},
+		"Version": {"Nobody can ask for it.", func(c *apiextensionsv1.CustomResourceDefinition, _ *schema) { c.Spec.Versions[0].Served = false }, "v1: it is not served"},
+		"Status":  {"A status is written by itself.", func(c *apiextensionsv1.CustomResourceDefinition, _ *schema) { c.Spec.Versions[0].Subresources = nil }, "no status"},
+		"Gone":    {"What was said is dropped.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) { delete(s.Properties, "name") }, ".spec has no name any more"},
+		"Type": {"A number is no text.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+			s.Properties["name"] = schema{Type: "integer"}
+		}, `.spec.name is "integer", and was "string"`},
+		"Required": {"Old manifests do not have it.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+			s.Properties["new"] = schema{Type: "string"}
+			s.Required = append(s.Required, "new")
+		}, ".spec needs new now"},
+		"Enum": {"One choice less.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+			s.Properties["mode"] = schema{Type: "string", Enum: []apiextensionsv1.JSON{*text(`"a"`)}}
+		}, `.spec.mode may not be "b" any more`},
+		"NewEnum": {"Anything could be said.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+			s.Properties["name"] = schema{Type: "string", Enum: []apiextensionsv1.JSON{*text(`"a"`)}}
+		}, "must be one of 1 values"},
+		"Pattern": {"Names that were fine are not.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+			s.Properties["name"] = schema{Type: "string", Pattern: "^a"}
+		}, "must match ^a now"},
+		"Length": {"Nor long ones.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+			s.Properties["name"] = schema{Type: "string", MaxLength: new(int64(3))}
+		}, "tighter limit of its length"},
+		"MinLength": {"Nor short ones.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+			s.Properties["name"] = schema{Type: "string", MinLength: new(int64(3))}
+		}, "tighter limit of its least length"},
+		"Range": {"Nor large numbers.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+			s.Properties["count"] = schema{Type: "integer", Maximum: new(3.0)}
+		}, ".spec.count has a tighter range"},
+		"Rule": {"A rule may refuse what is stored.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+			s.XValidations = append(s.XValidations, apiextensionsv1.ValidationRule{Rule: "self.x"})
+		}, "another rule: self.x"},
+		"Merge": {"Owners of a list's items are others then.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+			l := s.Properties["list"]
+			l.XListType = new("atomic")
+			s.Properties["list"] = l
+		}, ".spec.list is merged in another way"},
+		"Items": {"Deep inside too.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+			s.Properties["list"].Items.Schema.Type = "integer"
+		}, ".spec.list[] is"},
+		"Default": {"What is stored means something else.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+			s.Properties["mode"] = schema{Type: "string", Enum: s.Properties["mode"].Enum, Default: text(`"b"`)}
+		}, ""},
+		"OtherDefault": {"The same, of one that there was.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+			s.Properties["size"] = schema{Type: "integer", Default: text("2")}
+		}, "another default"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			definition := func() *apiextensionsv1.CustomResourceDefinition {
+				return &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+					Scope: apiextensionsv1.NamespaceScoped,
+					Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+						Name: "v1", Served: true, Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+						Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &schema{Type: "object", Properties: map[string]schema{"spec": {Type: "object", Properties: map[string]schema{
+							"name":  {Type: "string"},
+							"count": {Type: "integer"},
+							"size":  {Type: "integer", Default: text("1")},
+							"mode":  {Type: "string", Enum: []apiextensionsv1.JSON{*text(`"a"`), *text(`"b"`)}},
+							"list":  {Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &schema{Type: "string"}}},
+						}}}}},
+					}},
+				}}
+			}
+			now := definition()
+			properties := now.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties
+			spec := properties["spec"]
+			tc.do(now, &spec)
+			properties["spec"] = spec
+			got := strings.Join(broken(definition(), now), "; ")
+			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+				t.Errorf("%s\ngot  %q\nwant %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
