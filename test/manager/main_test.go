@@ -103,6 +103,7 @@ func TestMetricsAreGuarded(t *testing.T) {
 	}{
 		"NoToken":    {"Nobody in particular may not look.", "", http.StatusUnauthorized},
 		"WrongToken": {"A made-up token is nobody's.", "made-up", http.StatusUnauthorized},
+		"Audience":   {"A token that somebody else was given does not open this door.", tokenFor(t, "allowed", "somebody-else"), http.StatusUnauthorized},
 		"Stranger":   {"A known account without the right may not look.", stranger, http.StatusForbidden},
 		"Allowed":    {"An account with the right may.", allowed, http.StatusOK},
 	}

@@ -1,0 +1,56 @@
+package manager_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestLargeRequests asks the webhook server for more than it should take in, as
+// anybody in the cluster can: who calls a webhook is not asked for a token.
+func TestLargeRequests(t *testing.T) {
+	m := server.StartManager(t, "--controllers=podgroups")
+	post := func(path string, header http.Header, body io.Reader) (int, string) {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("https://127.0.0.1:%d%s", m.WebhookPort, path), body)
+		must(t, err)
+		request.Header = header
+		response, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}).Do(request)
+		must(t, err)
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		must(t, err)
+
+		return response.StatusCode, string(text)
+	}
+	path, header := "/validate-scheduling-run-ai-v2alpha2-podgroup", http.Header{"Content-Type": {"application/json"}}
+	if _, answer := post(path, header, bytes.NewReader(make([]byte, 8<<20))); !strings.Contains(answer, "too large") {
+		t.Errorf("8 MiB were read: %.200s", answer)
+	}
+	if _, answer := post(path, header, strings.NewReader(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{}}`)); !strings.Contains(answer, "response") {
+		t.Errorf("a small one is not answered: %.200s", answer)
+	}
+	if code, _ := post(path, http.Header{"X-Large": {strings.Repeat("x", 2<<20)}}, nil); code != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("2 MiB of headers are answered with %d", code)
+	}
+}
+
+// tokenFor is a token of an account that is for somebody else than the API server.
+func tokenFor(t *testing.T, name, audience string) string {
+	t.Helper()
+	c := newClient(t)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	must(t, create(t, c, account))
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
+	must(t, c.SubResource("token").Create(t.Context(), account, request))
+
+	return request.Status.Token
+}
