@@ -32,9 +32,15 @@ func (m *Manager) Value(selector string) (float64, error) {
 	return sum, err
 }
 
-// Series are those that a selector chooses, by their labels as they are served.
+// Series are those that a selector chooses, by their labels as they are served. A
+// manager can be ready some moments before it serves metrics.
 func (m *Manager) Series(selector string) (map[string]float64, error) {
-	response, err := http.Get("http://" + m.Metrics + "/metrics") //nolint:noctx // the transport's own limits are enough here
+	var response *http.Response
+	err := poll("metrics are served", m.Done(), func() (err error) {
+		response, err = http.Get("http://" + m.Metrics + "/metrics") //nolint:noctx,bodyclose // the transport's own limits are enough here, and it is closed below
+
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
