@@ -3,6 +3,7 @@
 package upgrade_test
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -87,7 +88,7 @@ func narrowedValues(was, is *schema, path string) []string {
 		found = append(found, cmp.Or(path, ".")+" "+fmt.Sprintf(format, args...))
 	}
 	for _, value := range was.Enum {
-		if len(is.Enum) > 0 && !slices.ContainsFunc(is.Enum, func(v apiextensionsv1.JSON) bool { return string(v.Raw) == string(value.Raw) }) {
+		if len(is.Enum) > 0 && !slices.ContainsFunc(is.Enum, func(v apiextensionsv1.JSON) bool { return bytes.Equal(v.Raw, value.Raw) }) {
 			report("may not be %s any more", value.Raw)
 		}
 	}
