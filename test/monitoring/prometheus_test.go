@@ -135,8 +135,9 @@ func (p *monitor) get(path string, query url.Values, into any) error {
 		return nil
 	}
 	answer := struct {
-		Status, Error string
-		Data          any
+		Status string `json:"status"`
+		Error  string `json:"error"`
+		Data   any    `json:"data"`
 	}{Data: into}
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
 		return fmt.Errorf("%s: %w", response.Status, err)

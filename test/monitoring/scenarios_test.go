@@ -35,7 +35,7 @@ const (
 	newCompositions = `^(POST|PATCH) /apis/eno\.azure\.io/v1/namespaces/[^/]+/compositions(/[^/]+)?$`
 	deployments     = `^(PUT|PATCH) /apis/apps/v1/namespaces/[^/]+/deployments/`
 	configMaps      = `^PATCH /api/v1/namespaces/[^/]+/configmaps/held-`
-	secretOfCA      = `^GET /api/v1/namespaces/[^/]+/secrets/arbor-webhook-ca$`
+	secretOfCA      = `^GET /api/v1/namespaces/[^/]+/secrets/arbor-webhook-ca$` //nolint:gosec // the name of a secret is none
 )
 
 // slots is how many syntheses the manager lets run at once.
@@ -77,8 +77,8 @@ var work = []scenario{
 
 // outage are scenarios in which the API server does not do its part.
 var outage = []scenario{
-	{alert: "ParentPoolReconcileErrorRate", what: "the manager may not write the status of pools, while Subnets are made, until it may", breaks: unwritable("errors", "10.5.0.0/16")},
-	{alert: "ParentPoolStatusStale", what: "the same", breaks: unwritable("stale", "10.6.0.0/16")},
+	{alert: "ParentPoolReconcileErrorRate", what: "the manager may not write the status of pools while Subnets are made, until it may", breaks: unwritable("errors", "10.5.0.0/16")},
+	{alert: "ParentPoolStatusStale", what: "Subnets are made, and no status of a pool can be written, until one can", breaks: unwritable("stale", "10.6.0.0/16")},
 	{alert: "SubnetQueueNotDraining", what: "the API server holds new SubnetClaims of SubnetPoolClaims, until it answers", breaks: heldClaims},
 	{alert: "CompositionQueueNotDraining", what: "the API server holds new compositions of symphonies, until it answers", breaks: heldSymphonies},
 	{alert: "DeliveryNotDraining", what: "the API server holds manifests that are applied, until it answers", breaks: heldDeliveries},
@@ -193,12 +193,12 @@ func waiting(t *testing.T, w *world) (map[string]string, func()) {
 
 // subnets makes a pool, and then Subnets in it by hand, one after the other, so that
 // the status of the pool is always another.
-func (w *world) subnets(t *testing.T, pool, cidr string) (stop func()) {
+func (w *world) subnets(t *testing.T, pool, cidr string) {
 	t.Helper()
 	w.pool(t, pool, cidr)
 	next := netip.MustParsePrefix(cidr).Addr()
 
-	return load(t, 250*time.Millisecond, func(i int) error {
+	load(t, 250*time.Millisecond, func(i int) error {
 		s := &v1alpha1.Subnet{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: fmt.Sprintf("%s-%d", pool, i)}}
 		s.Spec = v1alpha1.SubnetSpec{PoolRef: pool, CIDR: netip.PrefixFrom(next, 28).String(), ClusterID: s.Name}
 		for range 16 {
