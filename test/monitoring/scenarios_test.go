@@ -31,8 +31,8 @@ import (
 // Requests that a proxy gets in the way of.
 const (
 	statusOfPools   = `^PATCH /apis/plexaubnet\.io/v1alpha1/namespaces/[^/]+/subnetpools/[^/]+/status$`
-	newSubnetClaims = `^(POST|PATCH) /apis/plexaubnet\.io/v1alpha1/namespaces/[^/]+/subnetclaims(/[^/]+)?$`
-	newCompositions = `^(POST|PATCH) /apis/eno\.azure\.io/v1/namespaces/[^/]+/compositions(/[^/]+)?$`
+	newSubnetClaims = `^POST /apis/plexaubnet\.io/v1alpha1/namespaces/[^/]+/subnetclaims$`
+	newCompositions = `^POST /apis/eno\.azure\.io/v1/namespaces/[^/]+/compositions$`
 	deployments     = `^(PUT|PATCH) /apis/apps/v1/namespaces/[^/]+/deployments/`
 	configMaps      = `^PATCH /api/v1/namespaces/[^/]+/configmaps/held-`
 	secretOfCA      = `^GET /api/v1/namespaces/[^/]+/secrets/arbor-webhook-ca$` //nolint:gosec // the name of a secret is none
