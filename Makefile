@@ -107,22 +107,23 @@ bin/helm: tools/helm/go.mod tools/helm/go.sum
 	@echo "Building Helm from its modules (the first time some minutes)"
 	@$(STATIC) go build -modfile=tools/helm/go.mod -ldflags "-s -w" -o $@ helm.sh/helm/v4/cmd/helm
 
-# Prometheus' own tool tests the rules of monitoring. Where there is none, this
-# one file is taken out of Debian's package, which needs no root. To install the
-# package would start a server, now and at every boot.
-PROMTOOL = $(shell command -v promtool || echo bin/promtool)
-bin/promtool:
-	@echo "Taking promtool out of Debian's package prometheus"
+# Prometheus' own tool tests the rules of monitoring, and Prometheus itself asks
+# what they and the dashboards ask. Where one of them is missing, it is taken out
+# of Debian's package, which needs no root. To install the package would start a
+# server, now and at every boot.
+PROMETHEUS = $(foreach tool,prometheus promtool,$(shell command -v $(tool) || echo bin/$(tool)))
+bin/prometheus bin/promtool &:
+	@echo "Taking prometheus and promtool out of Debian's package prometheus"
 	@dir=$$(mktemp -d) && trap "rm -rf $$dir" EXIT && cd $$dir && get="apt-get download -qq -o APT::Sandbox::User=root prometheus" && \
 		{ $$get 2>/dev/null || { apt-get update -qq && $$get; }; } && \
-		dpkg-deb --fsys-tarfile prometheus_*.deb | tar -xO ./usr/bin/promtool >promtool && \
-		install -D promtool $(CURDIR)/$@ || \
-		{ echo "There is no promtool, which tests the rules of monitoring: install Prometheus, or put promtool into bin."; exit 1; }
+		dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/prometheus ./usr/bin/promtool && \
+		install -D -t $(CURDIR)/bin usr/bin/prometheus usr/bin/promtool || \
+		{ echo "There is no prometheus or no promtool, which prove the rules and dashboards of monitoring: install Prometheus, or put both into bin."; exit 1; }
 
 # The race detector needs a C compiler. Root gets one; others are told.
 RACE = $(shell command -v gcc >/dev/null && echo -race)
 .PHONY: setup
-setup: $(PROMTOOL) bin/helm ## Get what the tests need: promtool, Helm, and a C compiler
+setup: $(PROMETHEUS) bin/helm ## Get what the tests need: Prometheus, Helm, and a C compiler
 	@command -v gcc >/dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo "Installing a C compiler for the race detector"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc libc6-dev >/dev/null; \

@@ -166,8 +166,14 @@ func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime
 		return nil, err
 	}
 
-	if err := r.addWebhooks(mgr); err != nil || r.options.CertDir != "" {
-		return mgr, err
+	if err := r.addWebhooks(mgr); err != nil {
+		return nil, err
+	}
+	if dir := r.options.CertDir; dir != "" {
+		return mgr, metrics.Registry.Register(serving.NewExpiry(func() []serving.Certificate { return serving.FileCertificates(dir) }))
+	}
+	if err := metrics.Registry.Register(serving.NewExpiry(keeper.Certificates)); err != nil {
+		return nil, err
 	}
 
 	return mgr, r.addKeeper(ctx, mgr, keeper)

@@ -45,10 +45,12 @@ var matrix = map[string]rendering{
 	"DeliveryAlone":  {values: only("delivery"), has: []string{"ClusterRole/arbor-delivery"}, not: []string{"ClusterRole/arbor-synthesis", "Service/arbor-webhook"}, args: []string{"--controllers=delivery", "--delivery-workers=16"}},
 	"Everything": {
 		values: all("metrics.serviceMonitor.enabled=true", "metrics.rules.enabled=true", "metrics.dashboards.enabled=true", "crds.manage=helm", "metrics.readers[0].kind=ServiceAccount", "metrics.readers[0].namespace=monitoring", "metrics.readers[0].name=prometheus"),
-		has:    []string{"ServiceMonitor/arbor-manager", "PrometheusRule/arbor-subnets", "ConfigMap/arbor-dashboard-subnets", "CustomResourceDefinition/podgroups.scheduling.run.ai", "CustomResourceDefinition/symphonies.eno.azure.io", "ClusterRoleBinding/arbor-metrics-reader"},
+		has:    []string{"ServiceMonitor/arbor-manager", "PrometheusRule/arbor-subnets", "PrometheusRule/arbor-compositions", "PrometheusRule/arbor-admission", "ConfigMap/arbor-dashboard-subnets", "ConfigMap/arbor-dashboard-admission", "CustomResourceDefinition/podgroups.scheduling.run.ai", "CustomResourceDefinition/symphonies.eno.azure.io", "ClusterRoleBinding/arbor-metrics-reader"},
 		args:   []string{"--controllers=podgroups,subnets,synthesis,delivery", "--crds=check"},
 	},
-	"NoWebhooks": {values: []string{"webhooks.enabled=false"}, has: []string{"Deployment/"}, not: []string{"Service/arbor-webhook", "ValidatingWebhookConfiguration/"}, args: []string{"--webhooks=false"}},
+	"RulesOfPodgroups": {values: only("podgroups", "metrics.rules.enabled=true"), has: []string{"PrometheusRule/arbor-admission"}, not: []string{"PrometheusRule/arbor-subnets", "PrometheusRule/arbor-compositions"}},
+	"RulesOfSubnets":   {values: only("subnets", "metrics.rules.enabled=true"), has: []string{"PrometheusRule/arbor-admission", "PrometheusRule/arbor-subnets"}, not: []string{"PrometheusRule/arbor-compositions"}},
+	"NoWebhooks":       {values: []string{"webhooks.enabled=false"}, has: []string{"Deployment/"}, not: []string{"Service/arbor-webhook", "ValidatingWebhookConfiguration/"}, args: []string{"--webhooks=false"}},
 	"CertManager": {
 		values: []string{"webhooks.certificates=cert-manager"},
 		has:    []string{"Certificate/arbor-webhook", "Certificate/arbor-webhook-authority", "Issuer/arbor-webhook", "ValidatingWebhookConfiguration/arbor"},
@@ -141,7 +143,6 @@ func TestBadValues(t *testing.T) {
 		"AdminAndRules":  {only("delivery", "delivery.clusterAdmin=true", "delivery.rules[0].apiGroups[0]=apps", "delivery.rules[0].resources[0]=deployments", "delivery.rules[0].verbs[0]=get"), []string{"delivery.clusterAdmin already gives all rights; set one of the two"}},
 		"PodsOff":        {[]string{"synthesis.pods.enabled=true"}, []string{"synthesis.pods.enabled: the part synthesis is off"}},
 		"NothingScraped": {[]string{"metrics.enabled=false", "metrics.serviceMonitor.enabled=true"}, []string{"metrics.serviceMonitor.enabled: there is nothing to scrape"}},
-		"RulesOfNothing": {only("podgroups", "metrics.rules.enabled=true"), []string{"metrics.rules.enabled: the rules are about subnets"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

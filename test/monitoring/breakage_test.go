@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	comparison = regexp.MustCompile(`(>=|>|==) ([0-9.]+)`)
+	comparison = regexp.MustCompile(`(>=|>|==|<) ([0-9.]+)`)
 	matchers   = regexp.MustCompile(`\{[^}]*\}`)
 	labelLists = regexp.MustCompile(`\b(by|on) \(([^)]*)\)`)
 	window     = regexp.MustCompile(`\[5m\]`)

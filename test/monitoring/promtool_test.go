@@ -1,5 +1,6 @@
 // Package monitoring_test checks what stands in monitoring: that rules do what
-// they say, and that no rule and no dashboard asks for what nobody serves.
+// they say, that no rule and no dashboard asks for what nobody serves, and that a
+// real Prometheus, which scrapes a running manager, sees all of it.
 package monitoring_test
 
 import (

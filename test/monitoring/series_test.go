@@ -18,6 +18,7 @@ import (
 	"github.com/arbor-control/arbor/internal/controller/synthesis"
 	"github.com/arbor-control/arbor/internal/ownership"
 	"github.com/arbor-control/arbor/internal/webhook"
+	"github.com/arbor-control/arbor/internal/webhook/serving"
 )
 
 // series are the metrics that there are, each with its labels. Histograms are
@@ -59,6 +60,7 @@ func own(t *testing.T) series {
 	subnetclaim.NewMetrics(r)
 	synthesis.NewMetrics(r)
 	webhook.NewMetrics(r)
+	r.MustRegister(serving.NewExpiry(nil))
 
 	return described(t, r)
 }

@@ -84,10 +84,10 @@ func TestValuesAreWritten(t *testing.T) {
 
 var named = regexp.MustCompile(`Named\("([^"]+)"\)`)
 
-// TestQueuesAreWatched finds controllers of these parts whose queue nobody looks at.
+// TestQueuesAreWatched finds controllers of the parts whose queue nobody looks at.
 func TestQueuesAreWatched(t *testing.T) {
 	there := map[string]bool{}
-	for _, pattern := range []string{"internal/controller/subnet*", "internal/controller/pool*", "internal/controller/sy*", "internal/controller/delivery"} {
+	for _, pattern := range []string{"internal/controller/subnet*", "internal/controller/po*", "internal/controller/sy*", "internal/controller/delivery", "internal/webhook/serving"} {
 		for _, m := range named.FindAllStringSubmatch(sources(t, pattern), -1) {
 			there[m[1]] = true
 		}

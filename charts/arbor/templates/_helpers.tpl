@@ -79,5 +79,4 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if and .Values.delivery.clusterAdmin .Values.delivery.rules }}{{ fail "delivery.rules: delivery.clusterAdmin already gives all rights; set one of the two" }}{{ end -}}
 {{- if and .Values.synthesis.pods.enabled (not .Values.synthesis.enabled) }}{{ fail "synthesis.pods.enabled: the part synthesis is off; set synthesis.enabled too" }}{{ end -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) }}{{ fail "metrics.serviceMonitor.enabled: there is nothing to scrape; set metrics.enabled too" }}{{ end -}}
-{{- if and .Values.metrics.rules.enabled (not .Values.subnets.enabled) }}{{ fail "metrics.rules.enabled: the rules are about subnets, and would fire without them; set subnets.enabled too" }}{{ end -}}
 {{- end -}}

@@ -52,6 +52,7 @@ type Keeper struct {
 	clock   clock.PassiveClock
 	started healthz.Checker
 
+	authority  atomic.Pointer[authority]
 	leaf       atomic.Pointer[leaf]
 	registered atomic.Bool
 }
@@ -81,6 +82,20 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	}
 
 	return l.tls, nil
+}
+
+// Certificates are those whose end would be the end of admission: the authority
+// that replicas share, and what this one shows.
+func (k *Keeper) Certificates() []Certificate {
+	a, l := k.authority.Load(), k.leaf.Load()
+	if a == nil || l == nil {
+		return nil
+	}
+
+	return []Certificate{
+		{Name: "authority", Expiry: a.current.Cert.NotAfter, Life: a.life},
+		{Name: "serving", Expiry: l.tls.Leaf.NotAfter, Life: l.life},
+	}
 }
 
 // Ready is a readiness check: good once the API server has been told where to
@@ -173,6 +188,7 @@ func (k *Keeper) certify(ctx context.Context) (authority, error) {
 		}
 		k.leaf.Store(l)
 	}
+	k.authority.Store(&a)
 
 	return a, nil
 }

@@ -13,6 +13,7 @@ import (
 type leaf struct {
 	tls    *tls.Certificate
 	signer *pki.CA
+	life   time.Duration
 	renew  time.Time
 }
 
@@ -35,9 +36,9 @@ func newLeaf(a authority, hosts []string, now time.Time) (*leaf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the new certificate: %w", err)
 	}
-	left := cert.Leaf.NotAfter.Sub(now)
+	life := cert.Leaf.NotAfter.Sub(now)
 
-	return &leaf{tls: &cert, signer: signer, renew: now.Add(part(left, renewAfter))}, nil
+	return &leaf{tls: &cert, signer: signer, life: life, renew: now.Add(part(life, renewAfter))}, nil
 }
 
 // good says whether the leaf may still be shown: it is young enough, and the
