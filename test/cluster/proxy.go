@@ -70,7 +70,10 @@ func (u *Up) NewProxy(kubeconfig string, seed uint64) (*Proxy, error) {
 		// A server that is away refuses connections; so does this one.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
-	p.server = httptest.NewServer(p)
+	p.server = httptest.NewUnstartedServer(p)
+	// Connections that wait for the next request would be counted as leaks.
+	p.server.Config.SetKeepAlivesEnabled(false)
+	p.server.Start()
 	config := clientcmdapi.NewConfig()
 	config.Clusters["proxy"] = &clientcmdapi.Cluster{Server: p.server.URL}
 	config.Contexts["proxy"] = &clientcmdapi.Context{Cluster: "proxy"}
@@ -81,7 +84,7 @@ func (u *Up) NewProxy(kubeconfig string, seed uint64) (*Proxy, error) {
 
 // Close ends it, and everything that is under way through it.
 func (p *Proxy) Close() {
-	p.server.CloseClientConnections()
+	p.Cut()
 	p.server.Close()
 	_ = os.Remove(p.Kubeconfig)
 }
@@ -93,9 +96,12 @@ func (p *Proxy) Set(w Weather) {
 	p.weather = w
 	p.mu.Unlock()
 	if w.Watch > 0 {
-		p.server.CloseClientConnections()
+		p.Cut()
 	}
 }
+
+// Cut breaks everything that is under way, watches above all.
+func (p *Proxy) Cut() { p.server.CloseClientConnections() }
 
 // Counts says how often it did what to requests, by the names of Weather.
 func (p *Proxy) Counts() map[string]int {
