@@ -135,6 +135,30 @@ func (l *load) furnish() {
 	})
 }
 
+// warm waits until Kubernetes' garbage collector has found Arbor's kinds, which it looks
+// for twice a minute: Subnets of claims that are gone wait for it.
+func (l *load) warm() {
+	l.Helper()
+	o := &v1alpha1.SubnetClaim{ObjectMeta: l.meta("warm"), Spec: v1alpha1.SubnetClaimSpec{PoolRef: "p", ClusterID: "warm", BlockSize: new(int32(28))}}
+	must(l, l.Create(l.Context(), o))
+	cluster.Eventually(l, "the first claim is bound", func() error {
+		if err := l.Get(l.Context(), client.ObjectKeyFromObject(o), o); err != nil || o.Status.Phase != v1alpha1.ClaimBound {
+			return fmt.Errorf("it is %+v (%w)", o.Status, err)
+		}
+
+		return nil
+	})
+	must(l, l.Delete(l.Context(), o))
+	cluster.Eventually(l, "its Subnet is collected", func() error {
+		all := &v1alpha1.SubnetList{}
+		if err := l.List(l.Context(), all, client.InNamespace(l.ns)); err != nil || len(all.Items) > 0 {
+			return fmt.Errorf("there are %d (%w)", len(all.Items), err)
+		}
+
+		return nil
+	})
+}
+
 // tool reads the workload, and returns the image of its tool.
 func (l *load) tool(ctx context.Context, d *appsv1.Deployment) (string, error) {
 	if err := l.Get(ctx, client.ObjectKey{Namespace: l.ns, Name: workload}, d); err != nil {

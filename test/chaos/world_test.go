@@ -36,6 +36,7 @@ func newWorld(t *testing.T) *world {
 	w.start(nil)
 	w.load = newLoad(t, w.c)
 	w.load.furnish()
+	w.load.warm()
 
 	return w
 }
