@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -30,8 +32,10 @@ type Weather struct {
 	Drop, Swallow float64
 	// Busy is the share that is answered with 429 and Retry-After, Broken with 500.
 	Busy, Broken float64
-	// Conflict is the share of updates and patches that are answered with 409.
-	Conflict float64
+	// Race is the share of updates and patches before which somebody else writes to the
+	// object, so that the server answers 409 if they were on condition of a version.
+	// Conflict is the share that is answered with 409 although nobody did.
+	Race, Conflict float64
 	// Watch is the longest that a watch lives. Zero: as long as it likes.
 	Watch time.Duration
 }
@@ -67,6 +71,7 @@ func (u *Up) NewProxy(kubeconfig string, seed uint64) (*Proxy, error) {
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
 		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0),
 		// A server that is away refuses connections; so does this one.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
@@ -149,6 +154,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)
 	case "broken":
 		answer(w, http.StatusInternalServerError, metav1.StatusReasonInternalError)
+	case "race":
+		p.touch(r)
+		p.forward.ServeHTTP(w, r)
 	case "conflict":
 		answer(w, http.StatusConflict, metav1.StatusReasonConflict)
 	default:
@@ -189,15 +197,14 @@ func (p *Proxy) draw(method string) (delay time.Duration, what string) {
 		delay = time.Duration(p.random.Int64N(int64(w.Delay)))
 		p.counts["delay"]++
 	}
-	conflict := w.Conflict
 	if method != http.MethodPut && method != http.MethodPatch {
-		conflict = 0
+		w.Race, w.Conflict = 0, 0
 	}
 	x := p.random.Float64()
 	for _, choice := range []struct {
 		what  string
 		share float64
-	}{{"drop", w.Drop}, {"swallow", w.Swallow}, {"busy", w.Busy}, {"broken", w.Broken}, {"conflict", conflict}} {
+	}{{"drop", w.Drop}, {"swallow", w.Swallow}, {"busy", w.Busy}, {"broken", w.Broken}, {"race", w.Race}, {"conflict", w.Conflict}} {
 		if x < choice.share {
 			p.counts[choice.what]++
 
@@ -207,6 +214,18 @@ func (p *Proxy) draw(method string) (delay time.Duration, what string) {
 	}
 
 	return delay, ""
+}
+
+// touch writes something to the object that a request is about. If there is none yet,
+// nobody can have written to it.
+func (p *Proxy) touch(r *http.Request) {
+	path := strings.TrimSuffix(r.URL.Path, "/status")
+	p.mu.Lock()
+	body := fmt.Sprintf(`{"metadata":{"annotations":{"test.arbor/touched":"%d"}}}`, p.random.Int64())
+	p.mu.Unlock()
+	other := httptest.NewRequestWithContext(context.WithoutCancel(r.Context()), http.MethodPatch, path+"?fieldManager=somebody", strings.NewReader(body))
+	other.Header.Set("Content-Type", "application/merge-patch+json")
+	p.forward.ServeHTTP(httptest.NewRecorder(), other)
 }
 
 // answer is as the API server would say it.
