@@ -52,13 +52,13 @@ var faults = []fault{
 		w.underLoad(50)
 	})},
 	{name: "webhook unreachable", managers: one, do: repeated(1, unreachable)},
-	{name: "slow API server", managers: one, survives: true, do: weather(cluster.Weather{Delay: 400 * time.Millisecond})},
+	{name: "slow API server", managers: one, survives: true, long: true, do: weather(cluster.Weather{Delay: 400 * time.Millisecond})},
 	{name: "connections cut", managers: one, survives: true, do: repeated(3, func(w *world) {
 		w.proxy.Cut()
 		w.underLoad(30)
 	})},
-	{name: "answers lost", managers: one, survives: true, do: weather(cluster.Weather{Drop: 0.1, Swallow: 0.1})},
-	{name: "API server answers 429 and 500", managers: one, survives: true, do: weather(cluster.Weather{Busy: 0.05, Broken: 0.1})},
+	{name: "answers lost", managers: one, survives: true, long: true, do: weather(cluster.Weather{Drop: 0.1, Swallow: 0.1})},
+	{name: "API server answers 429 and 500", managers: one, survives: true, long: true, do: weather(cluster.Weather{Busy: 0.05, Broken: 0.1})},
 	{name: "all of that, and watches that break", managers: one, survives: true, do: weather(cluster.Weather{
 		Delay: 50 * time.Millisecond, Drop: 0.05, Swallow: 0.05, Busy: 0.05, Broken: 0.05, Watch: 2 * time.Second,
 	})},
