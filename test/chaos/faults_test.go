@@ -74,7 +74,7 @@ var faults = []fault{
 	})},
 	{name: "leader paused for longer than its lease", managers: pair, do: repeated(1, paused)},
 	{name: "lease taken by nobody, by a wrong clock", managers: pair, long: true, do: repeated(1, stolen)},
-	{name: "409: somebody wrote a moment before", managers: one, known: true, do: weather(cluster.Weather{Busy: 0.05, Broken: 0.1, Race: 0.3})},
+	{name: "409: somebody wrote a moment before", managers: one, survives: true, long: true, do: weather(cluster.Weather{Busy: 0.05, Broken: 0.1, Race: 0.3})},
 	{name: "409 although nobody wrote", managers: one, known: true, do: weather(cluster.Weather{Conflict: 0.2})},
 }
 
