@@ -201,8 +201,7 @@ func (w *world) endure(f fault) {
 	r.settled = time.Since(began)
 	r.acked, r.unsure = w.load.acked-acked, w.load.doubts-doubts
 	r.objects = len(s.Estate.Claims) + len(s.Estate.PoolClaims) + len(s.Estate.Pools) + len(s.Estate.Subnets) + len(s.PodGroups) + len(s.Compositions) + len(s.Slices) + len(s.Objects)
-	var failure *unsettled
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*unsettled](err); ok {
 		r.lost = failure.lost
 	}
 	defer func() { report = append(report, r) }()

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"log"
+	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -71,7 +71,7 @@ func (u *Up) NewProxy(kubeconfig string, seed uint64) (*Proxy, error) {
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
 		FlushInterval: -1,
-		ErrorLog:      log.New(io.Discard, "", 0),
+		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
 		// A server that is away refuses connections; so does this one.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
@@ -112,12 +112,8 @@ func (p *Proxy) Cut() { p.server.CloseClientConnections() }
 func (p *Proxy) Counts() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	counts := map[string]int{}
-	for what, n := range p.counts {
-		counts[what] = n
-	}
 
-	return counts
+	return maps.Clone(p.counts)
 }
 
 // Watches is how many are open.
@@ -136,13 +132,15 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	delay, what := p.draw(r.Method)
-	if delay > 0 {
-		select {
-		case <-time.After(delay):
-		case <-r.Context().Done():
-			return
-		}
+	select {
+	case <-time.After(delay):
+		p.carry(w, r, what)
+	case <-r.Context().Done():
 	}
+}
+
+// carry does to a request what was drawn for it.
+func (p *Proxy) carry(w http.ResponseWriter, r *http.Request, what string) {
 	switch what {
 	case "drop":
 		panic(http.ErrAbortHandler)
@@ -232,9 +230,12 @@ func (p *Proxy) touch(r *http.Request) {
 func answer(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(metav1.Status{
+	data, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason,
 		Message: fmt.Sprintf("the proxy says %s", strings.ToLower(http.StatusText(code))),
 	})
+	if err == nil {
+		_, _ = w.Write(data)
+	}
 }

@@ -111,6 +111,6 @@ type checker struct {
 	found  []Finding
 }
 
-func (c *checker) add(i Invariant, o Object, format string, args ...any) {
+func (c *checker) addf(i Invariant, o Object, format string, args ...any) {
 	c.found = append(c.found, Finding{i, o, fmt.Sprintf(format, args...)})
 }

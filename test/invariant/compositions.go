@@ -9,11 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/internal/decide/delivery"
 	"github.com/arbor-control/arbor/internal/decide/podgroup"
 	"github.com/arbor-control/arbor/internal/decide/synthesis"
-
-	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 )
 
 // delivered hands out compositions, their slices and what they deliver.
@@ -36,10 +35,10 @@ func (c *checker) compositions() {
 		o := Object{enov1.CompositionKind, one.Namespace, one.Name}
 		st := one.Status
 		if st.Simplified == nil || st.Simplified.Status != enov1.StatusReady || st.Simplified.Error != "" {
-			c.add(Converged, o, "is %+v", st.Simplified)
+			c.addf(Converged, o, "is %+v", st.Simplified)
 		}
 		if st.InFlightSynthesis != nil || st.CurrentSynthesis == nil {
-			c.add(Converged, o, "has a synthesis in flight, or none at all")
+			c.addf(Converged, o, "has a synthesis in flight, or none at all")
 
 			continue
 		}
@@ -56,14 +55,14 @@ func (c *checker) manifest(of Object, m enov1.Manifest, objects map[Object]*unst
 	var want map[string]any
 	switch err := json.Unmarshal([]byte(m.Manifest), &want); {
 	case err != nil:
-		c.add(Converged, of, "has a manifest that cannot be read: %v", err)
+		c.addf(Converged, of, "has a manifest that cannot be read: %v", err)
 	case m.Deleted && live != nil && delivery.IsOurs(live.GetManagedFields()):
-		c.add(Converged, of, "was to delete %s, which is there still", ref)
+		c.addf(Converged, of, "was to delete %s, which is there still", ref)
 	case m.Deleted:
 	case live == nil:
-		c.add(Converged, of, "was to make %s, which is not there", ref)
+		c.addf(Converged, of, "was to make %s, which is not there", ref)
 	case !covers(live.Object, undirected(want)):
-		c.add(Converged, of, "has %s in a slice, but the cluster has another one", ref)
+		c.addf(Converged, of, "has %s in a slice, but the cluster has another one", ref)
 	}
 }
 
@@ -91,7 +90,7 @@ func (c *checker) manifests(of *enov1.Composition) []enov1.Manifest {
 	for _, ref := range of.Status.CurrentSynthesis.ResourceSlices {
 		i := slices.IndexFunc(c.Slices, func(s enov1.ResourceSlice) bool { return s.Namespace == of.Namespace && s.Name == ref.Name })
 		if i < 0 {
-			c.add(Converged, Object{enov1.CompositionKind, of.Namespace, of.Name}, "has lost slice %s", ref.Name)
+			c.addf(Converged, Object{enov1.CompositionKind, of.Namespace, of.Name}, "has lost slice %s", ref.Name)
 
 			continue
 		}
@@ -116,7 +115,7 @@ func (c *checker) leftovers() {
 	for i := range c.Objects {
 		o := Object{c.Objects[i].GetKind(), c.Objects[i].GetNamespace(), c.Objects[i].GetName()}
 		if delivery.IsOurs(c.Objects[i].GetManagedFields()) && !wanted[o] {
-			c.add(NoLeftovers, o, "was applied as %s, and is in no slice", delivery.Manager)
+			c.addf(NoLeftovers, o, "was applied as %s, and is in no slice", delivery.Manager)
 		}
 	}
 	for i := range c.Slices {
@@ -124,7 +123,7 @@ func (c *checker) leftovers() {
 		if !slices.ContainsFunc(c.Compositions, func(one enov1.Composition) bool {
 			return metav1.IsControlledBy(slice, &one) && len(synthesis.Garbage(&one.Status, []*enov1.ResourceSlice{slice})) == 0
 		}) {
-			c.add(NoLeftovers, Object{enov1.ResourceSliceKind, slice.Namespace, slice.Name}, "is in no synthesis that is kept")
+			c.addf(NoLeftovers, Object{enov1.ResourceSliceKind, slice.Namespace, slice.Name}, "is in no synthesis that is kept")
 		}
 	}
 }
@@ -136,9 +135,9 @@ func (c *checker) made() {
 		o := Object{want.GetKind(), want.GetNamespace(), want.GetName()}
 		switch live := objects[o]; {
 		case live == nil:
-			c.add(InputsTrue, o, "is not there, but the input asks for it")
+			c.addf(InputsTrue, o, "is not there, but the input asks for it")
 		case !covers(live.Object, want.Object):
-			c.add(InputsTrue, o, "is not what the input asks for")
+			c.addf(InputsTrue, o, "is not what the input asks for")
 		}
 	}
 }
@@ -149,7 +148,7 @@ func (c *checker) groups() {
 		pg := &c.PodGroups[i]
 		want := podgroup.Valid(pg, metav1.Time{})
 		if !slices.Contains(pg.Status.Conditions, want) {
-			c.add(GroupsTrue, Object{v2alpha2.PodGroupKind, pg.Namespace, pg.Name}, "should have the condition %s %s of generation %d, and has %v", want.Type, want.Status, want.ObservedGeneration, pg.Status.Conditions)
+			c.addf(GroupsTrue, Object{v2alpha2.PodGroupKind, pg.Namespace, pg.Name}, "should have the condition %s %s of generation %d, and has %v", want.Type, want.Status, want.ObservedGeneration, pg.Status.Conditions)
 		}
 	}
 }
@@ -170,17 +169,9 @@ func covers(live, want any) bool {
 		return ok
 	case []any:
 		have, _ := live.([]any)
-		if len(have) != len(want) {
-			return false
-		}
-		for i := range want {
-			if !covers(have[i], want[i]) {
-				return false
-			}
-		}
 
-		return true
-	case float64:
+		return slices.EqualFunc(have, want, covers)
+	case float64: // one is read from JSON, the other from a server
 		n, ok := live.(int64)
 
 		return live == any(want) || ok && float64(n) == want

@@ -33,7 +33,7 @@ func (c *checker) containers() {
 		there := containersOf(&c.Objects[i])
 		for name := range owned(&c.Objects[i]) {
 			if there[name] && !named[o][name] {
-				c.add(WhollyOwned, o, "has %s, which %s owns a part of and does not name", name, delivery.Manager)
+				c.addf(WhollyOwned, o, "has %s, which %s owns a part of and does not name", name, delivery.Manager)
 			}
 		}
 	}
@@ -69,7 +69,9 @@ func owned(o *unstructured.Unstructured) map[string]bool {
 		for _, list := range lists {
 			items, _, _ := unstructured.NestedMap(fields, "f:spec", "f:template", "f:spec", "f:"+list)
 			for key := range items {
-				var id struct{ Name string }
+				var id struct {
+					Name string `json:"name"`
+				}
 				if text, ok := strings.CutPrefix(key, "k:"); ok && json.Unmarshal([]byte(text), &id) == nil {
 					names[list+"/"+id.Name] = true
 				}

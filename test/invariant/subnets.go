@@ -29,7 +29,7 @@ func (c *checker) estate() {
 		if !ok {
 			i = StatusTrue
 		}
-		c.add(i, Object(f.Object), "%s: %s", f.Reason, f.Message)
+		c.addf(i, Object(f.Object), "%s: %s", f.Reason, f.Message)
 	}
 }
 
@@ -40,7 +40,7 @@ func (c *checker) claims() {
 		c.bound(Object{v1alpha1.SubnetClaimKind, claim.Namespace, claim.Name}, claim, claim.Status.Phase, claim.Status.Message)
 		told := c.ledger.Blocks[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}]
 		if told != "" && claim.Status.AllocatedCIDR != told {
-			c.add(NothingLost, Object{v1alpha1.SubnetClaimKind, claim.Namespace, claim.Name}, "was told %s and has %q now", told, claim.Status.AllocatedCIDR)
+			c.addf(NothingLost, Object{v1alpha1.SubnetClaimKind, claim.Namespace, claim.Name}, "was told %s and has %q now", told, claim.Status.AllocatedCIDR)
 		}
 	}
 	for i := range c.Estate.PoolClaims {
@@ -51,7 +51,7 @@ func (c *checker) claims() {
 
 func (c *checker) bound(o Object, claim client.Object, phase v1alpha1.ClaimPhase, message string) {
 	if claim.GetDeletionTimestamp() == nil && phase != v1alpha1.ClaimBound {
-		c.add(Bound, o, "is %q: %s", phase, message)
+		c.addf(Bound, o, "is %q: %s", phase, message)
 	}
 }
 
@@ -85,9 +85,9 @@ func (c *checker) held() {
 	for o, held := range c.ledger.Held {
 		switch _, there := all[o]; {
 		case held && !there:
-			c.add(NothingLost, o, "was acknowledged and is not there")
+			c.addf(NothingLost, o, "was acknowledged and is not there")
 		case !held && there:
-			c.add(NothingStuck, o, "was deleted and is there still")
+			c.addf(NothingStuck, o, "was deleted and is there still")
 		}
 	}
 }
@@ -96,12 +96,12 @@ func (c *checker) held() {
 func (c *checker) going() {
 	for o, is := range c.all() {
 		if is.GetDeletionTimestamp() != nil {
-			c.add(NothingStuck, o, "is to go and has the finalizers %v", is.GetFinalizers())
+			c.addf(NothingStuck, o, "is to go and has the finalizers %v", is.GetFinalizers())
 		}
 	}
 	for _, s := range c.Estate.Subnets {
 		if s.Status.Phase == v1alpha1.SubnetFailed {
-			c.add(NothingStuck, Object{v1alpha1.SubnetKind, s.Namespace, s.Name}, "Failed and is there still")
+			c.addf(NothingStuck, Object{v1alpha1.SubnetKind, s.Namespace, s.Name}, "Failed and is there still")
 		}
 	}
 }
