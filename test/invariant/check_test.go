@@ -77,17 +77,20 @@ func whole() (*invariant.Snapshot, *invariant.Ledger) {
 	made := object(manifest, "none")
 	made.SetManagedFields(nil)
 
-	return &invariant.Snapshot{
-			Estate:       estate.Estate{Subnets: []v1alpha1.Subnet{subnet}, Claims: []v1alpha1.SubnetClaim{claim}, Pools: []v1alpha1.SubnetPool{counted(subnet)}},
-			PodGroups:    []v2alpha2.PodGroup{pg},
-			Compositions: []enov1.Composition{composition},
-			Slices:       []enov1.ResourceSlice{slice},
-			Objects:      []unstructured.Unstructured{object(manifest, "none")},
-		}, &invariant.Ledger{
-			Held:   map[invariant.Object]bool{{Kind: v1alpha1.SubnetClaimKind, Namespace: "ns", Name: "a"}: true, {Kind: enov1.CompositionKind, Namespace: "ns", Name: "gone"}: false},
-			Blocks: map[types.NamespacedName]string{{Namespace: "ns", Name: "a"}: "10.0.0.0/25"},
-			Made:   []unstructured.Unstructured{made},
-		}
+	snapshot := &invariant.Snapshot{
+		Estate:       estate.Estate{Subnets: []v1alpha1.Subnet{subnet}, Claims: []v1alpha1.SubnetClaim{claim}, Pools: []v1alpha1.SubnetPool{counted(subnet)}},
+		PodGroups:    []v2alpha2.PodGroup{pg},
+		Compositions: []enov1.Composition{composition},
+		Slices:       []enov1.ResourceSlice{slice},
+		Objects:      []unstructured.Unstructured{object(manifest, "none")},
+	}
+	ledger := &invariant.Ledger{
+		Held:   map[invariant.Object]bool{{Kind: v1alpha1.SubnetClaimKind, Namespace: "ns", Name: "a"}: true, {Kind: enov1.CompositionKind, Namespace: "ns", Name: "gone"}: false},
+		Blocks: map[types.NamespacedName]string{{Namespace: "ns", Name: "a"}: "10.0.0.0/25"},
+		Made:   []unstructured.Unstructured{made},
+	}
+
+	return snapshot, ledger
 }
 
 // TestCheck breaks every invariant, one at a time.
