@@ -1,4 +1,4 @@
-# Everything a person needs: up, build, test, lint, generate, bench, image, release.
+# Everything a person needs: up, build, test, lint, generate, bench, chaos, image, release.
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -65,6 +65,13 @@ verify: ## Fail when generated files are out of date
 .PHONY: bench
 bench: build ## Measure, and compare with the budgets in bench/budgets.yaml
 	@go run ./bench $(ARGS)
+
+# Faults under load: docs/faults.md. make test has the short form, one round without a soak.
+ROUNDS ?= 3
+SOAK ?= 30m
+.PHONY: chaos
+chaos: build ## Kill, pause and cut off everything under load, then soak (ROUNDS=3 SOAK=30m)
+	@$(STATIC) go test -count=1 -v -timeout=3h ./test/chaos -args -rounds=$(ROUNDS) -soak=$(SOAK) $(ARGS)
 
 # The name that the image has once it is loaded. IMAGE=registry.example.com/arbor-manager
 IMAGE ?= localhost/arbor-manager

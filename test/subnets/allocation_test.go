@@ -607,3 +607,24 @@ func collisions(all []v1alpha1.Subnet) error {
 
 	return found
 }
+
+// A block whose SubnetPoolClaim went before its finalizer was there to hold it can go.
+func TestAbandonedBlock(t *testing.T) {
+	c := newClient(t)
+	server.StartManager(t, only)
+	ns := cluster.Namespace(t, c)
+	block := newClaim(ns, "gone", 24)
+	block.Finalizers = []string{v1alpha1.Finalizer}
+	block.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.SubnetPoolClaimKind, Name: "gone", UID: "of-one-that-is-gone", Controller: new(true),
+	}}
+	must(t, c.Create(t.Context(), block))
+	must(t, client.IgnoreNotFound(c.Delete(t.Context(), block)))
+	cluster.Eventually(t, "it is gone", func() error {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(block), block); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it has the finalizers %v (%w)", block.Finalizers, err)
+		}
+
+		return nil
+	})
+}

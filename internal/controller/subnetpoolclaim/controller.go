@@ -13,12 +13,14 @@ package subnetpoolclaim
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,12 +54,68 @@ func SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.SubnetPoolClaim{}).
 		Owns(&v1alpha1.SubnetClaim{}).
 		Owns(&v1alpha1.SubnetPool{}).
-		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+		Complete(r)
 }
 
-// Reconcile brings a claim one step further. Names are the claim's own, so two
+// Reconcile looks at a claim, or at what one left behind.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	c := &v1alpha1.SubnetPoolClaim{}
+	err := r.client.Get(ctx, request.NamespacedName, c)
+	if apierrors.IsNotFound(err) {
+		return reconcile.Result{}, r.abandoned(ctx, request.NamespacedName)
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+
+	return r.advance(ctx, c)
+}
+
+// abandoned lets blocks go whose claim went first. The API server lets it go if its
+// deletion and the writing of its finalizer come at the same moment; both succeed. The
+// garbage collector then deletes the block, and nobody else would release it.
+func (r *Reconciler) abandoned(ctx context.Context, key types.NamespacedName) error {
+	blocks, pools := &v1alpha1.SubnetClaimList{}, &v1alpha1.SubnetPoolList{}
+	if err := r.client.List(ctx, blocks, client.InNamespace(key.Namespace)); err != nil {
+		return err
+	}
+	blocks.Items = slices.DeleteFunc(blocks.Items, func(b v1alpha1.SubnetClaim) bool {
+		return b.DeletionTimestamp == nil || !madeFor(&b, key.Name) || !controllerutil.ContainsFinalizer(&b, v1alpha1.Finalizer)
+	})
+	if len(blocks.Items) == 0 {
+		return nil
+	}
+	// The cache may be behind.
+	if err := r.reader.Get(ctx, key, &v1alpha1.SubnetPoolClaim{}); !apierrors.IsNotFound(err) {
+		return err
+	}
+	if err := r.reader.List(ctx, pools, client.InNamespace(key.Namespace)); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(pools.Items, func(p v1alpha1.SubnetPool) bool { return madeFor(&p, key.Name) }) {
+		return nil // its end wakes us
+	}
+	for _, before := range blocks.Items {
+		block := before.DeepCopy()
+		controllerutil.RemoveFinalizer(block, v1alpha1.Finalizer)
+		if err := client.IgnoreNotFound(r.client.Patch(ctx, block, client.MergeFrom(&before))); err != nil {
+			return fmt.Errorf("cannot let SubnetClaim %s/%s go: %w", block.Namespace, block.Name, err)
+		}
+	}
+
+	return nil
+}
+
+// madeFor says whether an object was made for a SubnetPoolClaim of a name.
+func madeFor(o metav1.Object, name string) bool {
+	owner := metav1.GetControllerOf(o)
+
+	return owner != nil && owner.Kind == v1alpha1.SubnetPoolClaimKind && owner.Name == name
+}
+
+// advance brings a claim one step further. Names are the claim's own, so two
 // managers cannot make two pools.
-func (r *Reconciler) Reconcile(ctx context.Context, c *v1alpha1.SubnetPoolClaim) (reconcile.Result, error) {
+func (r *Reconciler) advance(ctx context.Context, c *v1alpha1.SubnetPoolClaim) (reconcile.Result, error) {
 	if c.DeletionTimestamp != nil {
 		return reconcile.Result{}, r.release(ctx, c)
 	}

@@ -1,0 +1,263 @@
+package chaos_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+// A fault is something that happens to a cluster.
+type fault struct {
+	name string
+	// managers are the flags of those that run.
+	managers [][]string
+	// survives : the process of the manager is the same before and after, so what it
+	// holds can be compared.
+	survives bool
+	// long : only in the long form. known : only when asked for, since it does not pass.
+	long, known bool
+	// do does it as often as it should, and says how often that was. When it returns the
+	// fault is over.
+	do func(w *world) int
+}
+
+var (
+	one = [][]string{nil}
+	// pair is two managers of which one leads.
+	pair = [][]string{{"--leader-elect"}, {"--leader-elect"}}
+	// rivals are two managers that both hand out blocks.
+	rivals = [][]string{nil, {"--controllers=subnets", "--webhooks=false"}}
+)
+
+var faults = []fault{
+	{name: "none", managers: one, survives: true, do: func(w *world) int {
+		w.underLoad(100)
+
+		return 0
+	}},
+	{name: "manager killed, and started again", managers: one, do: repeated(2, func(w *world) {
+		w.replace(0)
+		w.underLoad(50)
+	})},
+	{name: "webhook unreachable", managers: one, do: repeated(1, unreachable)},
+	{name: "slow API server", managers: one, survives: true, long: true, do: weather(cluster.Weather{Delay: 400 * time.Millisecond})},
+	{name: "connections cut", managers: one, survives: true, do: repeated(3, func(w *world) {
+		w.proxy.Cut()
+		w.underLoad(30)
+	})},
+	{name: "answers lost", managers: one, survives: true, long: true, do: weather(cluster.Weather{Drop: 0.1, Swallow: 0.1})},
+	{name: "API server answers 429 and 500", managers: one, survives: true, long: true, do: weather(cluster.Weather{Busy: 0.05, Broken: 0.1})},
+	{name: "all of that, and watches that break", managers: one, survives: true, do: weather(cluster.Weather{
+		Delay: 50 * time.Millisecond, Drop: 0.05, Swallow: 0.05, Busy: 0.05, Broken: 0.05, Watch: 2 * time.Second,
+	})},
+	{name: "API server and etcd killed", managers: one, survives: true, do: apiserver},
+	{name: "two managers, and either killed", managers: rivals, do: repeated(2, func(w *world) {
+		w.replace(w.load.draw(2))
+		w.underLoad(50)
+	})},
+	{name: "lease deleted", managers: pair, do: repeated(1, func(w *world) {
+		must(w, w.c.Delete(w.Context(), lease()))
+		held(w, func(holder string) bool { return holder != "" })
+		w.underLoad(50)
+	})},
+	{name: "leader paused for longer than its lease", managers: pair, do: repeated(1, paused)},
+	{name: "lease taken by nobody, by a wrong clock", managers: pair, long: true, do: repeated(1, stolen)},
+	{name: "409: somebody wrote a moment before", managers: one, survives: true, long: true, do: weather(cluster.Weather{Busy: 0.05, Broken: 0.1, Race: 0.3})},
+	{name: "409 although nobody wrote", managers: one, known: true, do: weather(cluster.Weather{Conflict: 0.2})},
+}
+
+// TestFaults does them one after the other to one cluster.
+func TestFaults(t *testing.T) {
+	w := newWorld(t)
+	for _, f := range faults {
+		if f.long && *rounds == 1 || f.known != *known {
+			continue
+		}
+		t.Run(f.name, func(t *testing.T) {
+			in := *w
+			in.T, in.load.TB = t, t
+			defer func() { w.managers, w.flags = in.managers, in.flags }()
+			in.endure(f)
+			in.end()
+		})
+	}
+}
+
+// repeated does something some times in every round.
+func repeated(times int, do func(w *world)) func(w *world) int {
+	return func(w *world) int {
+		for range times * *rounds {
+			do(w)
+		}
+
+		return times * *rounds
+	}
+}
+
+// weather lasts until it has been felt by some requests in every round.
+func weather(bad cluster.Weather) func(w *world) int {
+	return func(w *world) int {
+		felt := func() int {
+			n := 0
+			for _, count := range w.proxy.Counts() {
+				n += count
+			}
+
+			return n
+		}
+		before := felt()
+		w.proxy.Set(bad)
+		defer w.proxy.Set(cluster.Weather{})
+		for range *rounds {
+			from := felt()
+			w.underLoad(100)
+			cluster.Eventually(w, "the weather is felt", func() error {
+				w.revive()
+				if n := felt() - from; n < 50 {
+					return fmt.Errorf("by %d requests", n)
+				}
+
+				return nil
+			})
+		}
+
+		return felt() - before
+	}
+}
+
+// unreachable has nobody at the door for a while: it stays shut, and says why.
+func unreachable(w *world) {
+	w.Helper()
+	w.managers[0].Kill()
+	pg := group(w.load.ns, w.load.name("shut"), "workers")
+	err := w.c.Create(w.Context(), pg)
+	if err == nil || !strings.Contains(err.Error(), "podgroups.admission.arbor") || !strings.Contains(err.Error(), "failed calling webhook") {
+		w.Errorf("with nobody at the door, a PodGroup got: %v", err)
+	}
+	w.underLoad(20) // claims do not go through that door
+	w.launch(0)
+	cluster.Eventually(w, "the door is open", func() error {
+		w.revive()
+
+		return w.c.Create(w.Context(), pg)
+	})
+	w.load.note(pg, v2alpha2.PodGroupKind, true, nil)
+}
+
+// apiserver kills the API server, with etcd in the same process. arbor up starts it again,
+// unless it dies too often in a minute.
+func apiserver(w *world) int {
+	w.Helper()
+	times := min(*rounds, 3)
+	for range times {
+		pid, err := server.Child("kube-apiserver")
+		must(w, err)
+		must(w, syscall.Kill(pid, syscall.SIGKILL))
+		cluster.Eventually(w, "the API server is back", func() error {
+			w.revive()
+			if now, err := server.Child("kube-apiserver"); err != nil || now == pid {
+				return fmt.Errorf("its process is %d (%w)", now, err)
+			}
+
+			return w.c.List(w.Context(), &corev1.NamespaceList{})
+		})
+		w.underLoad(50)
+	}
+
+	return times
+}
+
+func lease() *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "arbor-system", Name: "arbor-manager"}}
+}
+
+// held waits until the lease is held by somebody who will do.
+func held(w *world, by func(holder string) bool) string {
+	w.Helper()
+	holder := ""
+	cluster.Eventually(w, "the lease is held", func() error {
+		w.revive()
+		l := lease()
+		if err := w.c.Get(w.Context(), client.ObjectKeyFromObject(l), l); err != nil {
+			return err
+		}
+		if l.Spec.HolderIdentity != nil {
+			holder = *l.Spec.HolderIdentity
+		}
+		if !by(holder) {
+			return fmt.Errorf("by %q", holder)
+		}
+
+		return nil
+	})
+
+	return holder
+}
+
+// leader waits until one of the managers leads.
+func (w *world) leader() *cluster.Manager {
+	w.Helper()
+	var leads *cluster.Manager
+	cluster.Eventually(w, "somebody leads", func() error {
+		w.revive()
+		for _, m := range w.managers {
+			if n, err := m.Value("leader_election_master_status"); err == nil && n == 1 {
+				leads = m
+
+				return nil
+			}
+		}
+
+		return errors.New("nobody does")
+	})
+
+	return leads
+}
+
+// paused stops the leader until another leads, and lets it go on then, in the middle of
+// whatever it did. It must not go on for long.
+func paused(w *world) {
+	w.Helper()
+	leads := w.leader()
+	was := held(w, func(holder string) bool { return holder != "" })
+	leads.Signal(syscall.SIGSTOP)
+	held(w, func(holder string) bool { return holder != "" && holder != was })
+	w.underLoad(50)
+	leads.Signal(syscall.SIGCONT)
+	select {
+	case <-leads.Done():
+	case <-time.After(time.Minute):
+		w.Error("a leader that was paused goes on as if nothing had happened")
+	}
+	w.underLoad(50)
+}
+
+// stolen has a lease that somebody wrote who is not there, and whose clock is wrong.
+func stolen(w *world) {
+	w.Helper()
+	leads := w.leader()
+	l := lease()
+	must(w, w.c.Get(w.Context(), client.ObjectKeyFromObject(l), l))
+	l.Spec.HolderIdentity = new("nobody")
+	l.Spec.RenewTime = new(metav1.NewMicroTime(time.Now().AddDate(-1, 0, 0)))
+	cluster.Eventually(w, "the lease is taken", func() error {
+		l.ResourceVersion = ""
+
+		return w.c.Update(context.WithoutCancel(w.Context()), l)
+	})
+	held(w, func(holder string) bool { return holder != "" && holder != "nobody" })
+	<-leads.Done()
+	w.underLoad(50)
+}

@@ -1,0 +1,214 @@
+package chaos_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/test/cluster"
+	"github.com/arbor-control/arbor/test/invariant"
+)
+
+// A world is a cluster with managers and a load.
+type world struct {
+	*testing.T
+
+	c        client.Client
+	proxy    *cluster.Proxy
+	load     *load
+	flags    [][]string
+	managers []*cluster.Manager
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	proxy, err := server.NewProxy(filepath.Join(t.TempDir(), "kubeconfig"), *seed)
+	must(t, err)
+	w := &world{T: t, c: server.Client(t, nil), proxy: proxy}
+	t.Cleanup(func() {
+		w.end()
+		proxy.Close()
+	})
+	w.start(nil)
+	w.load = newLoad(t, w.c)
+	w.load.furnish()
+	w.load.warm()
+
+	return w
+}
+
+// start ends the managers that there are, and has others, each with flags of its own.
+func (w *world) start(flags ...[]string) {
+	w.Helper()
+	w.end()
+	w.flags, w.managers = flags, make([]*cluster.Manager, len(flags))
+	for i := range flags {
+		w.launch(i)
+	}
+	for _, m := range w.managers {
+		must(w, m.Await())
+	}
+}
+
+func (w *world) launch(i int) {
+	w.Helper()
+	w.managers[i] = server.LaunchManager(w.T, append([]string{"--kubeconfig=" + w.proxy.Kubeconfig, "--local-synthesizers", "--synthesis-timeout=5s"}, w.flags[i]...)...)
+}
+
+func (w *world) end() {
+	for _, m := range w.managers {
+		m.Stop()
+	}
+	w.managers = nil
+}
+
+// revive starts those that have ended, as a kubelet would.
+func (w *world) revive() {
+	w.Helper()
+	for i, m := range w.managers {
+		if ended(m) {
+			w.launch(i)
+		}
+	}
+}
+
+func ended(m *cluster.Manager) bool {
+	select {
+	case <-m.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// replace kills a manager, and starts it anew.
+func (w *world) replace(i int) {
+	w.Helper()
+	w.managers[i].Kill()
+	w.launch(i)
+	must(w, w.managers[i].Await())
+}
+
+// underLoad waits until the cluster has acknowledged some more writes.
+func (w *world) underLoad(writes int) {
+	w.Helper()
+	from := w.load.progress()
+	cluster.Eventually(w, "the load gets on", func() error {
+		w.revive()
+		if n := w.load.progress() - from; n < writes {
+			return fmt.Errorf("%d of %d writes were acknowledged", n, writes)
+		}
+
+		return nil
+	})
+}
+
+// settle waits until everything is as it must be, and returns what is there. If it never
+// is, the losses are in the report.
+func (w *world) settle() (invariant.Snapshot, error) {
+	w.Helper()
+	var last []invariant.Finding
+	var s invariant.Snapshot
+	deadline := time.Now().Add(2 * time.Minute)
+	err := errors.New("not looked yet")
+	for tick := time.NewTicker(100 * time.Millisecond); err != nil; <-tick.C {
+		w.revive()
+		if s, err = invariant.Take(w.Context(), w.c, delivered, client.InNamespace(w.load.ns)); err == nil {
+			last = invariant.Check(s, w.load.ledger)
+			err = invariant.Error(last)
+		}
+		if err != nil && time.Now().After(deadline) {
+			return s, &unsettled{lost: invariant.Lost(last), error: err}
+		}
+	}
+	w.load.forget(s)
+
+	return s, nil
+}
+
+type unsettled struct {
+	error
+
+	lost int
+}
+
+// A level is what a manager holds.
+type level struct{ goroutines, files, watches int }
+
+// measure reads the level of the only manager.
+func (w *world) measure() (level, error) {
+	m := w.managers[0]
+	goroutines, err := m.Value("go_goroutines")
+	files, err2 := m.Value("process_open_fds")
+
+	return level{int(goroutines), int(files), w.proxy.Watches()}, errors.Join(err, err2)
+}
+
+// Tolerances of levels: goroutines of requests that end, and of the metrics that are
+// asked for. Watches have none.
+const (
+	moreGoroutines = 15
+	moreFiles      = 10
+)
+
+// flat waits until a manager holds no more than before.
+func (w *world) flat(before level) level {
+	w.Helper()
+	var after level
+	cluster.Eventually(w, "nothing has leaked", func() error {
+		var err error
+		if after, err = w.measure(); err != nil {
+			return err
+		}
+		if after.goroutines > before.goroutines+moreGoroutines || after.files > before.files+moreFiles || after.watches != before.watches {
+			return fmt.Errorf("before: %+v, now: %+v", before, after)
+		}
+
+		return nil
+	})
+
+	return after
+}
+
+// endure does something to a cluster under load, some times, and looks at everything.
+func (w *world) endure(f fault) {
+	w.Helper()
+	w.start(f.managers...)
+	r := row{fault: f.name}
+	if f.survives {
+		// The same load without the fault is what is compared with.
+		w.load.start()
+		w.underLoad(100)
+		w.load.end()
+		if _, err := w.settle(); err != nil {
+			w.Fatal(err)
+		}
+		var err error
+		r.before, err = w.measure()
+		must(w, err)
+	}
+	acked, doubts := w.load.acked, w.load.doubts
+	w.load.start()
+	w.underLoad(50)
+	r.count = f.do(w)
+	w.load.end()
+	began := time.Now()
+	s, err := w.settle()
+	r.settled = time.Since(began)
+	r.acked, r.unsure = w.load.acked-acked, w.load.doubts-doubts
+	r.objects = len(s.Estate.Claims) + len(s.Estate.PoolClaims) + len(s.Estate.Pools) + len(s.Estate.Subnets) + len(s.PodGroups) + len(s.Compositions) + len(s.Slices) + len(s.Objects)
+	if failure, ok := errors.AsType[*unsettled](err); ok {
+		r.lost = failure.lost
+	}
+	defer func() { report = append(report, r) }()
+	if err != nil {
+		w.Fatalf("after %s: %v", f.name, err)
+	}
+	if f.survives {
+		r.after = w.flat(r.before)
+	}
+}

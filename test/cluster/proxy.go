@@ -1,0 +1,241 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Weather is what a request has to go through. Each share is a probability, and one
+// draw decides; zero is fair weather.
+type Weather struct {
+	// Delay is the longest that a request is held up, before it reaches the server.
+	Delay time.Duration
+	// Drop is the share of requests whose connection breaks before the server has
+	// seen them, Swallow of those that were carried out and whose answer is lost.
+	Drop, Swallow float64
+	// Busy is the share that is answered with 429 and Retry-After, Broken with 500.
+	Busy, Broken float64
+	// Race is the share of updates and patches before which somebody else writes to the
+	// object, so that the server answers 409 if they were on condition of a version.
+	// Conflict is the share that is answered with 409 although nobody did.
+	Race, Conflict float64
+	// Watch is the longest that a watch lives. Zero: as long as it likes.
+	Watch time.Duration
+}
+
+// A Proxy is a way to the API server on which requests can be late, or lost. It speaks
+// for the administrator, over plain HTTP on a loopback address.
+type Proxy struct {
+	// Kubeconfig of whoever shall use it.
+	Kubeconfig string
+
+	server  *httptest.Server
+	forward *httputil.ReverseProxy
+	mu      sync.Mutex
+	random  *rand.Rand
+	weather Weather
+	counts  map[string]int
+	watches int
+}
+
+// NewProxy starts one, whose kubeconfig is written to a file. What it does to requests
+// is the same for the same seed and the same requests in the same order.
+func (u *Up) NewProxy(kubeconfig string, seed uint64) (*Proxy, error) {
+	transport, err := rest.TransportFor(u.Config)
+	if err != nil {
+		return nil, err
+	}
+	target, err := url.Parse(u.Config.Host)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{Kubeconfig: kubeconfig, random: rand.New(rand.NewPCG(seed, seed)), counts: map[string]int{}}
+	p.forward = &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     transport,
+		FlushInterval: -1,
+		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
+		// A server that is away refuses connections; so does this one.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	p.server = httptest.NewUnstartedServer(p)
+	// Connections that wait for the next request would be counted as leaks.
+	p.server.Config.SetKeepAlivesEnabled(false)
+	p.server.Start()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["proxy"] = &clientcmdapi.Cluster{Server: p.server.URL}
+	config.Contexts["proxy"] = &clientcmdapi.Context{Cluster: "proxy"}
+	config.CurrentContext = "proxy"
+
+	return p, clientcmd.WriteToFile(*config, kubeconfig)
+}
+
+// Close ends it, and everything that is under way through it.
+func (p *Proxy) Close() {
+	p.Cut()
+	p.server.Close()
+	_ = os.Remove(p.Kubeconfig)
+}
+
+// Set changes the weather. Watches that are open end if the new one says how long one
+// may live.
+func (p *Proxy) Set(w Weather) {
+	p.mu.Lock()
+	p.weather = w
+	p.mu.Unlock()
+	if w.Watch > 0 {
+		p.Cut()
+	}
+}
+
+// Cut breaks everything that is under way, watches above all.
+func (p *Proxy) Cut() { p.server.CloseClientConnections() }
+
+// Counts says how often it did what to requests, by the names of Weather.
+func (p *Proxy) Counts() map[string]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return maps.Clone(p.counts)
+}
+
+// Watches is how many are open.
+func (p *Proxy) Watches() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return p.watches
+}
+
+// ServeHTTP carries a request, or does not.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("watch") != "" {
+		p.watch(w, r)
+
+		return
+	}
+	delay, what := p.draw(r.Method)
+	select {
+	case <-time.After(delay):
+		p.carry(w, r, what)
+	case <-r.Context().Done():
+	}
+}
+
+// carry does to a request what was drawn for it.
+func (p *Proxy) carry(w http.ResponseWriter, r *http.Request, what string) {
+	switch what {
+	case "drop":
+		panic(http.ErrAbortHandler)
+	case "swallow":
+		p.forward.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithoutCancel(r.Context())))
+		panic(http.ErrAbortHandler)
+	case "busy":
+		w.Header().Set("Retry-After", "1")
+		answer(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)
+	case "broken":
+		answer(w, http.StatusInternalServerError, metav1.StatusReasonInternalError)
+	case "race":
+		p.touch(r)
+		p.forward.ServeHTTP(w, r)
+	case "conflict":
+		answer(w, http.StatusConflict, metav1.StatusReasonConflict)
+	default:
+		p.forward.ServeHTTP(w, r)
+	}
+}
+
+// watch carries a watch, for as long as one may live.
+func (p *Proxy) watch(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	p.watches++
+	life := time.Duration(0)
+	if p.weather.Watch > 0 {
+		life = time.Duration(p.random.Int64N(int64(p.weather.Watch)))
+		p.counts["watch"]++
+	}
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.watches--
+	}()
+	ctx := r.Context()
+	if life > 0 {
+		limited, cancel := context.WithTimeout(ctx, life)
+		defer cancel()
+		ctx = limited
+	}
+	p.forward.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// draw decides what becomes of a request.
+func (p *Proxy) draw(method string) (delay time.Duration, what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.weather
+	if w.Delay > 0 {
+		delay = time.Duration(p.random.Int64N(int64(w.Delay)))
+		p.counts["delay"]++
+	}
+	if method != http.MethodPut && method != http.MethodPatch {
+		w.Race, w.Conflict = 0, 0
+	}
+	x := p.random.Float64()
+	for _, choice := range []struct {
+		what  string
+		share float64
+	}{{"drop", w.Drop}, {"swallow", w.Swallow}, {"busy", w.Busy}, {"broken", w.Broken}, {"race", w.Race}, {"conflict", w.Conflict}} {
+		if x < choice.share {
+			p.counts[choice.what]++
+
+			return delay, choice.what
+		}
+		x -= choice.share
+	}
+
+	return delay, ""
+}
+
+// touch writes something to the object that a request is about. If there is none yet,
+// nobody can have written to it.
+func (p *Proxy) touch(r *http.Request) {
+	path := strings.TrimSuffix(r.URL.Path, "/status")
+	p.mu.Lock()
+	body := fmt.Sprintf(`{"metadata":{"annotations":{"test.arbor/touched":"%d"}}}`, p.random.Int64())
+	p.mu.Unlock()
+	other := httptest.NewRequestWithContext(context.WithoutCancel(r.Context()), http.MethodPatch, path+"?fieldManager=somebody", strings.NewReader(body))
+	other.Header.Set("Content-Type", "application/merge-patch+json")
+	p.forward.ServeHTTP(httptest.NewRecorder(), other)
+}
+
+// answer is as the API server would say it.
+func answer(w http.ResponseWriter, code int, reason metav1.StatusReason) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	data, err := json.Marshal(metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason,
+		Message: fmt.Sprintf("the proxy says %s", strings.ToLower(http.StatusText(code))),
+	})
+	if err == nil {
+		_, _ = w.Write(data)
+	}
+}

@@ -1,0 +1,116 @@
+package invariant
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// An Invariant is one thing that must be true.
+type Invariant string
+
+// All of them, as in the comment of the package.
+const (
+	NoOverlap    Invariant = "NoOverlap"
+	NothingLost  Invariant = "NothingLost"
+	Bound        Invariant = "Bound"
+	NoOrphans    Invariant = "NoOrphans"
+	StatusTrue   Invariant = "StatusTrue"
+	NothingStuck Invariant = "NothingStuck"
+	Converged    Invariant = "Converged"
+	InputsTrue   Invariant = "InputsTrue"
+	NoLeftovers  Invariant = "NoLeftovers"
+	WhollyOwned  Invariant = "WhollyOwned"
+	GroupsTrue   Invariant = "GroupsTrue"
+)
+
+// An Object is who a finding is about.
+type Object struct{ Kind, Namespace, Name string }
+
+// String names the object for people.
+func (o Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.Name }
+
+// A Ledger is what somebody who wrote to a cluster was told: acknowledged writes
+// and nothing else.
+type Ledger struct {
+	// Held must be there: true. What is false was deleted, and must not.
+	Held map[Object]bool
+	// Blocks are those that claims were told. A claim has at most one in its life.
+	Blocks map[types.NamespacedName]string
+	// Made are objects as programs make them of the last inputs that were stored. What
+	// they do not name may be there too; a list that is empty must be, or be absent.
+	Made []unstructured.Unstructured
+}
+
+// A Finding is a way in which an invariant does not hold.
+type Finding struct {
+	Invariant Invariant
+	Object    Object
+	Message   string
+}
+
+// String is a sentence.
+func (f Finding) String() string {
+	return fmt.Sprintf("%s: %s %s", f.Invariant, f.Object, f.Message)
+}
+
+// Check returns all ways in which a cluster is not what it must be, in order.
+func Check(s Snapshot, l Ledger) []Finding {
+	c := &checker{Snapshot: s, ledger: l}
+	c.estate()
+	c.claims()
+	c.held()
+	c.going()
+	c.compositions()
+	c.leftovers()
+	c.made()
+	c.containers()
+	c.groups()
+	slices.SortStableFunc(c.found, func(a, b Finding) int { return strings.Compare(a.String(), b.String()) })
+
+	return c.found
+}
+
+// Error is all findings as one error, nil if there are none.
+func Error(found []Finding) error {
+	const shown = 20
+	var all []error
+	for i, f := range found {
+		if i == shown {
+			all = append(all, fmt.Errorf("and %d more", len(found)-shown))
+
+			break
+		}
+		all = append(all, errors.New(f.String()))
+	}
+
+	return errors.Join(all...)
+}
+
+// Lost is how many of them are losses: something that was acknowledged is not there,
+// or two have the same.
+func Lost(found []Finding) int {
+	n := 0
+	for _, f := range found {
+		if f.Invariant == NothingLost || f.Invariant == NoOverlap {
+			n++
+		}
+	}
+
+	return n
+}
+
+type checker struct {
+	Snapshot
+
+	ledger Ledger
+	found  []Finding
+}
+
+func (c *checker) addf(i Invariant, o Object, format string, args ...any) {
+	c.found = append(c.found, Finding{i, o, fmt.Sprintf(format, args...)})
+}

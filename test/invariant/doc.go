@@ -1,0 +1,20 @@
+// Package invariant says what must be true of a whole cluster once it has settled,
+// whatever happened to it before.
+//
+//	NoOverlap    no two blocks of a pool, or of a pool and its children, share an address
+//	NothingLost  what was acknowledged is there, what was acknowledged as deleted is not,
+//	             and who was told a block has that one still
+//	Bound        every claim has its block
+//	NoOrphans    nothing was taken for, or from, what is gone
+//	StatusTrue   every status says what a recount says
+//	NothingStuck nothing waits for a finalizer, and no block that Failed is left
+//	Converged    every Composition is Ready, and the cluster has what its slices say
+//	InputsTrue   what the programs make of their inputs, as they are now, is there
+//	NoLeftovers  nothing that is applied as eno is in no slice, and no slice is in no synthesis
+//	WhollyOwned  no container is left that eno owns a part of and does not name
+//	GroupsTrue   the condition of every PodGroup is that of its spec
+//
+// [Check] is a function of a [Snapshot] and of a [Ledger], which is what somebody who
+// wrote to the cluster was told. [Take] takes a snapshot. A cluster that is at work
+// breaks most of these for moments: check until they hold, not once.
+package invariant
