@@ -50,8 +50,10 @@ type statusWriter struct {
 	reader  client.Reader
 	metrics *Metrics
 
-	mu    sync.Mutex
-	dirty map[*slice]*unwritten
+	mu sync.Mutex
+	// dirty is by name, not by view: of two views of one slice, what was said last is
+	// written, and nothing that an earlier one said comes after it.
+	dirty map[types.NamespacedName]*unwritten
 	views map[*view]bool
 	wake  chan struct{}
 }
@@ -59,13 +61,14 @@ type statusWriter struct {
 // unwritten are states of a slice.
 type unwritten struct {
 	view   *view
+	slice  *slice
 	states map[int]enov1.ResourceState
 	// hints are written where nobody else wrote anything.
 	hints map[int]enov1.ResourceState
 }
 
 func newStatusWriter(c client.Client, reader client.Reader, m *Metrics) *statusWriter {
-	return &statusWriter{client: c, reader: reader, metrics: m, dirty: map[*slice]*unwritten{}, views: map[*view]bool{}, wake: make(chan struct{}, 1)}
+	return &statusWriter{client: c, reader: reader, metrics: m, dirty: map[types.NamespacedName]*unwritten{}, views: map[*view]bool{}, wake: make(chan struct{}, 1)}
 }
 
 // set has a state written.
@@ -86,11 +89,12 @@ func (w *statusWriter) hint(v *view, it *item, s enov1.ResourceState) {
 
 // of is what is to be written of the slice of an item.
 func (w *statusWriter) of(v *view, it *item) *unwritten {
-	u := w.dirty[it.slice]
+	u := w.dirty[it.slice.NamespacedName]
 	if u == nil {
-		u = &unwritten{view: v, states: map[int]enov1.ResourceState{}, hints: map[int]enov1.ResourceState{}}
-		w.dirty[it.slice] = u
+		u = &unwritten{states: map[int]enov1.ResourceState{}, hints: map[int]enov1.ResourceState{}}
+		w.dirty[it.slice.NamespacedName] = u
 	}
+	u.view, u.slice = v, it.slice
 
 	return u
 }
@@ -148,7 +152,7 @@ func (w *statusWriter) run(ctx context.Context) {
 func (w *statusWriter) flush(ctx context.Context) bool {
 	w.mu.Lock()
 	dirty, views := w.dirty, w.views
-	w.dirty, w.views = map[*slice]*unwritten{}, map[*view]bool{}
+	w.dirty, w.views = map[types.NamespacedName]*unwritten{}, map[*view]bool{}
 	w.mu.Unlock()
 
 	var all sync.WaitGroup
@@ -170,8 +174,8 @@ func (w *statusWriter) flush(ctx context.Context) bool {
 			}
 		})
 	}
-	for s, u := range dirty {
-		do(func() error { return w.write(ctx, s, u) }, func() { w.again(s, u) })
+	for _, u := range dirty {
+		do(func() error { return w.write(ctx, u.slice, u) }, func() { w.again(u) })
 	}
 	for v := range views {
 		do(func() error { return w.writeReport(ctx, v) }, func() { w.report(v) })
@@ -182,12 +186,12 @@ func (w *statusWriter) flush(ctx context.Context) bool {
 }
 
 // again keeps states that could not be written, unless there are newer ones.
-func (w *statusWriter) again(s *slice, u *unwritten) {
+func (w *statusWriter) again(u *unwritten) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	newer := w.dirty[s]
+	newer := w.dirty[u.slice.NamespacedName]
 	if newer == nil {
-		w.dirty[s] = u
+		w.dirty[u.slice.NamespacedName] = u
 
 		return
 	}
@@ -197,6 +201,16 @@ func (w *statusWriter) again(s *slice, u *unwritten) {
 		}
 	}
 	maps.Copy(newer.hints, u.hints)
+}
+
+// all are the states of the whole slice. Another view may have said some of them.
+func (u *unwritten) all() []enov1.ResourceState {
+	states := u.view.states(u.slice)
+	for i, s := range u.states {
+		states[i] = s
+	}
+
+	return states
 }
 
 type operation struct {
@@ -223,7 +237,7 @@ func (w *statusWriter) write(ctx context.Context, s *slice, u *unwritten) error 
 	} else {
 		ops = []operation{
 			{Op: "test", Path: "/metadata/resourceVersion", Value: s.version},
-			{Op: "add", Path: "/status", Value: enov1.ResourceSliceStatus{Resources: u.view.states(s)}},
+			{Op: "add", Path: "/status", Value: enov1.ResourceSliceStatus{Resources: u.all()}},
 		}
 	}
 	err := w.patch(ctx, s, ops)
