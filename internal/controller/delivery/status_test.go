@@ -1,0 +1,51 @@
+package delivery
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// A composition that is deleted has a new view, of the same slices. What its earlier
+// view said and is not written yet must not be written after what the new one says.
+func TestLastWordIsWritten(t *testing.T) {
+	said := func(s enov1.ResourceState) (*view, *item) {
+		at := &slice{NamespacedName: types.NamespacedName{Namespace: "n", Name: "s"}, count: 2}
+		it := &item{slice: at, state: s}
+		v := &view{items: []*item{it, {slice: at, index: 1, place: 1}}}
+
+		return v, it
+	}
+	made, gone := enov1.ResourceState{Reconciled: true}, enov1.ResourceState{Reconciled: true, Deleted: true}
+	before, first := said(made)
+	now, second := said(gone)
+
+	w := newStatusWriter(nil, nil, nil)
+	w.set(before, first, made)
+	w.set(now, second, gone)
+	// Another item of the earlier view, which somebody was still working on.
+	w.set(before, before.items[1], made)
+	if len(w.dirty) != 1 {
+		t.Fatalf("one slice is written %d times at once", len(w.dirty))
+	}
+	for _, u := range w.dirty {
+		if diff := cmp.Diff([]enov1.ResourceState{gone, made}, u.all()); diff != "" {
+			t.Errorf("the first write: -want, +got:\n%s", diff)
+		}
+		if diff := cmp.Diff(map[int]enov1.ResourceState{0: gone, 1: made}, u.states); diff != "" {
+			t.Errorf("-want, +got:\n%s", diff)
+		}
+		// It could not be written, and meanwhile something was said.
+		w.dirty = map[types.NamespacedName]*unwritten{}
+		w.set(before, first, made)
+		w.again(u)
+	}
+	for _, u := range w.dirty {
+		if diff := cmp.Diff(map[int]enov1.ResourceState{0: made, 1: made}, u.states); diff != "" {
+			t.Errorf("after a failed write: -want, +got:\n%s", diff)
+		}
+	}
+}
