@@ -3,25 +3,18 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -366,121 +359,6 @@ func (d *depot) deliver(ctx context.Context, m *cluster.Manager, ns string, n, r
 	return took, requests, d.check(ctx, ns, n, rev)
 }
 
-// composition of a namespace, which are both made if they are not there.
-func (d *depot) composition(ctx context.Context, ns string) (*enov1.Composition, error) {
-	c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "app"}}
-	if err := d.Get(ctx, client.ObjectKeyFromObject(c), c); client.IgnoreNotFound(err) != nil {
-		return nil, err
-	} else if err == nil {
-		return c, nil
-	}
-	if err := d.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
-		return nil, err
-	}
-
-	return c, d.Create(ctx, c)
-}
-
-// synthesis writes slices as synthesis does.
-func (d *depot) synthesis(ctx context.Context, c *enov1.Composition, all []*unstructured.Unstructured) (*enov1.Synthesis, error) {
-	next := &enov1.Synthesis{UUID: string(uuid.NewUUID()), Synthesized: new(metav1.Now())}
-	var cut []enov1.Manifest
-	size := 0
-	flush := func() error {
-		s := &enov1.ResourceSlice{
-			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, GenerateName: "app-"},
-			Spec:       enov1.ResourceSliceSpec{SynthesisUUID: next.UUID, Resources: cut},
-		}
-		err := d.Create(ctx, s)
-		next.ResourceSlices = append(next.ResourceSlices, &enov1.ResourceSliceRef{Name: s.Name})
-		cut, size = nil, 0
-
-		return err
-	}
-	for _, o := range all {
-		data, err := json.Marshal(o.Object)
-		if err != nil {
-			return nil, err
-		}
-		if size+len(data) > sliceSize {
-			if err := flush(); err != nil {
-				return nil, err
-			}
-		}
-		cut, size = append(cut, enov1.Manifest{Manifest: string(data)}), size+len(data)
-	}
-
-	return next, flush()
-}
-
-// reconciled says whether all of a synthesis is.
-func (d *depot) reconciled(ctx context.Context, ns string, s *enov1.Synthesis) (bool, error) {
-	for _, ref := range s.ResourceSlices {
-		slice := &enov1.ResourceSlice{}
-		if err := d.Get(ctx, client.ObjectKey{Namespace: ns, Name: ref.Name}, slice); err != nil {
-			return false, err
-		}
-		if len(slice.Status.Resources) != len(slice.Spec.Resources) {
-			return false, nil
-		}
-		for i, r := range slice.Status.Resources {
-			if r.ReconciliationError != nil {
-				return false, fmt.Errorf("resource %d of %s/%s: %s", i, ns, ref.Name, *r.ReconciliationError)
-			}
-			if !r.Reconciled {
-				return false, nil
-			}
-		}
-	}
-
-	return true, nil
-}
-
-// kinds that are delivered.
-var kinds = []schema.GroupVersionKind{{Version: "v1", Kind: "ConfigMap"}, {Group: "apps", Version: "v1", Kind: "Deployment"}}
-
-// check looks whether the cluster really has what was delivered: a figure of
-// something that did not happen would look good.
-func (d *depot) check(ctx context.Context, ns string, n, rev int) error {
-	have := 0
-	for _, kind := range kinds {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(kind)
-		if err := d.List(ctx, list, client.InNamespace(ns)); err != nil {
-			return err
-		}
-		for i := range list.Items {
-			if list.Items[i].Annotations[revision] == strconv.Itoa(rev) {
-				have++
-			}
-		}
-	}
-	if have != n {
-		return fmt.Errorf("%d of %d resources in %s are of revision %d", have, n, ns, rev)
-	}
-
-	return nil
-}
-
-// settled waits until the controller of the Deployments has seen them all.
-func (d *depot) settled(ctx context.Context, ns string, n int) error {
-	return until(ctx, later, func(ctx context.Context) (bool, error) {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(kinds[1])
-		if err := d.List(ctx, list, client.InNamespace(ns)); err != nil {
-			return false, err
-		}
-		for i := range list.Items {
-			seen, _, _ := unstructured.NestedInt64(list.Items[i].Object, "status", "observedGeneration")
-			if seen != list.Items[i].GetGeneration() {
-				return false, nil
-			}
-		}
-
-		return len(list.Items) == n*2/5, nil
-	})
-}
-
 // idle counts what is asked for while nothing happens, by anybody: there is nobody
 // else who would ask for these. Watches do not count, they are one for each kind.
 func (d *depot) idle(ctx context.Context) ([]result, error) {
@@ -534,145 +412,4 @@ func countRequests(metrics io.Reader) (float64, error) {
 	}
 
 	return sum, lines.Err()
-}
-
-// drift takes the time from the answer to somebody who changed a resource to the
-// moment when a watch sees it put right.
-func (d *depot) drift(ctx context.Context, ns string) ([]result, error) {
-	all, err := resources(ns, 2*drifting, 1)
-	if err != nil {
-		return nil, err
-	}
-	w, err := d.watch(ctx, ns)
-	if err != nil {
-		return nil, err
-	}
-	defer w.stop()
-	var (
-		burst, single []float64
-		mu            sync.Mutex
-		wg            sync.WaitGroup
-		failed        error
-	)
-	for _, o := range all[:drifting] {
-		wg.Go(func() {
-			took, err := d.corrected(ctx, w, o)
-			mu.Lock()
-			defer mu.Unlock()
-			burst = append(burst, took)
-			if err != nil {
-				failed = err
-			}
-		})
-	}
-	wg.Wait()
-	if failed != nil {
-		return nil, failed
-	}
-	for _, o := range all[drifting:] {
-		took, err := d.corrected(ctx, w, o)
-		if err != nil {
-			return nil, err
-		}
-		single = append(single, took)
-	}
-
-	return []result{
-		{"delivery/drift-at-once-p50", percentile(burst, 0.5)},
-		{"delivery/drift-at-once-p99", percentile(burst, 0.99)},
-		{"delivery/drift-single-p50", percentile(single, 0.5)},
-		{"delivery/drift-single-p99", percentile(single, 0.99)},
-	}, nil
-}
-
-// corrected changes a resource as somebody else, and returns how many milliseconds
-// it stayed like that.
-func (d *depot) corrected(ctx context.Context, w *watcher, o *unstructured.Unstructured) (float64, error) {
-	right := w.expect(o)
-	drifted := o.DeepCopy()
-	change := fmt.Sprintf(`{"metadata": {"annotations": {%q: "stolen"}}}`, revision)
-	if err := d.Patch(ctx, drifted, client.RawPatch(types.MergePatchType, []byte(change)), client.FieldOwner("somebody")); err != nil {
-		return 0, err
-	}
-	answered := time.Now()
-	if drifted.GetAnnotations()[revision] != "stolen" {
-		return 0, fmt.Errorf("nobody could change %s %s", o.GetKind(), o.GetName())
-	}
-	select {
-	case at := <-right:
-		return float64(at.Sub(answered).Microseconds()) / 1000, nil
-	case <-time.After(time.Minute):
-		return 0, fmt.Errorf("%s %s was not put right in a minute", o.GetKind(), o.GetName())
-	}
-}
-
-// A watcher sees when resources are put right.
-type watcher struct {
-	watches []watch.Interface
-
-	mu      sync.Mutex
-	stolen  map[string]bool
-	waiting map[string]chan time.Time
-}
-
-func (d *depot) watch(ctx context.Context, ns string) (*watcher, error) {
-	w := &watcher{stolen: map[string]bool{}, waiting: map[string]chan time.Time{}}
-	for _, kind := range kinds {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(kind)
-		events, err := d.Watch(ctx, list, client.InNamespace(ns))
-		if err != nil {
-			w.stop()
-
-			return nil, err
-		}
-		w.watches = append(w.watches, events)
-		go func() {
-			for e := range events.ResultChan() {
-				if o, ok := e.Object.(*metav1.PartialObjectMetadata); ok {
-					w.see(kind.Kind+" "+o.Name, o.Annotations[revision], time.Now())
-				}
-			}
-		}()
-	}
-
-	return w, nil
-}
-
-func (w *watcher) stop() {
-	for _, one := range w.watches {
-		one.Stop()
-	}
-}
-
-// expect returns where it is told when a resource, which somebody is about to
-// change, is put right.
-func (w *watcher) expect(o *unstructured.Unstructured) <-chan time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	right := make(chan time.Time, 1)
-	w.waiting[o.GetKind()+" "+o.GetName()] = right
-
-	return right
-}
-
-func (w *watcher) see(name, rev string, now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	right, ok := w.waiting[name]
-	switch {
-	case !ok:
-	case rev == "stolen":
-		w.stolen[name] = true
-	case w.stolen[name]:
-		right <- now
-		delete(w.waiting, name)
-	}
-}
-
-// percentile is the value that as many are at most.
-func percentile(all []float64, part float64) float64 {
-	slices.Sort(all)
-
-	return all[min(len(all)-1, int(math.Ceil(part*float64(len(all))))-1)]
 }

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// drift takes the time from the answer to somebody who changed a resource to the
+// moment when a watch sees it put right.
+func (d *depot) drift(ctx context.Context, ns string) ([]result, error) {
+	all, err := resources(ns, 2*drifting, 1)
+	if err != nil {
+		return nil, err
+	}
+	w, err := d.watch(ctx, ns)
+	if err != nil {
+		return nil, err
+	}
+	defer w.stop()
+	var (
+		burst, single []float64
+		mu            sync.Mutex
+		wg            sync.WaitGroup
+		failed        error
+	)
+	for _, o := range all[:drifting] {
+		wg.Go(func() {
+			took, err := d.corrected(ctx, w, o)
+			mu.Lock()
+			defer mu.Unlock()
+			burst = append(burst, took)
+			if err != nil {
+				failed = err
+			}
+		})
+	}
+	wg.Wait()
+	if failed != nil {
+		return nil, failed
+	}
+	for _, o := range all[drifting:] {
+		took, err := d.corrected(ctx, w, o)
+		if err != nil {
+			return nil, err
+		}
+		single = append(single, took)
+	}
+
+	return []result{
+		{"delivery/drift-at-once-p50", percentile(burst, 0.5)},
+		{"delivery/drift-at-once-p99", percentile(burst, 0.99)},
+		{"delivery/drift-single-p50", percentile(single, 0.5)},
+		{"delivery/drift-single-p99", percentile(single, 0.99)},
+	}, nil
+}
+
+// corrected changes a resource as somebody else, and returns how many milliseconds
+// it stayed like that.
+func (d *depot) corrected(ctx context.Context, w *watcher, o *unstructured.Unstructured) (float64, error) {
+	right := w.expect(o)
+	drifted := o.DeepCopy()
+	change := fmt.Sprintf(`{"metadata": {"annotations": {%q: "stolen"}}}`, revision)
+	if err := d.Patch(ctx, drifted, client.RawPatch(types.MergePatchType, []byte(change)), client.FieldOwner("somebody")); err != nil {
+		return 0, err
+	}
+	answered := time.Now()
+	if drifted.GetAnnotations()[revision] != "stolen" {
+		return 0, fmt.Errorf("nobody could change %s %s", o.GetKind(), o.GetName())
+	}
+	select {
+	case at := <-right:
+		return float64(at.Sub(answered).Microseconds()) / 1000, nil
+	case <-time.After(time.Minute):
+		return 0, fmt.Errorf("%s %s was not put right in a minute", o.GetKind(), o.GetName())
+	}
+}
+
+// A watcher sees when resources are put right.
+type watcher struct {
+	watches []watch.Interface
+
+	mu      sync.Mutex
+	stolen  map[string]bool
+	waiting map[string]chan time.Time
+}
+
+func (d *depot) watch(ctx context.Context, ns string) (*watcher, error) {
+	w := &watcher{stolen: map[string]bool{}, waiting: map[string]chan time.Time{}}
+	for _, kind := range kinds {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind)
+		events, err := d.Watch(ctx, list, client.InNamespace(ns))
+		if err != nil {
+			w.stop()
+
+			return nil, err
+		}
+		w.watches = append(w.watches, events)
+		go func() {
+			for e := range events.ResultChan() {
+				if o, ok := e.Object.(*metav1.PartialObjectMetadata); ok {
+					w.see(kind.Kind+" "+o.Name, o.Annotations[revision], time.Now())
+				}
+			}
+		}()
+	}
+
+	return w, nil
+}
+
+func (w *watcher) stop() {
+	for _, one := range w.watches {
+		one.Stop()
+	}
+}
+
+// expect returns where it is told when a resource, which somebody is about to
+// change, is put right.
+func (w *watcher) expect(o *unstructured.Unstructured) <-chan time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	right := make(chan time.Time, 1)
+	w.waiting[o.GetKind()+" "+o.GetName()] = right
+
+	return right
+}
+
+func (w *watcher) see(name, rev string, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	right, ok := w.waiting[name]
+	switch {
+	case !ok:
+	case rev == "stolen":
+		w.stolen[name] = true
+	case w.stolen[name]:
+		right <- now
+		delete(w.waiting, name)
+	}
+}
+
+// percentile is the value that as many are at most.
+func percentile(all []float64, part float64) float64 {
+	slices.Sort(all)
+
+	return all[min(len(all)-1, int(math.Ceil(part*float64(len(all))))-1)]
+}
