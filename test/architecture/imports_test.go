@@ -54,13 +54,26 @@ var rules = []rule{
 	},
 	{
 		in:     "./engine",
+		except: []string{"./engine/gang"},
 		direct: []string{"context", "math/rand", "net/http", "os", "time"},
 		why:    "engines do no I/O and do not wait; time and randomness are arguments",
 	},
 	{
-		in:    "./engine",
-		apart: true,
-		why:   "engines do not know each other; decide brings them together",
+		in:     "./engine/gang",
+		direct: []string{"math/rand", "net/http", "os", "time"},
+		why:    "it hands a context on to the World that it asks, and does no I/O itself",
+	},
+	{
+		in:     "./engine",
+		except: []string{"./engine/gang"},
+		apart:  true,
+		why:    "engines do not know each other; decide brings them together",
+	},
+	{
+		in:    "./engine/gang",
+		never: []string{"./engine"},
+		allow: []string{"./engine/gang", "./engine/podtree"},
+		why:   "a gang is a tree of pods, and nothing else of the engines",
 	},
 	{
 		in:    "./internal/decide",

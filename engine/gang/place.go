@@ -1,0 +1,550 @@
+package gang
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/arbor-control/arbor/engine/podtree"
+)
+
+// maxAttempts is how often a node of the tree is attempted. Trees that people
+// write need a handful; without a bound, one of many optional levels could be
+// written that takes for ever.
+const maxAttempts = 32
+
+// A run is the work of one Place.
+type run struct {
+	*census
+	ctx     context.Context //nolint:containedctx // a run is one call
+	members []Member
+	world   World
+
+	// waiting members of each leaf, in the order given.
+	waiting [][]int
+	// shape numbers what is alike, refusals are by that number.
+	shape    []int
+	refusals []refusal
+	// version of the World: refusals of another one mean nothing.
+	version int
+
+	// ok nodes have their minimum. A set is ok as soon as its children are; its
+	// own minimum of pods is filled up later, see fill.
+	ok []bool
+	// taken members were placed by this run.
+	taken []bool
+	// filled is how many of them each leaf has.
+	filled []int
+	// places made and nodes that became ok, in order, to be undone.
+	places []Placement
+	done   []int
+	// attempts made on each node.
+	attempts []int
+	// matters is what orderMatters has found.
+	matters []bool
+
+	// What people are told. Nothing is noted while quiet, so that they hear of
+	// the order that they wrote.
+	quiet bool
+	notes []note
+}
+
+// A refusal is what the World said of a shape, and in which version.
+type refusal struct {
+	version int
+	misfit  *Misfit
+}
+
+// A note is why the last attempt on a node failed.
+type note struct {
+	room     int
+	children int
+	blocker  int
+	misfit   *Misfit
+}
+
+// A savepoint is a state to go back to.
+type savepoint struct{ world, places, done int }
+
+// How a set is attempted.
+type how struct {
+	// cheap tries the children with the fewest missing pods first.
+	cheap bool
+	// closed fills up the minimum of a set before it goes on to the next one,
+	// so that one that cannot be filled up gives way to the others.
+	closed bool
+}
+
+func newRun(ctx context.Context, tree *podtree.Tree, members []Member, world World, rules Rules) *run {
+	c := count(tree, members, rules)
+	n := tree.Len()
+	r := &run{
+		census: c, ctx: ctx, members: members, world: world,
+		waiting: make([][]int, n), shape: make([]int, len(members)), version: 1,
+		ok: slices.Clone(c.satisfied), taken: make([]bool, len(members)), filled: make([]int, n),
+		attempts: make([]int, n), notes: make([]note, n),
+	}
+	byShape := map[string]int{}
+	for at, m := range members {
+		if m.State == Waiting {
+			r.waiting[m.Leaf] = append(r.waiting[m.Leaf], at)
+		}
+		number, known := byShape[m.Shape]
+		if !known || m.Shape == "" {
+			number = len(r.refusals)
+			byShape[m.Shape] = number
+			r.refusals = append(r.refusals, refusal{})
+		}
+		r.shape[at] = number
+	}
+	for i := range r.notes {
+		r.notes[i].blocker = -1
+	}
+
+	return r
+}
+
+func (r *run) mark() savepoint {
+	return savepoint{world: r.world.Mark(), places: len(r.places), done: len(r.done)}
+}
+
+func (r *run) rollback(to savepoint) {
+	if len(r.places) > to.places {
+		r.world.Rollback(to.world)
+		r.version++
+	}
+	for _, p := range r.places[to.places:] {
+		r.taken[p.Member] = false
+		r.filled[r.members[p.Member].Leaf]--
+	}
+	for _, i := range r.done[to.done:] {
+		r.ok[i] = false
+	}
+	r.places, r.done = r.places[:to.places], r.done[:to.done]
+}
+
+// try asks the World, unless it has answered already.
+func (r *run) try(member int) (*Misfit, error) {
+	known := &r.refusals[r.shape[member]]
+	if known.version == r.version {
+		return known.misfit, nil
+	}
+	if err := r.ctx.Err(); err != nil {
+		return nil, err
+	}
+	node, misfit, err := r.world.Try(r.ctx, member)
+	if err != nil {
+		return nil, err
+	}
+	if misfit != nil {
+		*known = refusal{version: r.version, misfit: misfit}
+
+		return misfit, nil
+	}
+	r.version++
+	r.places = append(r.places, Placement{Member: member, Node: node})
+	r.taken[member] = true
+	r.filled[r.members[member].Leaf]++
+
+	return nil, nil
+}
+
+// whole satisfies a node with everything below it that it needs, or changes
+// nothing. Minimums of leaves and of children come first, and sets are filled
+// up to their own minimum after all of these. If that does not work out, each
+// set is filled up in its turn, so that one that cannot be gives way to the
+// next.
+func (r *run) whole(i int) (bool, error) {
+	if r.ok[i] {
+		return true, nil
+	}
+	begin := r.mark()
+	if ok, err := r.attempt(i, how{}); err != nil || !ok {
+		return false, err
+	}
+	if ok, err := r.fillAll(i); err != nil || ok {
+		return ok, err
+	}
+	r.rollback(begin)
+
+	return r.quietly(func() (bool, error) { return r.attempt(i, how{closed: true}) })
+}
+
+func (r *run) quietly(do func() (bool, error)) (bool, error) {
+	before := r.quiet
+	r.quiet = true
+	defer func() { r.quiet = before }()
+
+	return do()
+}
+
+// attempt satisfies a node, or changes nothing.
+func (r *run) attempt(i int, h how) (bool, error) {
+	if !r.enough(i) {
+		r.noteLack(i)
+
+		return false, nil
+	}
+	if r.attempts[i]++; r.attempts[i] > maxAttempts {
+		return false, nil
+	}
+	begin := r.mark()
+	var ok bool
+	var err error
+	if r.tree.Node(i).IsLeaf() {
+		ok, err = r.attemptLeaf(i)
+	} else {
+		ok, err = r.attemptSet(i, h)
+	}
+	if err != nil {
+		return false, err
+	}
+	if ok {
+		r.ok[i] = true
+		r.done = append(r.done, i)
+
+		return true, nil
+	}
+	useless := len(r.places) == begin.places
+	r.rollback(begin)
+	if h.cheap || useless || !r.orderMatters()[i] {
+		return false, nil
+	}
+
+	return r.quietly(func() (bool, error) { return r.attempt(i, how{cheap: true, closed: h.closed}) })
+}
+
+func (r *run) attemptLeaf(i int) (bool, error) {
+	missing := r.min[i] - r.bound[i]
+	found, misfit, err := r.singles(i, missing)
+	if err != nil {
+		return false, err
+	}
+	r.note(i, note{room: found, blocker: -1, misfit: misfit})
+
+	return found >= missing, nil
+}
+
+func (r *run) attemptSet(i int, h how) (bool, error) {
+	got := 0
+	for _, child := range r.tree.Node(i).Children {
+		if r.ok[child] {
+			got++
+		}
+	}
+	all := r.required[i] >= len(r.tree.Node(i).Children)
+	blocker := -1
+	for _, child := range r.candidates(i, h) {
+		if got >= r.required[i] {
+			break
+		}
+		ok, err := r.attempt(child, h)
+		if err != nil {
+			return false, err
+		}
+		if ok {
+			got++
+
+			continue
+		}
+		if blocker < 0 {
+			blocker = child
+		}
+		if all {
+			break
+		}
+	}
+	if got < r.required[i] {
+		r.note(i, note{children: got, blocker: blocker})
+
+		return false, nil
+	}
+	if !h.closed {
+		return true, nil
+	}
+
+	return r.fill(i)
+}
+
+// candidates are the children to be tried, in order. Without cheap, those come
+// first that have pods with a place, and the rest in list order.
+func (r *run) candidates(i int, h how) []int {
+	children := r.tree.Node(i).Children
+	order := make([]int, 0, len(children))
+	for _, child := range children {
+		if !r.ok[child] && (h.cheap || r.bound[child] > 0) {
+			order = append(order, child)
+		}
+	}
+	if h.cheap {
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.need[a], r.need[b]) })
+
+		return order
+	}
+	for _, child := range children {
+		if !r.ok[child] && r.bound[child] == 0 {
+			order = append(order, child)
+		}
+	}
+
+	return order
+}
+
+// orderMatters says for each node whether trying the cheapest first is another
+// order, there or further below.
+func (r *run) orderMatters() []bool {
+	if r.matters != nil {
+		return r.matters
+	}
+	r.matters = make([]bool, r.tree.Len())
+	for _, i := range slices.Backward(r.order) {
+		r.matters[i] = !slices.Equal(r.candidates(i, how{}), r.candidates(i, how{cheap: true})) ||
+			slices.ContainsFunc(r.tree.Node(i).Children, func(child int) bool { return r.matters[child] })
+	}
+
+	return r.matters
+}
+
+// fillAll fills up every set at and below i that is ok, from below.
+func (r *run) fillAll(i int) (bool, error) {
+	for _, child := range r.tree.Node(i).Children {
+		if !r.ok[child] {
+			continue
+		}
+		if ok, err := r.fillAll(child); err != nil || !ok {
+			if err == nil {
+				r.note(i, note{children: r.required[i] - 1, blocker: child})
+			}
+
+			return false, err
+		}
+	}
+
+	return r.fill(i)
+}
+
+// fill brings a set whose children are satisfied up to its own minimum of
+// pods: with further pods of the leaves below that are satisfied, and if that
+// is not enough with optional subgroups. A false leaves what it has placed to
+// be rolled back.
+func (r *run) fill(i int) (bool, error) {
+	if r.tree.Node(i).IsLeaf() || r.min[i] == 0 {
+		return true, nil
+	}
+	missing := r.min[i] - r.placed(i)
+	if missing <= 0 {
+		return true, nil
+	}
+	found, misfit, err := r.singles(i, missing)
+	if err != nil {
+		return false, err
+	}
+	if found < missing {
+		before := len(r.places)
+		if err := r.optionals(i, missing-found); err != nil {
+			return false, err
+		}
+		found += len(r.places) - before
+	}
+	if found < missing {
+		r.note(i, note{room: r.placed(i) - r.bound[i], children: r.required[i], blocker: -1, misfit: misfit})
+
+		return false, nil
+	}
+
+	return true, nil
+}
+
+// placed is how many pods at and below i have a place.
+func (r *run) placed(i int) int {
+	total := 0
+	for stack := []int{i}; len(stack) > 0; {
+		at := stack[len(stack)-1]
+		children := r.tree.Node(at).Children
+		stack = append(stack[:len(stack)-1], children...)
+		if len(children) == 0 {
+			total += r.bound[at] + r.filled[at]
+		}
+	}
+
+	return total
+}
+
+// singles places up to limit further pods: at i if it is a leaf, otherwise at
+// the satisfied leaves of the satisfied sets below. It returns how many found a
+// place, and the first refusal.
+func (r *run) singles(i, limit int) (found int, first *Misfit, err error) {
+	for _, child := range r.tree.Node(i).Children {
+		if !r.ok[child] {
+			continue
+		}
+		more, misfit, err := r.singles(child, limit-found)
+		if err != nil {
+			return found, first, err
+		}
+		found += more
+		first = cmp.Or(first, misfit)
+	}
+	for _, member := range r.waiting[i] {
+		if found >= limit {
+			break
+		}
+		if r.taken[member] {
+			continue
+		}
+		misfit, err := r.try(member)
+		if err != nil {
+			return found, first, err
+		}
+		if misfit == nil {
+			found++
+		}
+		first = cmp.Or(first, misfit)
+	}
+
+	return found, first, nil
+}
+
+// optionals places subgroups that are not satisfied, each whole or not at all,
+// in the satisfied sets at and below i, with further pods of theirs, until
+// limit pods are placed.
+func (r *run) optionals(i, limit int) error {
+	end := len(r.places) + limit
+	for _, child := range r.tree.Node(i).Children {
+		if len(r.places) >= end {
+			return nil
+		}
+		if r.ok[child] {
+			if err := r.optionals(child, end-len(r.places)); err != nil {
+				return err
+			}
+
+			continue
+		}
+		ok, err := r.attempt(child, how{closed: true})
+		if err != nil {
+			return err
+		}
+		if !ok || len(r.places) >= end {
+			continue
+		}
+		if _, _, err := r.singles(child, end-len(r.places)); err != nil {
+			return err
+		}
+		if err := r.optionals(child, end-len(r.places)); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// extras places what the minimum does not need: first optional subgroups, then
+// further pods.
+func (r *run) extras() error {
+	if err := r.extraSets(r.tree.Root()); err != nil {
+		return err
+	}
+
+	return r.extraPods(r.tree.Root())
+}
+
+func (r *run) extraSets(i int) error {
+	for _, child := range r.tree.Node(i).Children {
+		ok, err := r.whole(child)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if err := r.extraSets(child); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func (r *run) extraPods(i int) error {
+	for _, child := range r.tree.Node(i).Children {
+		if !r.ok[child] {
+			continue
+		}
+		if err := r.extraPods(child); err != nil {
+			return err
+		}
+	}
+	if !r.tree.Node(i).IsLeaf() {
+		return nil
+	}
+	_, misfit, err := r.singles(i, math.MaxInt)
+	r.notes[i].misfit = misfit
+
+	return err
+}
+
+func (r *run) note(i int, n note) {
+	if !r.quiet {
+		r.notes[i] = n
+	}
+}
+
+// noteLack notes that a node has not enough pods, and which child of it has
+// not.
+func (r *run) noteLack(i int) {
+	child := r.lacking(i)
+	r.note(i, note{children: r.able[i], blocker: child})
+	if child >= 0 {
+		r.noteLack(child)
+	}
+}
+
+// decision tells what has been done. If the gang does not fit, everything has
+// been rolled back.
+func (r *run) decision(fits bool) Decision {
+	d := Decision{Fits: fits, Nodes: r.reports(), Blocker: -1}
+	if fits {
+		d.Places = slices.Clone(r.places)
+	} else {
+		d.Blocker = r.blocker()
+	}
+	for _, i := range slices.Backward(r.order) {
+		report, note := &d.Nodes[i], r.notes[i]
+		report.New += r.filled[i]
+		if r.ok[i] {
+			report.Satisfied = true
+			if r.tree.Node(i).IsLeaf() {
+				report.Misfit = note.misfit
+			}
+		} else {
+			report.Room, report.Blocker, report.Misfit = note.room, note.blocker, note.misfit
+		}
+		report.Children = 0
+		for _, child := range r.tree.Node(i).Children {
+			report.New += d.Nodes[child].New
+			if r.ok[child] {
+				report.Children++
+			}
+		}
+		if !r.ok[i] {
+			report.Children = max(report.Children, note.children)
+		}
+	}
+
+	return d
+}
+
+// blocker goes down from the root as long as a node needs all of its children
+// and one of them stands in the way.
+func (r *run) blocker() int {
+	at := r.tree.Root()
+	for {
+		next := r.notes[at].blocker
+		if next < 0 || r.required[at] < len(r.tree.Node(at).Children) {
+			return at
+		}
+		at = next
+	}
+}
