@@ -5,10 +5,17 @@ import (
 
 	"github.com/arbor-control/arbor/internal/controlplane"
 	"github.com/arbor-control/arbor/internal/controlplane/component"
+	"github.com/arbor-control/arbor/internal/scheduler"
 )
 
-// runComponent is the life of a child that is a part of Kubernetes.
+// runComponent is the life of a child that is a part of Kubernetes, or takes the place of
+// one.
 func runComponent(name string, args []string) {
+	if name == scheduler.Name {
+		scheduler.Main(args)
+
+		return
+	}
 	if err := component.Run(name, args); err != nil {
 		controlplane.Die(err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/arbor-control/arbor/internal/controlplane"
 	"github.com/arbor-control/arbor/internal/manager"
+	"github.com/arbor-control/arbor/internal/scheduler"
 )
 
 // upOptions are the flags of `arbor up`.
@@ -26,12 +28,16 @@ type upOptions struct {
 	controllers []string
 	synthesis   manager.SynthesisOptions
 	delivery    manager.DeliveryOptions
+	scheduler   scheduler.Options
 	bare        bool
 	metrics     string
 }
 
 func newUp(streams genericiooptions.IOStreams) *cobra.Command {
 	o := upOptions{controllers: manager.Parts(), synthesis: manager.DefaultSynthesisOptions(), delivery: manager.DefaultDeliveryOptions()}
+	// It is the only scheduler here, so it answers for everybody.
+	o.scheduler = scheduler.DefaultOptions()
+	o.scheduler.Names = []string{"default-scheduler", scheduler.Name, "kai-scheduler"}
 	// There is no kubelet here that could run pods, and whoever starts this is the one
 	// whose processes they are.
 	o.synthesis.Local = true
@@ -72,6 +78,8 @@ where it stopped.`,
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "Where the administrator's kubeconfig appears. (default kubeconfig in --dir)")
 	fs.IntVar(&o.Port, "port", 0, "Port of the API server. (default the last one if it is free, or any free one)")
 	fs.IntVar(&o.Nodes, "nodes", 3, "Number of nodes that kwok plays, so that pods run without a kubelet.")
+	fs.IntVar(&o.NodeGPUs, "node-gpus", 0, "Number of GPUs (nvidia.com/gpu) of each of these nodes.")
+	o.scheduler.AddFlags(fs)
 	manager.AddControllersFlag(fs, &o.controllers)
 	o.synthesis.AddFlags(fs)
 	o.delivery.AddFlags(fs)
@@ -89,7 +97,7 @@ func (o *upOptions) run(ctx context.Context, out io.Writer) error {
 	}
 	fmt.Fprintf(o.Progress, "Starting Kubernetes %s\n", kubernetesVersion())
 	if !o.bare {
-		o.Programs = o.programs
+		o.Programs, o.OwnScheduler = o.programs, true
 	}
 	o.Ready = func(r controlplane.Report) { o.welcome(ctx, out, r) }
 
@@ -100,11 +108,14 @@ func (o *upOptions) validate() error {
 	if err := manager.ValidateControllers(o.controllers); err != nil {
 		return err
 	}
-	if err := cmp.Or(o.synthesis.Validate(), o.delivery.Validate()); err != nil {
+	if err := cmp.Or(o.synthesis.Validate(), o.delivery.Validate(), o.scheduler.Validate()); err != nil {
 		return err
 	}
 	if o.Nodes < 0 || o.Nodes > 10000 {
 		return fmt.Errorf("--nodes %d: it must be between 0 and 10000", o.Nodes)
+	}
+	if o.NodeGPUs < 0 || o.NodeGPUs > 1000 {
+		return fmt.Errorf("--node-gpus %d: it must be between 0 and 1000", o.NodeGPUs)
 	}
 	if o.Port < 0 || o.Port > 65535 {
 		return fmt.Errorf("--port %d: it must be between 1 and 65535, or 0 for a free one", o.Port)
@@ -134,10 +145,10 @@ func (o *upOptions) chooseMetrics() error {
 	return nil
 }
 
-// programs is what runs on the control plane: Arbor's manager, without leader
-// election, so that a second one can be started beside it.
+// programs is what runs on the control plane: Arbor's manager and its scheduler,
+// without leader election, so that a second one can be started beside them.
 func (o *upOptions) programs(c controlplane.Cluster) ([]controlplane.Program, error) {
-	ports, err := controlplane.FreePorts(2)
+	ports, err := controlplane.FreePorts(3)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +177,36 @@ func (o *upOptions) programs(c controlplane.Cluster) ([]controlplane.Program, er
 
 			return manager.Probe(ctx, c.Config, o.controllers)
 		},
-	}}, nil
+	}, o.schedule(c, ports[2])}, nil
+}
+
+// schedule is Arbor's scheduler in the place of that of Kubernetes.
+func (o *upOptions) schedule(c controlplane.Cluster, port int) controlplane.Program {
+	return controlplane.Program{
+		Name: scheduler.Name,
+		Args: append([]string{
+			controlplane.Command, scheduler.Name,
+			"--kubeconfig=" + c.Kubeconfig,
+			"--authentication-kubeconfig=" + c.Kubeconfig,
+			"--authorization-kubeconfig=" + c.Kubeconfig,
+			"--bind-address=127.0.0.1",
+			"--secure-port=" + strconv.Itoa(port),
+			"--kube-api-qps=500", "--kube-api-burst=1000",
+			"--leader-elect=false",
+		}, o.scheduler.Args()...),
+		Ready: func(ctx context.Context) error {
+			return controlplane.Get(ctx, insecure(), fmt.Sprintf("https://127.0.0.1:%d/readyz", port))
+		},
+	}
+}
+
+// insecure asks a child on the loopback interface that has made its own
+// certificate, in its memory, whether it is ready.
+func insecure() *http.Client {
+	return &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // nothing is told and nothing is believed but "ready"
+		DisableKeepAlives: true,
+	}}
 }
 
 // welcome says what runs, and what to do next.

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 )
@@ -17,9 +16,12 @@ import (
 // nodeLabel marks the nodes that this package made, and may remove.
 const nodeLabel = "arbor-control.dev/played-by"
 
-// syncNodes makes sure that there are n nodes of ours, no more and no fewer.
-// Nodes that somebody else made are left alone.
-func syncNodes(ctx context.Context, config *rest.Config, n int) error {
+// gpu is the resource by which people ask for GPUs.
+const gpu corev1.ResourceName = "nvidia.com/gpu"
+
+// syncNodes makes sure that there are n nodes of ours with so many GPUs each, no
+// more and no fewer. Nodes that somebody else made are left alone.
+func syncNodes(ctx context.Context, config *rest.Config, n, gpus int) error {
 	client, err := corev1client.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("cannot make a client: %w", err)
@@ -29,14 +31,17 @@ func syncNodes(ctx context.Context, config *rest.Config, n int) error {
 		return fmt.Errorf("cannot list nodes: %w", err)
 	}
 
-	spare := sets.New[string]()
+	spare := map[string]corev1.Node{}
 	for _, node := range list.Items {
-		spare.Insert(node.Name)
+		spare[node.Name] = node
 	}
 	for i := range n {
-		node := newNode(i + 1)
-		if spare.Has(node.Name) {
-			spare.Delete(node.Name)
+		node := newNode(i+1, gpus)
+		if has, ok := spare[node.Name]; ok {
+			delete(spare, node.Name)
+			if err := syncGPUs(ctx, client, has, node); err != nil {
+				return err
+			}
 
 			continue
 		}
@@ -48,6 +53,20 @@ func syncNodes(ctx context.Context, config *rest.Config, n int) error {
 		if err := client.Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("cannot delete node %s: %w", name, err)
 		}
+	}
+
+	return nil
+}
+
+// syncGPUs gives a node of an earlier run the GPUs that are asked for now.
+func syncGPUs(ctx context.Context, client corev1client.CoreV1Interface, has corev1.Node, want *corev1.Node) error {
+	now, then := want.Status.Capacity[gpu], has.Status.Capacity[gpu]
+	if now.Equal(then) {
+		return nil
+	}
+	has.Status.Capacity, has.Status.Allocatable = want.Status.Capacity, want.Status.Allocatable
+	if _, err := client.Nodes().UpdateStatus(ctx, &has, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("cannot give node %s its GPUs: %w", has.Name, err)
 	}
 
 	return nil
@@ -84,12 +103,15 @@ func ready(node corev1.Node) bool {
 	return false
 }
 
-func newNode(i int) *corev1.Node {
+func newNode(i, gpus int) *corev1.Node {
 	name := fmt.Sprintf("arbor-node-%d", i)
 	resources := corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("32"),
 		corev1.ResourceMemory: resource.MustParse("256Gi"),
 		corev1.ResourcePods:   resource.MustParse("110"),
+	}
+	if gpus > 0 {
+		resources[gpu] = *resource.NewQuantity(int64(gpus), resource.DecimalSI)
 	}
 
 	return &corev1.Node{

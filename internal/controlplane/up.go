@@ -23,8 +23,11 @@ type Options struct {
 	// Port of the API server. 0: the one of the last run if it is free, or
 	// any free one.
 	Port int
-	// Nodes is how many nodes kwok plays.
-	Nodes int
+	// Nodes is how many nodes kwok plays, and NodeGPUs how many GPUs each has.
+	Nodes, NodeGPUs int
+	// OwnScheduler says that a program is the scheduler, in place of the one
+	// of Kubernetes.
+	OwnScheduler bool
 	// AuditLog is a file that every request to the API server is written to:
 	// who asked for what, and whether they might. Empty: none.
 	AuditLog string
@@ -183,7 +186,7 @@ func (p *plane) others(ctx context.Context, o Options) ([]component, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syncNodes(ctx, config, o.Nodes); err != nil {
+	if err := syncNodes(ctx, config, o.Nodes, o.NodeGPUs); err != nil {
 		return nil, err
 	}
 	ports, err := FreePorts(2)
@@ -191,7 +194,10 @@ func (p *plane) others(ctx context.Context, o Options) ([]component, error) {
 		return nil, err
 	}
 
-	all := []component{p.controllerManager(ports[0]), p.scheduler(ports[1])}
+	all := []component{p.controllerManager(ports[0])}
+	if !o.OwnScheduler {
+		all = append(all, p.scheduler(ports[1]))
+	}
 	if o.Nodes > 0 {
 		all = append(all, p.kwok(nodesReady(config)))
 	}

@@ -1,0 +1,182 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apiserver/pkg/server"
+	"k8s.io/component-base/cli/globalflag"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/version/verflag"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+
+	"github.com/arbor-control/arbor/engine/gang"
+)
+
+// Name is the scheduler that pods ask for, and that of the program.
+const Name = "arbor-scheduler"
+
+// Options are what arbor-scheduler has beyond kube-scheduler.
+type Options struct {
+	// Names are the schedulers that it answers for.
+	Names []string
+	// Minimums is whose reading of minMember counts: arbor's or kai's.
+	Minimums string
+	// StaleGrace is how long a gang may run below its minimum. 0: for ever.
+	StaleGrace time.Duration
+	// Preemption says whether gangs may take the place of less important pods.
+	Preemption bool
+}
+
+// Readings of minMember.
+const (
+	readingArbor = "arbor"
+	readingKAI   = "kai"
+)
+
+// DefaultOptions are those of a scheduler beside the one that the cluster has.
+func DefaultOptions() Options {
+	return Options{Names: []string{Name}, Minimums: readingArbor, StaleGrace: time.Minute, Preemption: true}
+}
+
+// AddFlags makes the options flags.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&o.Names, "scheduler-name", o.Names,
+		"Scheduler that pods ask for with spec.schedulerName; may be repeated, for instance with kai-scheduler so that KAI's pods run unchanged. "+
+			"Not for use with --config, whose profiles have names.")
+	fs.StringVar(&o.Minimums, "minimums", o.Minimums,
+		`How minMember is read. "arbor": for a subgroup with children, and for the group, it counts the pods below. "kai": it counts for leaves only.`)
+	fs.DurationVar(&o.StaleGrace, "stale-grace", o.StaleGrace,
+		"How long a gang, or an optional subgroup, may run with fewer pods than its minimum before what is left of it is evicted. "+
+			"0 means for ever. A PodGroup's stalenessGracePeriod counts first.")
+	fs.BoolVar(&o.Preemption, "gang-preemption", o.Preemption,
+		"Whether a gang may take the place of less important pods, once it is known that it then fits whole.")
+}
+
+// Args are the flags that make these options.
+func (o *Options) Args() []string {
+	return []string{
+		"--scheduler-name=" + strings.Join(o.Names, ","),
+		"--minimums=" + o.Minimums,
+		"--stale-grace=" + o.StaleGrace.String(),
+		"--gang-preemption=" + strconv.FormatBool(o.Preemption),
+	}
+}
+
+// Validate says what is wrong, in words.
+func (o *Options) Validate() error {
+	if !slices.Contains([]string{readingArbor, readingKAI}, o.Minimums) {
+		return fmt.Errorf("--minimums %q: it must be %q or %q", o.Minimums, readingArbor, readingKAI)
+	}
+	if o.StaleGrace < 0 {
+		return fmt.Errorf("--stale-grace %s: it must not be negative; 0 means for ever", o.StaleGrace)
+	}
+	if len(o.Names) == 0 {
+		return fmt.Errorf("--scheduler-name: name at least one, such as %q", Name)
+	}
+	for i, name := range o.Names {
+		if name == "" || slices.Contains(o.Names[:i], name) {
+			return fmt.Errorf("--scheduler-name %q: names must differ and not be empty", strings.Join(o.Names, ","))
+		}
+	}
+
+	return nil
+}
+
+func (o *Options) rules() gang.Rules { return gang.Rules{LeavesOnly: o.Minimums == readingKAI} }
+
+// NewCommand is the program: kube-scheduler's flags, and those of Options.
+func NewCommand(use string) *cobra.Command {
+	kube, o := options.NewOptions(), DefaultOptions()
+	// There is a kube-scheduler in most clusters, and this is not it.
+	kube.LeaderElection.ResourceName = Name
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: "Place pods, those of a PodGroup together or not at all",
+		Long: `Place pods on nodes, as kube-scheduler does, with its plugins, its configuration
+and its metrics, and those of a PodGroup together, as the group's tree says, or not
+at all. Nothing is held for a group that has to wait.
+
+It answers for pods with spec.schedulerName: ` + Name + `, so it can run beside the
+scheduler that the cluster has.`,
+		Example: `  # Beside the cluster's own scheduler
+  ` + use + ` --kubeconfig=scheduler.kubeconfig
+
+  # For pods that were written for KAI too, with its reading of minimums
+  ` + use + ` --scheduler-name=` + Name + ` --scheduler-name=kai-scheduler --minimums=kai`,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			return kube.ComponentGlobalsRegistry.Set()
+		},
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.Validate(); err != nil {
+				return err
+			}
+
+			return run(kube, &o)
+		},
+	}
+	o.AddFlags(kube.Flags.FlagSet("gangs"))
+	verflag.AddFlags(kube.Flags.FlagSet("global"))
+	globalflag.AddGlobalFlags(kube.Flags.FlagSet("global"), cmd.Name(), logs.SkipLoggingConfigurationFlags())
+	for _, f := range kube.Flags.FlagSets {
+		cmd.Flags().AddFlagSet(f)
+	}
+
+	return cmd
+}
+
+func run(kube *options.Options, o *Options) error {
+	verflag.PrintAndExitIfRequested()
+	gates := kube.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
+	if err := logsapi.ValidateAndApply(kube.Logs, gates); err != nil {
+		return fmt.Errorf("cannot set up logging: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		<-server.SetupSignalHandler()
+		cancel()
+	}()
+
+	config, s, err := setup(ctx, kube, o)
+	if err != nil {
+		return err
+	}
+	if mutable, ok := gates.(featuregate.MutableFeatureGate); ok {
+		mutable.AddMetrics()
+	}
+	kube.ComponentGlobalsRegistry.AddMetrics()
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	err = app.Run(ctx, config, s.kube)
+	if ctx.Err() != nil {
+		return nil // that is what was asked for
+	}
+
+	return err
+}
+
+// Main runs the program with arguments and ends the process.
+func Main(args []string) {
+	cmd := NewCommand(Name)
+	cmd.SetArgs(args)
+	if err := cmd.Execute(); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}

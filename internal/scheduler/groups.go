@@ -1,0 +1,264 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	clientset "k8s.io/client-go/kubernetes"
+	schedulinglisters "k8s.io/client-go/listers/scheduling/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/engine/gang"
+	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
+)
+
+// byGroup is the index of pods by the PodGroup that they name.
+const byGroup = "arbor.podGroup"
+
+// groups knows every PodGroup and its pods, from informers.
+type groups struct {
+	client clientset.Interface
+	// rest speaks of PodGroups.
+	rest *rest.RESTClient
+	// all are the PodGroups.
+	all cache.SharedIndexInformer
+	// pods is kube-scheduler's own informer, which leaves out what has ended;
+	// succeeded has those that count nevertheless.
+	pods, succeeded cache.SharedIndexInformer
+	classes         schedulinglisters.PriorityClassLister
+	rules           gang.Rules
+	// assumed knows the pods that have a place that the API server does not
+	// know of yet.
+	assumed interface {
+		IsAssumedPod(pod *corev1.Pod) (bool, error)
+		GetPod(pod *corev1.Pod) (*corev1.Pod, error)
+	}
+}
+
+func newGroups(config *rest.Config, client clientset.Interface, factory informers.SharedInformerFactory, rules gang.Rules) (*groups, error) {
+	reader, err := groupClient(config)
+	if err != nil {
+		return nil, err
+	}
+	g := &groups{
+		client: client, rest: reader, rules: rules,
+		all: cache.NewSharedIndexInformer(
+			cache.NewListWatchFromClient(reader, "podgroups", metav1.NamespaceAll, fields.Everything()),
+			&v2alpha2.PodGroup{}, 0, cache.Indexers{}),
+		pods:    factory.Core().V1().Pods().Informer(),
+		classes: factory.Scheduling().V1().PriorityClasses().Lister(),
+		succeeded: coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, 0, cache.Indexers{byGroup: indexByGroup}, func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector("status.phase", string(corev1.PodSucceeded)).String()
+		}),
+	}
+	if err := g.all.SetTransform(unmanaged); err != nil {
+		return nil, err
+	}
+	if err := g.succeeded.SetTransform(bare); err != nil {
+		return nil, err
+	}
+	if err := g.pods.AddIndexers(cache.Indexers{byGroup: indexByGroup}); err != nil {
+		return nil, fmt.Errorf("cannot index pods by their group: %w", err)
+	}
+
+	return g, nil
+}
+
+// groupClient speaks of PodGroups.
+func groupClient(config *rest.Config) (*rest.RESTClient, error) {
+	scheme := runtime.NewScheme()
+	if err := v2alpha2.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	c := rest.CopyConfig(config)
+	c.GroupVersion = &v2alpha2.GroupVersion
+	c.APIPath = "/apis"
+	c.ContentType, c.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+
+	return rest.RESTClientFor(c)
+}
+
+func indexByGroup(o any) ([]string, error) {
+	pod, ok := o.(*corev1.Pod)
+	if !ok {
+		return nil, nil
+	}
+	if key, ok := decide.GroupOf(pod); ok {
+		return []string{key.String()}, nil
+	}
+
+	return nil, nil
+}
+
+// unmanaged drops what takes the most room and nobody here reads.
+func unmanaged(o any) (any, error) {
+	if pg, ok := o.(*v2alpha2.PodGroup); ok {
+		pg.ManagedFields = nil
+	}
+
+	return o, nil
+}
+
+// bare keeps of a pod that has ended what says whose it was.
+func bare(o any) (any, error) {
+	pod, ok := o.(*corev1.Pod)
+	if !ok {
+		return o, nil
+	}
+
+	return &corev1.Pod{
+		TypeMeta: pod.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			Labels: pod.Labels, Annotations: groupAnnotation(pod), CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+		},
+		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName, SchedulerName: pod.Spec.SchedulerName},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase},
+	}, nil
+}
+
+func groupAnnotation(pod *corev1.Pod) map[string]string {
+	if name, ok := pod.Annotations[decide.GroupAnnotation]; ok {
+		return map[string]string{decide.GroupAnnotation: name}
+	}
+
+	return nil
+}
+
+// start reads all groups before it returns. Where nobody has installed their
+// definition yet, it goes on without, and reads them when that comes.
+func (g *groups) start(ctx context.Context) error {
+	go g.succeeded.Run(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), g.succeeded.HasSynced) {
+		return ctx.Err()
+	}
+	if g.served() {
+		go g.all.Run(ctx.Done())
+		if !cache.WaitForCacheSync(ctx.Done(), g.all.HasSynced) {
+			return ctx.Err()
+		}
+
+		return nil
+	}
+	klog.FromContext(ctx).Info("PodGroups are not defined in this cluster yet; their pods wait until they are")
+	go func() {
+		if err := wait.PollUntilContextCancel(ctx, time.Second, false, func(context.Context) (bool, error) { return g.served(), nil }); err == nil {
+			g.all.Run(ctx.Done())
+		}
+	}()
+
+	return nil
+}
+
+// served says whether the API server knows PodGroups. An error that says
+// nothing about that counts as yes: the informer tries again by itself.
+func (g *groups) served() bool {
+	list, err := g.client.Discovery().ServerResourcesForGroupVersion(v2alpha2.GroupVersion.String())
+	if apierrors.IsNotFound(err) {
+		return false
+	}
+	if err != nil {
+		return true
+	}
+	for _, r := range list.APIResources {
+		if r.Name == "podgroups" {
+			return true
+		}
+	}
+
+	return false
+}
+
+// group returns the PodGroup, or nil.
+func (g *groups) group(key types.NamespacedName) *v2alpha2.PodGroup {
+	o, ok, err := g.all.GetStore().GetByKey(key.String())
+	if !ok || err != nil {
+		return nil
+	}
+	pg, _ := o.(*v2alpha2.PodGroup) //nolint:errcheck // nothing else is in there
+
+	return pg
+}
+
+// members returns the pods that name the group, those that succeeded included.
+// One whose place the API server does not know of yet has it here already.
+func (g *groups) members(key types.NamespacedName) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, informer := range []cache.SharedIndexInformer{g.pods, g.succeeded} {
+		found, err := informer.GetIndexer().ByIndex(byGroup, key.String())
+		if err != nil {
+			continue // the index is there since the start
+		}
+		for _, o := range found {
+			if pod, ok := o.(*corev1.Pod); ok {
+				pods = append(pods, g.placed(pod))
+			}
+		}
+	}
+
+	return pods
+}
+
+func (g *groups) placed(pod *corev1.Pod) *corev1.Pod {
+	if pod.Spec.NodeName != "" || g.assumed == nil {
+		return pod
+	}
+	if is, err := g.assumed.IsAssumedPod(pod); err != nil || !is {
+		return pod
+	}
+	assumed, err := g.assumed.GetPod(pod)
+	if err != nil {
+		return pod // confirmed or forgotten just now
+	}
+	c := *pod
+	c.Spec.NodeName = assumed.Spec.NodeName
+
+	return &c
+}
+
+// read returns the gang as it is now, or why it cannot be used.
+func (g *groups) read(key types.NamespacedName) (*decide.Gang, *decide.Refusal) {
+	pg := g.group(key)
+	if pg == nil {
+		return nil, &decide.Refusal{
+			Reason:  decide.ReasonGroupNotFound,
+			Message: fmt.Sprintf("PodGroup %s does not exist: create it, or remove the annotation %s", key, decide.GroupAnnotation),
+		}
+	}
+
+	return decide.Read(pg, g.members(key), g.rules)
+}
+
+// priority is that of the class that the group names, or else the highest of its
+// pods.
+func (g *groups) priority(pg *v2alpha2.PodGroup, pods []*corev1.Pod) int32 {
+	if name := pg.Spec.PriorityClassName; name != "" {
+		if class, err := g.classes.Get(name); err == nil {
+			return class.Value
+		}
+	}
+	var highest int32
+	for i, pod := range pods {
+		if p := corev1helpers.PodPriority(pod); i == 0 || p > highest {
+			highest = p
+		}
+	}
+
+	return highest
+}

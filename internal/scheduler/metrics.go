@@ -1,0 +1,62 @@
+package scheduler
+
+import (
+	"time"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+// What came of trying a gang.
+const (
+	resultScheduled     = "scheduled"
+	resultUnschedulable = "unschedulable"
+	resultRefused       = "refused"
+	resultEarly         = "early"
+	resultError         = "error"
+)
+
+const subsystem = "arbor_gang"
+
+var (
+	cycles = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "cycles_total", StabilityLevel: metrics.ALPHA,
+		Help: "Gangs that were tried, by what came of it: scheduled, unschedulable, refused (no good tree, or too few pods), early (some of its pods are not in the queue yet), error.",
+	}, []string{"result"})
+	cycleSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem: subsystem, Name: "cycle_duration_seconds", StabilityLevel: metrics.ALPHA,
+		Help:    "How long a gang kept the goroutine that places pods, and so every other pod, by result.",
+		Buckets: metrics.ExponentialBuckets(0.0005, 2, 15),
+	}, []string{"result"})
+	podsHeld = metrics.NewGauge(&metrics.GaugeOpts{
+		Subsystem: subsystem, Name: "pods_held", StabilityLevel: metrics.ALPHA,
+		Help: "Pods that had a place when the cycle of their gang ended without being bound. Always 0: a gang that waits holds nothing.",
+	})
+	podsPlaced = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "pods_placed_total", StabilityLevel: metrics.ALPHA,
+		Help: "Pods of gangs that were given a node.",
+	})
+	bindFailures = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "bind_failures_total", StabilityLevel: metrics.ALPHA,
+		Help: "Pods of gangs that were given a node and could not be bound to it.",
+	})
+	evictions = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "evictions_total", StabilityLevel: metrics.ALPHA,
+		Help: "Pods that were evicted, by reason: preempted (a more important gang takes their place), stale (their gang stayed below its minimum).",
+	}, []string{"reason"})
+	trialSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem: subsystem, Name: "trial_duration_seconds", StabilityLevel: metrics.ALPHA,
+		Help:    "How long a question about what would fit took, by kind: preemption.",
+		Buckets: metrics.ExponentialBuckets(0.001, 2, 15),
+	}, []string{"kind"})
+)
+
+func init() { //nolint:gochecknoinits // kube-scheduler's registry is process-wide
+	legacyregistry.MustRegister(cycles, cycleSeconds, podsHeld, podsPlaced, bindFailures, evictions, trialSeconds)
+}
+
+// observe counts a cycle.
+func observe(result string, took time.Duration) {
+	cycles.WithLabelValues(result).Inc()
+	cycleSeconds.WithLabelValues(result).Observe(took.Seconds())
+}

@@ -1,0 +1,242 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/scheduler/util"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/engine/gang"
+	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
+)
+
+const (
+	reporters = 8
+	// settle is how long the status of a group waits for further changes, so
+	// that a gang of a hundred pods makes a few writes and not a hundred.
+	settle = 200 * time.Millisecond
+	// statusRate bounds the writes of status per second: in a rush, pods are
+	// bound first and counted afterwards.
+	statusRate  = 20
+	statusBurst = 20
+)
+
+// A verdict is what the last cycle said of a gang.
+type verdict struct {
+	decision *gang.Decision
+	refusal  *decide.Refusal
+	uid      types.UID // of the group that it was about
+}
+
+// A reporter tells people what was decided: on the pods, on the PodGroup, in
+// events. It does so in its own time, from what is true when it writes, and it
+// writes nothing that is there already.
+type reporter struct {
+	s        *Scheduler
+	client   clientset.Interface
+	groups   *rest.RESTClient
+	recorder events.EventRecorder
+	// pods has gangs whose members must be told something, status those whose
+	// PodGroup may have to change.
+	pods, status workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	limit        flowcontrol.RateLimiter
+
+	mu       sync.Mutex
+	verdicts map[types.NamespacedName]verdict
+	stale    map[types.NamespacedName]time.Time
+}
+
+func newReporter(s *Scheduler, client clientset.Interface, groups *rest.RESTClient, recorder events.EventRecorder) *reporter {
+	queue := func() workqueue.TypedRateLimitingInterface[types.NamespacedName] {
+		return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())
+	}
+
+	return &reporter{
+		s: s, client: client, groups: groups, recorder: recorder,
+		pods: queue(), status: queue(), limit: flowcontrol.NewTokenBucketRateLimiter(statusRate, statusBurst),
+		verdicts: map[types.NamespacedName]verdict{}, stale: map[types.NamespacedName]time.Time{},
+	}
+}
+
+// decided is called by the cycle.
+func (r *reporter) decided(key types.NamespacedName, v verdict) {
+	r.mu.Lock()
+	r.verdicts[key] = v
+	r.mu.Unlock()
+	if v.refusal != nil || !v.decision.Fits || len(v.decision.Places) == 0 {
+		r.pods.Add(key)
+	}
+	r.touch(key)
+}
+
+// touch has the group's status looked at soon.
+func (r *reporter) touch(key types.NamespacedName) { r.status.AddAfter(key, settle) }
+
+// forget drops what is known of a group that is gone.
+func (r *reporter) forget(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.verdicts, key)
+	delete(r.stale, key)
+}
+
+func (r *reporter) last(key types.NamespacedName) verdict {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+
+	return r.verdicts[key]
+}
+
+func (r *reporter) run(ctx context.Context) {
+	for range reporters {
+		go r.work(ctx, r.pods, r.tellPods)
+	}
+	for range reporters / 2 {
+		go r.work(ctx, r.status, r.tellGroup)
+	}
+	<-ctx.Done()
+	r.pods.ShutDown()
+	r.status.ShutDown()
+}
+
+func (r *reporter) work(ctx context.Context, queue workqueue.TypedRateLimitingInterface[types.NamespacedName], do func(context.Context, types.NamespacedName) error) {
+	for {
+		key, shutdown := queue.Get()
+		if shutdown {
+			return
+		}
+		err := do(ctx, key)
+		if err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).V(1).Info("Could not write what was decided; trying again", "podGroup", key, "err", err)
+			queue.AddRateLimited(key)
+		} else {
+			queue.Forget(key)
+		}
+		queue.Done(key)
+	}
+}
+
+// tellPods writes to every member that waits why it does.
+func (r *reporter) tellPods(ctx context.Context, key types.NamespacedName) error {
+	v := r.last(key)
+	g, why := r.s.groups.read(key)
+	if why == nil {
+		why = v.refusal
+	}
+	var failed error
+	for _, pod := range r.s.groups.members(key) {
+		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded {
+			continue
+		}
+		condition := decide.WaitingCondition(pod, g, v.decision, why)
+		if condition == nil {
+			continue
+		}
+		if err := r.tellPod(ctx, pod, condition); err != nil {
+			failed = err
+		}
+	}
+
+	return failed
+}
+
+func (r *reporter) tellPod(ctx context.Context, pod *corev1.Pod, condition *corev1.PodCondition) error {
+	_, has := podutil.GetPodCondition(&pod.Status, corev1.PodScheduled)
+	if has != nil && !decide.News(has, condition, time.Now()) {
+		return nil
+	}
+	status := pod.Status.DeepCopy()
+	condition.ObservedGeneration = podutil.CalculatePodConditionObservedGeneration(&pod.Status, pod.Generation, corev1.PodScheduled)
+	if !podutil.UpdatePodCondition(status, condition) {
+		return nil
+	}
+	if err := util.PatchPodStatus(ctx, r.client, pod.Name, pod.Namespace, &pod.Status, status); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+
+		return fmt.Errorf("cannot write the condition of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	r.recorder.Eventf(pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", condition.Message)
+
+	return nil
+}
+
+// tellGroup brings the status of a PodGroup up to date, and ends gangs that have
+// been below their minimum for too long.
+func (r *reporter) tellGroup(ctx context.Context, key types.NamespacedName) error {
+	pg := r.s.groups.group(key)
+	if pg == nil {
+		r.forget(key)
+		r.pods.Add(key) // they wait for a group that is not there
+
+		return nil
+	}
+	v := r.last(key)
+	if v.uid != "" && v.uid != pg.UID {
+		v = verdict{} // about another group of that name
+	}
+	g, why := r.s.groups.read(key)
+	if why != nil || v.refusal != nil {
+		r.pods.Add(key)
+	}
+	if g != nil {
+		if err := r.mind(ctx, key, g); err != nil {
+			return err
+		}
+	}
+
+	return r.show(ctx, pg, decide.Show(pg, g, v.decision, why, metav1.Now()))
+}
+
+// show writes the scheduler's part of the status: one condition and the
+// subgroups. Nobody else's part is touched.
+func (r *reporter) show(ctx context.Context, pg *v2alpha2.PodGroup, want decide.Status) error {
+	if decide.Shown(pg, want) {
+		return nil
+	}
+	r.limit.Accept()
+	patch, err := json.Marshal(map[string]any{
+		"apiVersion": v2alpha2.GroupVersion.String(), "kind": "PodGroup",
+		"metadata": map[string]any{"namespace": pg.Namespace, "name": pg.Name, "uid": pg.UID},
+		"status":   want,
+	})
+	if err != nil {
+		return err
+	}
+	err = r.groups.Patch(types.ApplyPatchType).Namespace(pg.Namespace).Resource("podgroups").Name(pg.Name).SubResource("status").
+		Param("fieldManager", Name).Param("force", "true").Body(patch).Do(ctx).Error()
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // gone, or another by now: its own events bring it here
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write the status of PodGroup %s/%s: %w", pg.Namespace, pg.Name, err)
+	}
+	if kind, condition, ok := decide.Transition(pg, want); ok {
+		r.recorder.Eventf(pg, nil, kind, condition.Reason, "Scheduling", "%s", condition.Message)
+	}
+
+	return nil
+}
+
+// preempted tells whom a gang has sent away.
+func (r *reporter) preempted(key types.NamespacedName, victims int) {
+	if pg := r.s.groups.group(key); pg != nil {
+		r.recorder.Eventf(pg, nil, corev1.EventTypeNormal, "Preempting", "Scheduling", "%d less important pods make room for it", victims)
+	}
+}

@@ -1,0 +1,180 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/arbor-control/arbor/engine/gang"
+)
+
+// A world is where a gang is tried: a transaction on a Cache. It is the
+// scheduler's own in the cycle, and a private one for questions.
+//
+// It is the Cache and not its Snapshot that takes the pods, because a pod that
+// is put into the Snapshot of this release does not keep others away by its
+// anti-affinity.
+type world struct {
+	ctx      context.Context //nolint:containedctx // the engine knows nothing of it
+	fw       framework.Framework
+	cache    internalcache.Cache
+	snapshot *internalcache.Snapshot
+	pods     []*corev1.Pod // by member
+	// choose finds a node for a pod in the snapshot.
+	choose func(ctx context.Context, state fwk.CycleState, member int) (string, error)
+
+	held []holding
+	// current says that the snapshot is that of the cache.
+	current bool
+	// group lets members share claims that are not allocated yet.
+	group fwk.PodGroupCycleState
+	// rejectors are the plugins that refused somebody: what happens to them may
+	// help the gang.
+	rejectors sets.Set[string]
+}
+
+// A holding is one pod that has a place until it is rolled back.
+type holding struct {
+	member int
+	pod    *corev1.Pod // with its node
+	state  fwk.CycleState
+	node   string
+}
+
+var _ gang.World = &world{}
+
+func newWorld(ctx context.Context, fw framework.Framework, cache internalcache.Cache, snapshot *internalcache.Snapshot, pods []*corev1.Pod) *world {
+	w := &world{
+		ctx: ctx, fw: fw, cache: cache, snapshot: snapshot, pods: pods,
+		group: framework.NewCycleState(), rejectors: sets.New[string](),
+	}
+	f := &fitter{fw: fw, snapshot: snapshot}
+	w.choose = func(ctx context.Context, state fwk.CycleState, member int) (string, error) {
+		return f.choose(ctx, state, w.pods[member])
+	}
+
+	return w
+}
+
+// Try finds a node for a member and holds it.
+func (w *world) Try(_ context.Context, member int) (string, *gang.Misfit, error) {
+	if err := w.ctx.Err(); err != nil {
+		return "", nil, err
+	}
+	if !w.current {
+		if err := w.cache.UpdateSnapshot(klog.FromContext(w.ctx), w.snapshot); err != nil {
+			return "", nil, err
+		}
+		w.current = true
+	}
+	state := framework.NewCycleState()
+	state.SetPodGroupSchedulingCycle(w.group)
+	state.Write(framework.PodsToActivateKey, framework.NewPodsToActivate())
+	node, err := w.choose(w.ctx, state, member)
+	if err != nil {
+		return w.refused(err)
+	}
+	if err := w.hold(member, node, state); err != nil {
+		return w.refused(err)
+	}
+
+	return node, nil, nil
+}
+
+// refused tells a pod that does not fit from a scheduler that does not work.
+func (w *world) refused(err error) (string, *gang.Misfit, error) {
+	var fit *framework.FitError
+	switch {
+	case errors.As(err, &fit):
+		w.rejectors = w.rejectors.Union(fit.Diagnosis.UnschedulablePlugins).Union(fit.Diagnosis.PendingPlugins)
+
+		return "", misfit(fit), nil
+	case errors.Is(err, errNoNodes):
+		return "", &gang.Misfit{Reasons: map[string]int{err.Error(): 0}}, nil
+	default:
+		return "", nil, err
+	}
+}
+
+// hold gives the pod its place in the cache, and its plugins theirs.
+func (w *world) hold(member int, node string, state fwk.CycleState) error {
+	logger := klog.FromContext(w.ctx)
+	pod := w.pods[member].DeepCopy()
+	pod.Spec.NodeName = node
+	if err := w.cache.AssumePod(logger, pod); err != nil {
+		return fmt.Errorf("cannot assume pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	w.current = false
+	w.fw.DeleteNominatedPodIfExists(pod)
+	h := holding{member: member, pod: pod, state: state, node: node}
+	if status := w.fw.RunReservePluginsReserve(w.ctx, state, pod, node); !status.IsSuccess() {
+		w.release(h)
+		if !status.IsRejected() {
+			return status.AsError()
+		}
+		diagnosis := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
+		diagnosis.NodeToStatus.Set(node, status)
+		diagnosis.AddPluginStatus(status)
+
+		return &framework.FitError{Pod: pod, NumAllNodes: 1, Diagnosis: diagnosis}
+	}
+	w.held = append(w.held, h)
+
+	return nil
+}
+
+// Mark is what Rollback goes back to.
+func (w *world) Mark() int { return len(w.held) }
+
+// Rollback takes their places from those who got them since, last first.
+func (w *world) Rollback(mark int) {
+	for len(w.held) > mark {
+		w.release(w.held[len(w.held)-1])
+		w.held = w.held[:len(w.held)-1]
+	}
+}
+
+func (w *world) release(h holding) {
+	w.fw.RunReservePluginsUnreserve(w.ctx, h.state, h.pod, h.node)
+	if err := w.cache.ForgetPod(klog.FromContext(w.ctx), h.pod); err != nil {
+		klog.FromContext(w.ctx).Error(err, "A pod of a gang was not in the cache any more", "pod", klog.KObj(h.pod))
+	}
+	w.current = false
+	if nominated := w.pods[h.member].Status.NominatedNodeName; nominated != "" {
+		if info, err := framework.NewPodInfo(w.pods[h.member]); err == nil {
+			w.fw.AddNominatedPod(klog.FromContext(w.ctx), info, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: nominated})
+		}
+	}
+}
+
+// misfit counts what the nodes said.
+func misfit(fit *framework.FitError) *gang.Misfit {
+	m := &gang.Misfit{Nodes: fit.NumAllNodes, Reasons: map[string]int{}}
+	if fit.Diagnosis.PreFilterMsg != "" {
+		m.Reasons[fit.Diagnosis.PreFilterMsg] = fit.NumAllNodes
+
+		return m
+	}
+	nodes := fit.Diagnosis.NodeToStatus
+	nodes.ForEachExplicitNode(func(_ string, status *fwk.Status) {
+		for _, reason := range status.Reasons() {
+			m.Reasons[reason]++
+		}
+	})
+	if absent := fit.NumAllNodes - nodes.Len(); absent > 0 {
+		for _, reason := range nodes.AbsentNodesStatus().Reasons() {
+			m.Reasons[reason] += absent
+		}
+	}
+	maps.DeleteFunc(m.Reasons, func(reason string, _ int) bool { return reason == "" })
+
+	return m
+}
