@@ -78,9 +78,7 @@ func (r *reporter) decided(key types.NamespacedName, v verdict) {
 	r.mu.Lock()
 	r.verdicts[key] = v
 	r.mu.Unlock()
-	if v.refusal != nil || !v.decision.Fits || len(v.decision.Places) == 0 {
-		r.pods.Add(key)
-	}
+	r.pods.Add(key)
 	r.touch(key)
 }
 
@@ -228,7 +226,7 @@ func (r *reporter) show(ctx context.Context, pg *v2alpha2.PodGroup, want decide.
 		return fmt.Errorf("cannot write the status of PodGroup %s/%s: %w", pg.Namespace, pg.Name, err)
 	}
 	if kind, condition, ok := decide.Transition(pg, want); ok {
-		r.recorder.Eventf(pg, nil, kind, condition.Reason, "Scheduling", "%s", condition.Message)
+		r.recorder.Eventf(reference(pg), nil, kind, condition.Reason, "Scheduling", "%s", condition.Message)
 	}
 
 	return nil
@@ -237,6 +235,14 @@ func (r *reporter) show(ctx context.Context, pg *v2alpha2.PodGroup, want decide.
 // preempted tells whom a gang has sent away.
 func (r *reporter) preempted(key types.NamespacedName, victims int) {
 	if pg := r.s.groups.group(key); pg != nil {
-		r.recorder.Eventf(pg, nil, corev1.EventTypeNormal, "Preempting", "Scheduling", "%d less important pods make room for it", victims)
+		r.recorder.Eventf(reference(pg), nil, corev1.EventTypeNormal, "Preempting", "Scheduling", "%d less important pods make room for it", victims)
+	}
+}
+
+// reference is for the recorder, which does not know the kind.
+func reference(pg *v2alpha2.PodGroup) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: v2alpha2.GroupVersion.String(), Kind: "PodGroup",
+		Namespace: pg.Namespace, Name: pg.Name, UID: pg.UID, ResourceVersion: pg.ResourceVersion,
 	}
 }
