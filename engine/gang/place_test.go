@@ -37,27 +37,42 @@ func set(parent, name string, minimum int32) podtree.SubGroup {
 	return podtree.SubGroup{Name: name, Parent: &parent, MinSubGroup: num(minimum)}
 }
 
-// pods adds n members to a leaf.
+// build makes the tree.
+func (c *crowd) build() {
+	t, err := podtree.New(c.spec)
+	if err != nil {
+		panic(err)
+	}
+	c.tree = t
+}
+
+// with adds n members to a leaf.
 func (c *crowd) with(n int, leaf string, state gang.State, p pod) *crowd {
 	if c.tree == nil {
-		t, err := podtree.New(c.spec)
-		if err != nil {
-			panic(err)
-		}
-		c.tree = t
+		c.build()
 	}
 	node, ok := c.tree.Leaf(leaf)
 	if !ok {
 		panic("no leaf " + leaf)
 	}
 	for range n {
-		c.members = append(c.members, gang.Member{
-			Name: fmt.Sprintf("%s-%d", leaf, len(c.members)), Leaf: node, State: state, Shape: fmt.Sprint(p),
-		})
-		c.pods = append(c.pods, p)
+		c.join(node, state, p, false)
 	}
 
 	return c
+}
+
+// join adds a member. Without unique, pods that are equal have one shape.
+func (c *crowd) join(node int, state gang.State, p pod, unique bool) {
+	m := gang.Member{
+		Name: fmt.Sprintf("%s-%d", c.tree.Node(node).Name, len(c.members)),
+		Leaf: node, State: state, Shape: fmt.Sprint(p),
+	}
+	if unique {
+		m.Shape = ""
+	}
+	c.members = append(c.members, m)
+	c.pods = append(c.pods, p)
 }
 
 func gpu(n int) pod { return pod{wants: map[string]int{"nvidia.com/gpu": n}} }
