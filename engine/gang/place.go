@@ -236,7 +236,7 @@ func (r *run) attemptSet(i int, h how) (bool, error) {
 	}
 	all := r.required[i] >= len(r.tree.Node(i).Children)
 	blocker := -1
-	for _, child := range r.candidates(i, h) {
+	for _, child := range r.candidates(i, h, r.ok) {
 		if got >= r.required[i] {
 			break
 		}
@@ -268,13 +268,14 @@ func (r *run) attemptSet(i int, h how) (bool, error) {
 	return r.fill(i)
 }
 
-// candidates are the children to be tried, in order. Without cheap, those come
-// first that have pods with a place, and the rest in list order.
-func (r *run) candidates(i int, h how) []int {
+// candidates are the children to be tried, in order: those that are not ok.
+// Without cheap, those come first that have pods with a place, and the rest in
+// list order.
+func (r *run) candidates(i int, h how, ok []bool) []int {
 	children := r.tree.Node(i).Children
 	order := make([]int, 0, len(children))
 	for _, child := range children {
-		if !r.ok[child] && (h.cheap || r.bound[child] > 0) {
+		if !ok[child] && (h.cheap || r.bound[child] > 0) {
 			order = append(order, child)
 		}
 	}
@@ -284,7 +285,7 @@ func (r *run) candidates(i int, h how) []int {
 		return order
 	}
 	for _, child := range children {
-		if !r.ok[child] && r.bound[child] == 0 {
+		if !ok[child] && r.bound[child] == 0 {
 			order = append(order, child)
 		}
 	}
@@ -293,14 +294,15 @@ func (r *run) candidates(i int, h how) []int {
 }
 
 // orderMatters says for each node whether trying the cheapest first is another
-// order, there or further below.
+// order, there or further below. It is about how things were at the beginning,
+// as it is asked for in the middle of attempts.
 func (r *run) orderMatters() []bool {
 	if r.matters != nil {
 		return r.matters
 	}
 	r.matters = make([]bool, r.tree.Len())
 	for _, i := range slices.Backward(r.order) {
-		r.matters[i] = !slices.Equal(r.candidates(i, how{}), r.candidates(i, how{cheap: true})) ||
+		r.matters[i] = !slices.Equal(r.candidates(i, how{}, r.satisfied), r.candidates(i, how{cheap: true}, r.satisfied)) ||
 			slices.ContainsFunc(r.tree.Node(i).Children, func(child int) bool { return r.matters[child] })
 	}
 

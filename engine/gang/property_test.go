@@ -207,7 +207,9 @@ func TestPlaceAgreesWithTwin(t *testing.T) {
 			if !s.setsHaveMinimum() {
 				blindWithoutMinimum++
 			}
-			t.Logf("round %d: Place(%s): %s", round, s, d.Reason(s.tree))
+			if testing.Verbose() {
+				t.Logf("round %d: Place(%s): %s", round, s, d.Reason(s.tree))
+			}
 		}
 		if d.Fits {
 			s.checkMaximal(t, d)

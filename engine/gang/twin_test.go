@@ -52,7 +52,7 @@ func (tw twin) satisfied(i int) bool {
 	return tw.satisfiedChildren(i) >= needs && tw.below(i) >= tw.minimum(n)
 }
 
-func (tw twin) flat() bool { return tw.tree.Node(1).Index < 0 }
+func (tw twin) flat() bool { return tw.tree.Len() == 2 && tw.tree.Node(1).Index < 0 }
 
 func (tw twin) minimum(n podtree.Node) int {
 	switch {
@@ -148,52 +148,57 @@ type scenario struct {
 // differ in size, and some keep close to others or away from them.
 func draw(next func(int) int, alike bool) scenario {
 	s := scenario{crowd: &crowd{}, world: &fakeWorld{}, rules: gang.Rules{LeavesOnly: next(4) == 0}}
-	maybe := func(n int) *int32 {
-		if v := next(n + 1); v < n {
-			return num(int32(v))
-		}
-
-		return nil
-	}
 	for i := range next(8) {
 		g := podtree.SubGroup{Name: "g" + strconv.Itoa(i)}
 		if parent := next(i+2) - 1; parent >= 0 && parent < i {
 			g.Parent = &s.spec.SubGroups[parent].Name
 		}
-		if next(3) > 0 {
-			g.MinMember = maybe(4)
-		}
-		if next(3) == 0 {
-			g.MinSubGroup = maybe(4)
-		}
 		s.spec.SubGroups = append(s.spec.SubGroups, g)
 	}
-	if s.spec.MinMember = maybe(9); next(2) == 0 {
-		s.spec.MinSubGroup = maybe(4)
-	}
 	s.build()
-	leaves := s.tree.Leaves()
-	// A leaf with a minSubGroup can never be satisfied. One such is enough.
+	s.spec.MinMember, s.spec.MinSubGroup = drawMinimums(next, s.tree.Node(0))
 	for i := range s.spec.SubGroups {
-		if s.tree.Node(i+1).IsLeaf() && next(16) > 0 {
-			s.spec.SubGroups[i].MinSubGroup = nil
-		}
+		g := &s.spec.SubGroups[i]
+		g.MinMember, g.MinSubGroup = drawMinimums(next, s.tree.Node(i+1))
 	}
 	s.build()
-	for _, leaf := range leaves {
-		for range next(5) {
-			state := [...]gang.State{gang.Waiting, gang.Waiting, gang.Waiting, gang.Waiting, gang.Placed, gang.Placed, gang.Held}[next(7)]
+
+	for _, leaf := range s.tree.Leaves() {
+		pods := next(3)
+		if next(8) > 0 {
+			pods += (twin{tree: s.tree}).minimum(s.tree.Node(leaf))
+		}
+		for range pods {
+			state := [...]gang.State{gang.Placed, gang.Placed, gang.Held, gang.Waiting}[min(3, next(16))]
 			s.join(leaf, state, drawPod(next, alike), next(4) == 0)
 		}
 	}
 	for i := range 1 + next(3) {
-		free := next(5)
+		free := next(6)
 		s.room += free
-		s.world.add("node-"+strconv.Itoa(i), map[string]int{"gpu": free, "cpu": next(4)})
+		s.world.add("node-"+strconv.Itoa(i), map[string]int{"gpu": free, "cpu": next(6)})
 	}
 	s.world.pods = s.pods
 
 	return s
+}
+
+// drawMinimums prefers what can be met.
+func drawMinimums(next func(int) int, n podtree.Node) (pods, groups *int32) {
+	children := len(n.Children)
+	if next(16) == 0 {
+		groups = num(int32(children + 1))
+	} else if children > 0 && next(3) > 0 {
+		groups = num(int32(next(children + 1)))
+	}
+	switch {
+	case children == 0 && next(8) > 0:
+		pods = num(int32(next(5)))
+	case next(4) == 0:
+		pods = num(int32(next(3 + 3*children)))
+	}
+
+	return pods, groups
 }
 
 func drawPod(next func(int) int, alike bool) pod {
