@@ -90,7 +90,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options, registry prometheus.Registere
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(compositionOf)).
 		Watches(&enov1.Synthesizer{}, handler.EnqueueRequestsFromMapFunc(r.served)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: reconcilers}).
-		Complete(r)
+		Complete(kube.Patient(r))
 }
 
 // compositionOf maps a pod to its composition.
@@ -199,7 +199,7 @@ func (r *Reconciler) apply(ctx context.Context, v decide.PodView, plan decide.Po
 	log := ctrl.LoggerFrom(ctx)
 	for _, d := range plan.Delete {
 		err := r.client.Delete(ctx, d.Pod, client.Preconditions{UID: &d.Pod.UID})
-		if kube.IgnoreStale(err) != nil {
+		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("cannot delete Pod %s/%s: %w", d.Pod.Namespace, d.Pod.Name, err)
 		}
 		if err == nil {

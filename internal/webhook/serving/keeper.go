@@ -11,7 +11,6 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -122,15 +121,12 @@ func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
 		WithOptions(controller.Options{NeedLeaderElection: &everybody, MaxConcurrentReconciles: 1}).
 		Watches(&corev1.Secret{}, one).
 		Watches(&admissionregistrationv1.ValidatingWebhookConfiguration{}, one).
-		Complete(k)
+		Complete(kube.Patient(k))
 }
 
 // Reconcile puts the certificate and the registration right.
 func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	a, err := k.certify(ctx)
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return reconcile.Result{RequeueAfter: time.Second}, nil
-	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
