@@ -1,8 +1,6 @@
 package chaos_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"syscall"
@@ -68,13 +66,11 @@ var faults = []fault{
 		w.replace(w.load.draw(2))
 		w.underLoad(50)
 	})},
-	{name: "lease deleted", managers: pair, do: repeated(1, func(w *world) {
-		must(w, w.c.Delete(w.Context(), lease()))
-		held(w, func(holder string) bool { return holder != "" })
-		w.underLoad(50)
-	})},
+	{name: "lease deleted", managers: pair, do: repeated(1, unleased)},
+	{name: "lease taken by nobody", managers: pair, long: true, do: repeated(1, stolen(0))},
+	{name: "lease taken by nobody, a year ago", managers: pair, long: true, do: repeated(1, stolen(-1))},
+	{name: "lease taken by nobody, in a year", managers: pair, long: true, do: repeated(1, stolen(1))},
 	{name: "leader paused for longer than its lease", managers: pair, do: repeated(1, paused)},
-	{name: "lease taken by nobody, by a wrong clock", managers: pair, long: true, do: repeated(1, stolen)},
 	{name: "409: somebody wrote a moment before", managers: one, survives: true, long: true, do: weather(cluster.Weather{Busy: 0.05, Broken: 0.1, Race: 0.3})},
 	{name: "409 although nobody wrote", managers: one, survives: true, do: unblamed(weather(cluster.Weather{Conflict: 0.2}))},
 }
@@ -235,24 +231,30 @@ func held(w *world, by func(holder string) bool) string {
 	return holder
 }
 
-// leader waits until one of the managers leads.
+// leader waits until one of the managers leads, and no other.
 func (w *world) leader() *cluster.Manager {
 	w.Helper()
-	var leads *cluster.Manager
-	cluster.Eventually(w, "somebody leads", func() error {
+	var leads []*cluster.Manager
+	cluster.Eventually(w, "one leads", func() error {
 		w.revive()
+		leads = nil
 		for _, m := range w.managers {
-			if n, err := m.Value("leader_election_master_status"); err == nil && n == 1 {
-				leads = m
-
-				return nil
+			n, err := m.Value("leader_election_master_status")
+			if err != nil {
+				return err
+			}
+			if n == 1 {
+				leads = append(leads, m)
 			}
 		}
+		if len(leads) != 1 {
+			return fmt.Errorf("%d of %d do", len(leads), len(w.managers))
+		}
 
-		return errors.New("nobody does")
+		return nil
 	})
 
-	return leads
+	return leads[0]
 }
 
 // paused stops the leader until another leads, and lets it go on then, in the middle of
@@ -273,20 +275,36 @@ func paused(w *world) {
 	w.underLoad(50)
 }
 
-// stolen has a lease that somebody wrote who is not there, and whose clock is wrong.
-func stolen(w *world) {
+// unleased deletes the lease. Whoever makes it again leads.
+func unleased(w *world) {
 	w.Helper()
-	leads := w.leader()
-	l := lease()
-	must(w, w.c.Get(w.Context(), client.ObjectKeyFromObject(l), l))
-	l.Spec.HolderIdentity = new("nobody")
-	l.Spec.RenewTime = new(metav1.NewMicroTime(time.Now().AddDate(-1, 0, 0)))
-	cluster.Eventually(w, "the lease is taken", func() error {
-		l.ResourceVersion = ""
-
-		return w.c.Update(context.WithoutCancel(w.Context()), l)
-	})
-	held(w, func(holder string) bool { return holder != "" && holder != "nobody" })
-	<-leads.Done()
+	w.leader()
+	must(w, w.c.Delete(w.Context(), lease()))
+	held(w, func(holder string) bool { return holder != "" })
+	w.leader()
 	w.underLoad(50)
+}
+
+// stolen has a lease that somebody holds who is not there, and whose clock is some years
+// away. Managers go by when they saw it, so that it runs out for all of them.
+func stolen(years int) func(w *world) {
+	const nobody = "nobody"
+
+	return func(w *world) {
+		w.Helper()
+		leads := w.leader()
+		l := lease()
+		must(w, w.c.Get(w.Context(), client.ObjectKeyFromObject(l), l))
+		before := l.DeepCopy() // a patch wins every race against whoever leads
+		l.Spec.HolderIdentity = new(nobody)
+		l.Spec.AcquireTime = new(metav1.NewMicroTime(time.Now().AddDate(years, 0, 0)))
+		l.Spec.RenewTime = l.Spec.AcquireTime
+		must(w, w.c.Patch(w.Context(), l, client.MergeFrom(before)))
+		began := time.Now()
+		held(w, func(holder string) bool { return holder != nobody })
+		w.Logf("a lease of %d s that nobody held was taken after %.1f s", *l.Spec.LeaseDurationSeconds, time.Since(began).Seconds())
+		<-leads.Done()
+		w.leader()
+		w.underLoad(50)
+	}
 }
