@@ -3,7 +3,6 @@ package chaos_test
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -26,13 +25,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	proxy, err := server.NewProxy(filepath.Join(t.TempDir(), "kubeconfig"), *seed)
-	must(t, err)
-	w := &world{T: t, c: server.Client(t, nil), proxy: proxy}
-	t.Cleanup(func() {
-		w.end()
-		proxy.Close()
-	})
+	w := &world{T: t, c: server.Client(t, nil), proxy: server.NewProxy(t, "", *seed)}
+	t.Cleanup(w.end)
 	w.start(nil)
 	w.load = newLoad(t, w.c)
 	w.load.furnish()
