@@ -13,12 +13,11 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/arbor-control/arbor/api/names"
 )
 
 const (
-	// defaultNamespace holds Arbor's own objects when nothing else is said.
-	defaultNamespace = "arbor-system"
-
 	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 	minLife = 10 * time.Second
@@ -62,14 +61,14 @@ func DefaultOptions() Options {
 		Namespace:      ownNamespace(),
 		CRDs:           crdsInstall,
 		LeaderElect:    true,
-		LeaderElectID:  leaseName,
+		LeaderElectID:  names.Lease,
 		MetricsAddress: ":8443",
 		MetricsSecure:  true,
 		HealthAddress:  ":8081",
 		Webhooks:       true,
 		WebhookHost:    "127.0.0.1",
 		WebhookPort:    9443,
-		WebhookConfig:  "arbor",
+		WebhookConfig:  names.Arbor,
 		CertLife:       365 * 24 * time.Hour,
 		LogFormat:      logJSON,
 		LogLevel:       "info",
@@ -214,5 +213,5 @@ func ownNamespace() string {
 		}
 	}
 
-	return defaultNamespace
+	return names.Namespace
 }

@@ -28,6 +28,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/arbor-control/arbor/api/names"
 	"github.com/arbor-control/arbor/internal/access"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/webhook"
@@ -35,8 +36,6 @@ import (
 )
 
 const (
-	leaseName = "arbor-manager"
-
 	// shutdown is how long running reconciles may take to end.
 	shutdown = 3 * time.Second
 )
@@ -275,7 +274,7 @@ func (r *runner) cacheOptions() cache.Options {
 	o := cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 		&corev1.Secret{}: {
 			Namespaces: map[string]cache.Config{r.options.Namespace: {}},
-			Field:      fields.OneTermEqualSelector("metadata.name", serving.SecretName),
+			Field:      fields.OneTermEqualSelector("metadata.name", names.WebhookSecret),
 		},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{}: {
 			Field: fields.OneTermEqualSelector("metadata.name", r.options.WebhookConfig),

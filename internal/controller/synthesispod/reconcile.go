@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/api/names"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/synthesis"
@@ -59,7 +60,7 @@ func Cached(namespace string) cache.ByObject {
 
 	return cache.ByObject{
 		Namespaces: map[string]cache.Config{namespace: {}},
-		Label:      labels.SelectorFromSet(labels.Set{kube.ManagedByLabel: managedBy}),
+		Label:      labels.SelectorFromSet(labels.Set{names.ManagedByLabel: managedBy}),
 		Transform: func(o any) (any, error) {
 			if p, ok := o.(*corev1.Pod); ok {
 				p.Spec = corev1.PodSpec{}
