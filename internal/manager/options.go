@@ -52,6 +52,9 @@ type Options struct {
 
 	Synthesis SynthesisOptions
 	Delivery  DeliveryOptions
+
+	// fence is what everything passes that a running manager sends.
+	fence *fence
 }
 
 // DefaultOptions are those of a manager in a cluster.

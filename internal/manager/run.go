@@ -52,6 +52,8 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	o.fence = newFence(o.Namespace, o.LeaderElectID)
+	config = o.fence.around(config)
 	on := selected(o.Controllers)
 	scheme, err := newScheme(on)
 	if err != nil {
@@ -136,6 +138,7 @@ func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime
 		LeaderElectionNamespace: r.options.Namespace,
 		// The process ends when the manager does, so the next may lead at once.
 		LeaderElectionReleaseOnCancel: true,
+		RenewDeadline:                 new(renewDeadline),
 		GracefulShutdownTimeout:       &grace,
 		HealthProbeBindAddress:        r.options.HealthAddress,
 		PprofBindAddress:              r.options.PprofAddress,
