@@ -43,9 +43,20 @@ func (w *world) start(flags ...[]string) {
 	for i := range flags {
 		w.launch(i)
 	}
-	for _, m := range w.managers {
-		must(w, m.Await())
+	for i := range w.managers {
+		w.await(i)
 	}
+}
+
+// await waits until a manager is ready. One that finds its port taken, by somebody else
+// on this machine, ends, and is started again.
+func (w *world) await(i int) {
+	w.Helper()
+	cluster.Eventually(w, "the manager is ready", func() error {
+		w.revive()
+
+		return w.managers[i].Await()
+	})
 }
 
 func (w *world) launch(i int) {
@@ -84,7 +95,7 @@ func (w *world) replace(i int) {
 	w.Helper()
 	w.managers[i].Kill()
 	w.launch(i)
-	must(w, w.managers[i].Await())
+	w.await(i)
 }
 
 // underLoad waits until the cluster has acknowledged some more writes.
