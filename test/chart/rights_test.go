@@ -138,7 +138,7 @@ func playMetrics(t *testing.T, s *stage) {
 	t.Helper()
 	reader := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "reader"}}
 	must(t, client.IgnoreAlreadyExists(s.Create(t.Context(), reader)))
-	token := tokenOf(t, s, reader)
+	token := tokenOf(t, reader)
 	cluster.Eventually(t, "a reader reads the metrics", func() error { return scrape(t, s.release.metrics, token) })
 	if err := scrape(t, s.release.metrics, s.release.token); err == nil {
 		t.Error("whoever is no reader reads the metrics")
