@@ -237,6 +237,13 @@ func playSubnets(t *testing.T, s *stage) {
 		return nil
 	})
 
+	// A block whose SubnetPoolClaim is gone: the API server is asked whether it is.
+	abandoned := claim("abandoned")
+	abandoned.Finalizers = []string{v1alpha1.Finalizer}
+	abandoned.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.SubnetPoolClaimKind, Name: "gone", UID: "gone", Controller: new(true)}}
+	s.create(t, abandoned)
+	s.gone(t, abandoned)
+
 	// A pool from a pool; once with each kind of news late.
 	for _, kind := range []string{"subnetclaims", "subnetpools"} {
 		playPoolClaim(t, s, user, kind)
