@@ -17,18 +17,22 @@ import (
 type world struct {
 	*testing.T
 
-	c        client.Client
-	proxy    *cluster.Proxy
-	load     *load
-	flags    [][]string
-	managers []*cluster.Manager
+	c     client.Client
+	proxy *cluster.Proxy
+	// kubeconfig is the flag of managers that go by the proxy, with the chart's rights.
+	kubeconfig string
+	load       *load
+	flags      [][]string
+	managers   []*cluster.Manager
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	proxy, err := server.NewProxy(filepath.Join(t.TempDir(), "kubeconfig"), *seed)
 	must(t, err)
-	w := &world{T: t, c: server.Client(t, nil), proxy: proxy}
+	kubeconfig, err := server.Through(t.Context(), proxy.Kubeconfig)
+	must(t, err)
+	w := &world{T: t, c: server.Client(t, nil), proxy: proxy, kubeconfig: kubeconfig}
 	t.Cleanup(func() {
 		w.end()
 		proxy.Close()
@@ -56,7 +60,7 @@ func (w *world) start(flags ...[]string) {
 
 func (w *world) launch(i int) {
 	w.Helper()
-	w.managers[i] = server.LaunchManager(w.T, append([]string{"--kubeconfig=" + w.proxy.Kubeconfig, "--local-synthesizers", "--synthesis-timeout=5s"}, w.flags[i]...)...)
+	w.managers[i] = server.LaunchManager(w.T, append([]string{w.kubeconfig, "--local-synthesizers", "--synthesis-timeout=5s"}, w.flags[i]...)...)
 }
 
 func (w *world) end() {

@@ -139,6 +139,8 @@ func TestBadValues(t *testing.T) {
 		"DurationWord":   {[]string{"synthesis.timeout=soon"}, []string{`synthesis.timeout "soon": it must be a duration, such as 30s`}},
 		"Lifetime":       {[]string{"webhooks.caLifetime=1y"}, []string{`webhooks.caLifetime "1y": it must be a duration`}},
 		"Digest":         {[]string{"image.digest=latest"}, []string{`image.digest "latest": it must be sha256:`}},
+		"Lease":          {[]string{"extraArgs[0]=--leader-election-id=one"}, []string{`extraArgs "--leader-election-id=one": the manager has rights on the lease arbor-manager alone`}},
+		"Cleanup":        {[]string{"extraArgs[0]=--namespace-cleanup"}, []string{`extraArgs "--namespace-cleanup": the manager would have no rights for it; set synthesis.namespaceCleanup`}},
 		"ExtraArgs":      {[]string{"extraArgs[0]=debug"}, []string{`extraArgs "debug": it must be a flag`}},
 		"NoParts":        {[]string{"podgroups.enabled=false", "subnets.enabled=false"}, []string{"all parts are off; switch at least one on"}},
 		"AdminAndRules":  {only("delivery", "delivery.clusterAdmin=true", "delivery.rules[0].apiGroups[0]=apps", "delivery.rules[0].resources[0]=deployments", "delivery.rules[0].verbs[0]=get"), []string{"delivery.clusterAdmin already gives all rights; set one of the two"}},

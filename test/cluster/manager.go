@@ -62,7 +62,7 @@ func (u *Up) LaunchManager(t *testing.T, args ...string) *Manager {
 // MayBeRefused says that the test is about something that the manager may not do.
 func (m *Manager) MayBeRefused() { m.mayBeRefused = true }
 
-// Administrator is the flag of a manager that may do everything.
+// Administrator is the flag of a manager that may do everything, as those of arbor up may.
 func (u *Up) Administrator() string { return "--kubeconfig=" + u.Kubeconfig }
 
 // Manager starts an arbor-manager that the caller has to stop.

@@ -169,4 +169,3 @@ func (m *Manager) Refusals() []string {
 
 	return slices.Compact(all)
 }
-
