@@ -9,7 +9,7 @@ import (
 
 // patience is how long anything may take before a test gives up: long, since
 // it is only ever waited for when something is broken.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // Eventually waits for a condition, which is met when it returns no error.
 func Eventually(t testing.TB, what string, condition func() error) {
