@@ -90,6 +90,7 @@ func TestUpgradeAndUninstall(t *testing.T) {
 	}
 
 	// The manager is the last to know.
+	m.MayBeRefused()
 	helm(t, "uninstall", r.name, "--namespace", r.name)
 	cluster.Eventually(t, "nobody is asked any more", func() error {
 		return c.Create(t.Context(), &v2alpha2.PodGroup{ObjectMeta: s.meta("free"), Spec: v2alpha2.PodGroupSpec{SubGroups: []v2alpha2.SubGroup{{Name: "Free"}}}}, client.DryRunAll)
