@@ -61,6 +61,7 @@ func (w *world) start(flags ...[]string) {
 func (w *world) launch(i int) {
 	w.Helper()
 	w.managers[i] = server.LaunchManager(w.T, append([]string{w.kubeconfig, "--local-synthesizers", "--synthesis-timeout=5s"}, w.flags[i]...)...)
+	w.managers[i].MayBeRefused() // an API server that was killed refuses everybody until it knows the roles again
 }
 
 func (w *world) end() {
