@@ -116,7 +116,7 @@ func (s *Scheduler) place(ctx context.Context, t *turn) string {
 		}
 	}
 	t.gang.Compare()
-	w := newWorld(ctx, t.fw, s.kube.Cache, s.snapshot, pods)
+	w := newWorld(ctx, s.fitters[t.fw.ProfileName()], s.kube.Cache, pods)
 	if len(s.kube.Extenders) > 0 {
 		w.choose = s.ask(t)
 	}

@@ -3,7 +3,6 @@ package chaos_test
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -17,22 +16,22 @@ import (
 type world struct {
 	*testing.T
 
-	c        client.Client
-	proxy    *cluster.Proxy
-	load     *load
-	flags    [][]string
-	managers []*cluster.Manager
+	c     client.Client
+	proxy *cluster.Proxy
+	// kubeconfig is the flag of managers that go by the proxy, with the chart's rights.
+	kubeconfig string
+	load       *load
+	flags      [][]string
+	managers   []*cluster.Manager
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	proxy, err := server.NewProxy(filepath.Join(t.TempDir(), "kubeconfig"), *seed)
+	proxy := server.NewProxy(t, "", *seed)
+	kubeconfig, err := server.Through(t.Context(), proxy.Kubeconfig)
 	must(t, err)
-	w := &world{T: t, c: server.Client(t, nil), proxy: proxy}
-	t.Cleanup(func() {
-		w.end()
-		proxy.Close()
-	})
+	w := &world{T: t, c: server.Client(t, nil), proxy: proxy, kubeconfig: kubeconfig}
+	t.Cleanup(w.end)
 	w.start(nil)
 	w.load = newLoad(t, w.c)
 	w.load.furnish()
@@ -49,14 +48,26 @@ func (w *world) start(flags ...[]string) {
 	for i := range flags {
 		w.launch(i)
 	}
-	for _, m := range w.managers {
-		must(w, m.Await())
+	for i := range w.managers {
+		w.await(i)
 	}
+}
+
+// await waits until a manager is ready. One that finds its port taken, by somebody else
+// on this machine, ends, and is started again.
+func (w *world) await(i int) {
+	w.Helper()
+	cluster.Eventually(w, "the manager is ready", func() error {
+		w.revive()
+
+		return w.managers[i].Await()
+	})
 }
 
 func (w *world) launch(i int) {
 	w.Helper()
-	w.managers[i] = server.LaunchManager(w.T, append([]string{"--kubeconfig=" + w.proxy.Kubeconfig, "--local-synthesizers", "--synthesis-timeout=5s"}, w.flags[i]...)...)
+	w.managers[i] = server.LaunchManager(w.T, append([]string{w.kubeconfig, "--local-synthesizers", "--synthesis-timeout=5s"}, w.flags[i]...)...)
+	w.managers[i].MayBeRefused() // an API server that was killed refuses everybody until it knows the roles again
 }
 
 func (w *world) end() {
@@ -90,7 +101,7 @@ func (w *world) replace(i int) {
 	w.Helper()
 	w.managers[i].Kill()
 	w.launch(i)
-	must(w, w.managers[i].Await())
+	w.await(i)
 }
 
 // underLoad waits until the cluster has acknowledged some more writes.
