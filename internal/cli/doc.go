@@ -18,6 +18,7 @@
 //	addresses.go  the objects of the address API
 //	inventory.go  what there is in pools, counted from them
 //	fields_*.go   who owns which field; fields_find.go asks for objects of any kind
+//	groups_*.go   what a scheduler would do; groups_ask.go is all that is known of one
 //	doctor_*.go   what Arbor needs in a cluster
 //	delivery_*.go compositions; delivery_gather.go reads them, delivery_state.go says how far they are
 //	output.go     -o, JSON and YAML

@@ -58,9 +58,9 @@ func (p placesDrawer) status(v PlacesView) {
 	case c == nil:
 		_, _ = fmt.Fprintln(p.w, "  condition Scheduled: none; no scheduler of Arbor has seen the group yet")
 	case c.Message == v.Message:
-		_, _ = fmt.Fprintf(p.w, "  condition Scheduled: %s, %s%s\n", c.Status, clean(c.Reason), since(c, p.now))
+		_, _ = fmt.Fprintf(p.w, "  condition Scheduled: %s%s, %s\n", c.Status, since(c, p.now), clean(c.Reason))
 	default:
-		_, _ = fmt.Fprintf(p.w, "  condition Scheduled: %s, %s%s: %s\n", c.Status, clean(c.Reason), since(c, p.now), clean(c.Message))
+		_, _ = fmt.Fprintf(p.w, "  condition Scheduled: %s%s, %s: %s\n", c.Status, since(c, p.now), clean(c.Reason), clean(c.Message))
 	}
 	if v.Placed != nil {
 		_, _ = fmt.Fprintf(p.w, "  placed, as the scheduler counts: %d\n", *v.Placed)

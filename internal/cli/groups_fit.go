@@ -97,6 +97,7 @@ func (o *groupsFitOptions) run(ctx context.Context) error {
 			return blind("%w", err)
 		}
 	}
+	d.leftOut()
 	report, err := o.ask(ctx, oracle, d.drafts)
 	if err != nil {
 		return blind("%w", err)

@@ -43,7 +43,8 @@ type PlacesView struct {
 	// before their children.
 	SubGroups []SubGroupPlaces `json:"subGroups"`
 	Pods      []PodPlace       `json:"pods"`
-	// Rooms are the nodes as a pod sees them that found no place.
+	// Rooms are the nodes as a pod sees them that found no place; absent if
+	// every pod has one, or if room is not what lacks.
 	Rooms *RoomsView `json:"rooms,omitempty"`
 }
 
@@ -135,7 +136,7 @@ func newPlacesView(pg *v2alpha2.PodGroup, a *scheduling.Answer) PlacesView {
 	v.Reason, v.Message = verdictOf(g, &d, v.Scheduled)
 	v.Pods = podPlaces(g, &d)
 	v.SubGroups = subGroupPlaces(g, &d, v.Pods)
-	if a.For >= 0 && len(a.Rooms) > 0 {
+	if a.For >= 0 && len(a.Rooms) > 0 && v.Reason != v2alpha2.ReasonTooFewPods {
 		v.Rooms = &RoomsView{Pod: g.Pods[a.For].Name}
 		for _, r := range a.Rooms {
 			v.Rooms.Nodes = append(v.Rooms.Nodes, newRoomView(r))
@@ -165,7 +166,7 @@ func verdictOf(g *scheduling.Gang, d *gang.Decision, scheduled bool) (reason, me
 		return v2alpha2.ReasonUnschedulable, d.Reason(g.Tree)
 	}
 	root := d.Nodes[g.Tree.Root()]
-	message = fmt.Sprintf("%d of %s", root.Bound+root.New, count(root.Pods, "pod"))
+	message = fmt.Sprintf("%d of %d pods", root.Bound+root.New, root.Pods)
 	switch {
 	case root.New == 0 && root.Bound < root.Pods:
 		message += " have a place, and there is no room for more of them now"

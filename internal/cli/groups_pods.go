@@ -44,6 +44,8 @@ type drafter struct {
 
 	drafts []*draft
 	pods   int
+	// strangers are objects whose pods name no group.
+	strangers []string
 }
 
 func (d *drafter) draft(key types.NamespacedName) *draft {
@@ -130,7 +132,7 @@ func (d *drafter) addWorkload(ref ObjectRef, spec map[string]any, path string) e
 		return fmt.Errorf("%s: %stemplate cannot be read: %w", ref, path, err)
 	}
 	if template.Annotations[scheduling.GroupAnnotation] == "" {
-		d.note("the pods of %s name no PodGroup, so they are left out: to count, they need the annotation %s in %stemplate.metadata", ref, scheduling.GroupAnnotation, path)
+		d.strangers = append(d.strangers, ref.String())
 
 		return nil
 	}
@@ -152,6 +154,23 @@ func (d *drafter) addWorkload(ref ObjectRef, spec map[string]any, path string) e
 
 		return d.admit(ref, pod)
 	}, template.Annotations)
+}
+
+// leftOut says whose pods do not count, and what they would need.
+func (d *drafter) leftOut() {
+	if len(d.strangers) > 0 {
+		d.note("pods that name no PodGroup are left out, those of %s; to count, they need the annotation %s", some(d.strangers), scheduling.GroupAnnotation)
+	}
+}
+
+// some are the first few of many.
+func some(texts []string) string {
+	const few = 3
+	if len(texts) <= few {
+		return strings.Join(texts, ", ")
+	}
+
+	return fmt.Sprintf("%s and %d more", strings.Join(texts[:few], ", "), len(texts)-few)
 }
 
 // podCount is how many pods a workload has at a time.
@@ -190,7 +209,7 @@ func podCount(ref ObjectRef, spec map[string]any, path string) (int, error) {
 func (d *drafter) enlist(ref ObjectRef, n int, pod func(int) *corev1.Pod, annotations map[string]string) error {
 	group := annotations[scheduling.GroupAnnotation]
 	if group == "" {
-		d.note("%s names no PodGroup, so it is left out: to count, it needs the annotation %s", ref, scheduling.GroupAnnotation)
+		d.strangers = append(d.strangers, ref.String())
 
 		return nil
 	}

@@ -38,6 +38,8 @@ func (i *impatient) RoundTrip(r *http.Request) (*http.Response, error) {
 		// Who may not watch lists, and is heard then.
 	case answer.StatusCode == http.StatusNotFound:
 		i.fail(fmt.Errorf("the cluster does not serve %s of %s, which scheduling looks at: it needs a newer Kubernetes", k.Resource, k.GroupVersion()))
+	case answer.StatusCode == http.StatusForbidden:
+		i.fail(fmt.Errorf("you may not list %s of all namespaces, which scheduling looks at: ask for the right, or for a dump", k.GroupResource()))
 	case final(answer.StatusCode):
 		i.fail(fmt.Errorf("cannot list %s: %s", k.GroupResource(), reasonOf(answer)))
 	}
