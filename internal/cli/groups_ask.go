@@ -117,7 +117,7 @@ func (o *askOptions) cluster(ctx context.Context) (*rest.Config, error) {
 		return nil, err
 	}
 	if len(others) > 0 {
-		o.note("scheduling does not look at all that is in %s: left out are %s", o.dump, counted(others))
+		o.notef("scheduling does not look at all that is in %s: left out are %s", o.dump, counted(others))
 	}
 	config, err := o.scheduling.Offline(objects)
 	if err != nil {
@@ -180,8 +180,8 @@ func counted(words []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// note says something that changes nothing.
-func (o *askOptions) note(format string, args ...any) {
+// notef says something that changes nothing.
+func (o *askOptions) notef(format string, args ...any) {
 	_, _ = fmt.Fprintln(o.ErrOut, "Note: "+clean(fmt.Sprintf(format, args...)))
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/arbor-control/arbor/internal/manifest"
 )
 
+//nolint:gosec // these are words, and nobody's credentials
 const secretive = `
 apiVersion: v1
 kind: Pod

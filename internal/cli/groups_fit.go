@@ -91,7 +91,7 @@ func (o *groupsFitOptions) run(ctx context.Context) error {
 	if err != nil {
 		return blind("%w", err)
 	}
-	d := &drafter{namespace: namespace, now: metav1.NewTime(o.now().Truncate(time.Second)), priority: oracle.Priority, note: o.note}
+	d := &drafter{namespace: namespace, now: metav1.NewTime(o.now().Truncate(time.Second)), priority: oracle.Priority, notef: o.notef}
 	for _, obj := range objects {
 		if err := d.add(obj); err != nil {
 			return blind("%w", err)

@@ -201,15 +201,7 @@ func podPlaces(g *scheduling.Gang, d *gang.Decision) []PodPlace {
 }
 
 func subGroupPlaces(g *scheduling.Gang, d *gang.Decision, pods []PodPlace) []SubGroupPlaces {
-	on := make([]map[string]int, g.Tree.Len())
-	for i, p := range pods {
-		for n := g.Members[i].Leaf; n >= 0 && p.Node != ""; n = g.Tree.Node(n).Parent {
-			if on[n] == nil {
-				on[n] = map[string]int{}
-			}
-			on[n][p.Node]++
-		}
-	}
+	on := podsOn(g, pods)
 	blocking := map[int]bool{}
 	for n := d.Blocker; n >= 0 && !d.Fits; n = d.Nodes[n].Blocker {
 		blocking[n] = true
@@ -217,16 +209,30 @@ func subGroupPlaces(g *scheduling.Gang, d *gang.Decision, pods []PodPlace) []Sub
 	all := []SubGroupPlaces{}
 	for i, n := range g.Tree.All() {
 		at := i
-		switch {
-		case i > 0 && n.Index < 0:
-			continue // the one leaf of a group without subgroups is the group
-		case n.Index < 0 && len(n.Children) > 0 && g.Tree.Node(n.Children[0]).Index < 0:
-			at = n.Children[0]
+		if len(n.Children) > 0 && g.Tree.Node(n.Children[0]).Index < 0 {
+			at = n.Children[0] // the one leaf of a group without subgroups is the group
 		}
-		all = append(all, subGroupAt(g.Tree, d, at, n.Depth, blocking[i] || blocking[at], on[at]))
+		if i == g.Tree.Root() || n.Index >= 0 {
+			all = append(all, subGroupAt(g.Tree, d, at, n.Depth, blocking[i] || blocking[at], on[at]))
+		}
 	}
 
 	return all
+}
+
+// podsOn counts the pods by node, at each place of the tree and below.
+func podsOn(g *scheduling.Gang, pods []PodPlace) []map[string]int {
+	on := make([]map[string]int, g.Tree.Len())
+	for i := range on {
+		on[i] = map[string]int{}
+	}
+	for i, p := range pods {
+		for n := g.Members[i].Leaf; n >= 0 && p.Node != ""; n = g.Tree.Node(n).Parent {
+			on[n][p.Node]++
+		}
+	}
+
+	return on
 }
 
 func subGroupAt(tree *podtree.Tree, d *gang.Decision, at, depth int, blocking bool, on map[string]int) SubGroupPlaces {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,7 +41,7 @@ type drafter struct {
 	namespace string
 	now       metav1.Time
 	priority  func(class string) (int32, bool)
-	note      func(format string, args ...any)
+	notef     func(format string, args ...any)
 
 	drafts []*draft
 	pods   int
@@ -159,7 +160,7 @@ func (d *drafter) addWorkload(ref ObjectRef, spec map[string]any, path string) e
 // leftOut says whose pods do not count, and what they would need.
 func (d *drafter) leftOut() {
 	if len(d.strangers) > 0 {
-		d.note("pods that name no PodGroup are left out, those of %s; to count, they need the annotation %s", some(d.strangers), scheduling.GroupAnnotation)
+		d.notef("pods that name no PodGroup are left out, those of %s; to count, they need the annotation %s", some(d.strangers), scheduling.GroupAnnotation)
 	}
 }
 
@@ -235,7 +236,7 @@ func controllerLabels(ref ObjectRef, pod string, i int, labels map[string]string
 	case "Job":
 		labels["job-name"], labels["batch.kubernetes.io/job-name"] = ref.Name, ref.Name
 	case "StatefulSet":
-		labels["statefulset.kubernetes.io/pod-name"], labels["apps.kubernetes.io/pod-index"] = pod, fmt.Sprint(i)
+		labels["statefulset.kubernetes.io/pod-name"], labels["apps.kubernetes.io/pod-index"] = pod, strconv.Itoa(i)
 	case "Deployment":
 		labels["pod-template-hash"] = "new"
 	}
@@ -294,7 +295,7 @@ func hostPorts(hostNetwork bool, ports []corev1.ContainerPort) {
 func (d *drafter) prioritize(ref ObjectRef, spec *corev1.PodSpec) {
 	priority, known := d.priority(spec.PriorityClassName)
 	if !known {
-		d.note("%s: there is no PriorityClass %q, so its pods have the priority 0 here; the API server would refuse them", ref, spec.PriorityClassName)
+		d.notef("%s: there is no PriorityClass %q, so its pods have the priority 0 here; the API server would refuse them", ref, spec.PriorityClassName)
 	}
 	spec.Priority = &priority
 }

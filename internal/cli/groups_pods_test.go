@@ -25,14 +25,14 @@ func drafting(t *testing.T, text string) (d *drafter, notes []string, err error)
 	d = &drafter{
 		namespace: "ns", now: metav1.NewTime(time.Unix(10, 0)),
 		priority: func(class string) (int32, bool) { return map[string]int32{"": 5, "high": 100}[class], class != "none" },
-		note:     func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) },
+		notef:    func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) },
 	}
 	f := manifest.Parse("a.yaml", []byte(text))
 	if len(f.Errors) > 0 {
 		t.Fatal(f.Errors[0])
 	}
 	for _, doc := range f.Documents {
-		if err = d.add(doc.Object); err != nil {
+		if err := d.add(doc.Object); err != nil {
 			return d, notes, err
 		}
 	}

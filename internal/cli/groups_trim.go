@@ -2,6 +2,7 @@ package cli
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/arbor-control/arbor/internal/decide/scheduling"
@@ -33,10 +34,10 @@ var dumped = map[string][]string{
 		"spec.accessModes", "spec.resources", "spec.selector", "spec.storageClassName", "spec.volumeMode", "spec.volumeName", "spec.volumeAttributesClassName",
 		"status.phase", "status.capacity", "status.accessModes",
 	},
-	"Service":               {"spec.selector"},
-	"ReplicationController": {"spec.selector"},
-	"ReplicaSet":            {"spec.selector"},
-	"StatefulSet":           {"spec.selector"},
+	"Service":               selectors,
+	"ReplicationController": selectors,
+	"ReplicaSet":            selectors,
+	"StatefulSet":           selectors,
 	"PodDisruptionBudget":   {"spec", "status.disruptionsAllowed", "status.currentHealthy", "status.desiredHealthy", "status.expectedPods", "status.disruptedPods"},
 	"PriorityClass":         {"value", "globalDefault", "preemptionPolicy"},
 	"PodGroup":              {"spec", "status.conditions", "status.placed", "status.subGroups"},
@@ -53,6 +54,9 @@ var dumped = map[string][]string{
 	"DeviceClass":   {"spec.selectors", "spec.extendedResourceName"},
 }
 
+// selectors are what is kept of those who own pods: by them, pods are spread.
+var selectors = []string{"spec.selector"}
+
 // dumpedMetadata is what every object has.
 var dumpedMetadata = []string{
 	"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels", "metadata.generation",
@@ -66,18 +70,19 @@ var dumpedAnnotations = []string{
 }
 
 // dumpedVolumes are the sources of a pod's volumes that decide where it may be,
-// and what is kept of them. Any other is written as an empty one.
+// and what is kept of them beside whether they are read only. Any other is
+// written as an empty one.
 var dumpedVolumes = map[string][]string{
-	"persistentVolumeClaim": {"claimName", "readOnly"},
+	"persistentVolumeClaim": {"claimName"},
 	"ephemeral": {
 		"volumeClaimTemplate.spec.accessModes", "volumeClaimTemplate.spec.resources", "volumeClaimTemplate.spec.selector",
 		"volumeClaimTemplate.spec.storageClassName", "volumeClaimTemplate.spec.volumeMode",
 	},
-	"csi":                  {"driver", "readOnly"},
-	"gcePersistentDisk":    {"pdName", "readOnly"},
-	"awsElasticBlockStore": {"volumeID", "readOnly"},
-	"iscsi":                {"iqn", "lun", "targetPortal", "readOnly"},
-	"rbd":                  {"monitors", "image", "pool", "readOnly"},
+	"csi":                  {"driver"},
+	"gcePersistentDisk":    {"pdName"},
+	"awsElasticBlockStore": {"volumeID"},
+	"iscsi":                {"iqn", "lun", "targetPortal"},
+	"rbd":                  {"monitors", "image", "pool"},
 }
 
 func containerPaths(lists ...string) []string {
@@ -146,7 +151,7 @@ func (m mask) keep(value any) any {
 var masks = func() map[string]mask {
 	all := map[string]mask{}
 	for kind, paths := range dumped {
-		all[kind] = maskOf(append(paths, dumpedMetadata...)...)
+		all[kind] = maskOf(slices.Concat(paths, dumpedMetadata)...)
 	}
 
 	return all
@@ -196,7 +201,7 @@ func trimVolumes(volumes []any) []any {
 		one := map[string]any{"name": v["name"]}
 		for source, paths := range dumpedVolumes {
 			if content, ok := v[source]; ok {
-				one[source] = maskOf(paths...).keep(content)
+				one[source] = maskOf(append([]string{"readOnly"}, paths...)...).keep(content)
 			}
 		}
 		if len(one) == 1 {

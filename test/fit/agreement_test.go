@@ -267,6 +267,7 @@ func (a *agreement) outcome(all []*trial, answers map[string]answer) map[string]
 				missing = fmt.Errorf("pod %s: %v", p.Name, p.Status.Conditions)
 			}
 		}
+
 		return missing
 	})
 

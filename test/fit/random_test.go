@@ -81,6 +81,7 @@ func (m maker) trial(i int) *trial {
 		m.tree(tr)
 	}
 	slices.SortFunc(tr.pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+
 	return tr
 }
 
