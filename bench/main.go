@@ -41,6 +41,7 @@ var scenarios = []scenario{
 	{"migrate", migrate},
 	{"delivery", delivery},
 	{"delivery-memory", deliveryMemory},
+	{"gangs", gangs},
 }
 
 func main() {

@@ -72,12 +72,12 @@ func minimums(tree *podtree.Tree, i int, node podtree.Node, rules Rules) (pods, 
 	switch {
 	case node.IsLeaf():
 		pods = 1
-	case rules.LeavesOnly:
-		return 0, children
 	case isImplicit(tree):
 		// The one leaf has the gang's minimum. There are no subgroups to count,
 		// so a minSubGroup of 0 takes nothing away from it.
 		return 0, max(1, children)
+	case rules.LeavesOnly:
+		return 0, children
 	}
 	if node.MinMember != nil {
 		pods = max(0, int(*node.MinMember))
@@ -195,7 +195,7 @@ func Missing(tree *podtree.Tree, members []Member, rules Rules) *Lack {
 // what lacks.
 func (c *census) lack(i int) *Lack {
 	l := &Lack{
-		Node: i, Has: c.pods[i] - c.held[i], Min: c.min[i], Held: c.held[i],
+		Node: i, Pods: c.pods[i], Held: c.held[i], Min: c.min[i],
 		Children: c.able[i], MinChildren: c.required[i],
 	}
 	child := c.lacking(i)

@@ -17,6 +17,7 @@ const maxAttempts = 32
 // A run is the work of one Place.
 type run struct {
 	*census
+
 	ctx     context.Context //nolint:containedctx // a run is one call
 	members []Member
 	world   World
@@ -125,29 +126,29 @@ func (r *run) rollback(to savepoint) {
 }
 
 // try asks the World, unless it has answered already.
-func (r *run) try(member int) (*Misfit, error) {
+func (r *run) try(member int) (bool, *Misfit, error) {
 	known := &r.refusals[r.shape[member]]
 	if known.version == r.version {
-		return known.misfit, nil
+		return false, known.misfit, nil
 	}
 	if err := r.ctx.Err(); err != nil {
-		return nil, err
+		return false, nil, err
 	}
 	node, misfit, err := r.world.Try(r.ctx, member)
 	if err != nil {
-		return nil, err
+		return false, nil, err
 	}
 	if misfit != nil {
 		*known = refusal{version: r.version, misfit: misfit}
 
-		return misfit, nil
+		return false, misfit, nil
 	}
 	r.version++
 	r.places = append(r.places, Placement{Member: member, Node: node})
 	r.taken[member] = true
 	r.filled[r.members[member].Leaf]++
 
-	return nil, nil
+	return true, nil, nil
 }
 
 // whole satisfies a node with everything below it that it needs, or changes
@@ -235,7 +236,7 @@ func (r *run) attemptSet(i int, h how) (bool, error) {
 	}
 	all := r.required[i] >= len(r.tree.Node(i).Children)
 	blocker := -1
-	for _, child := range r.candidates(i, h) {
+	for _, child := range r.candidates(i, h, r.ok) {
 		if got >= r.required[i] {
 			break
 		}
@@ -267,13 +268,14 @@ func (r *run) attemptSet(i int, h how) (bool, error) {
 	return r.fill(i)
 }
 
-// candidates are the children to be tried, in order. Without cheap, those come
-// first that have pods with a place, and the rest in list order.
-func (r *run) candidates(i int, h how) []int {
+// candidates are the children to be tried, in order: those that are not ok.
+// Without cheap, those come first that have pods with a place, and the rest in
+// list order.
+func (r *run) candidates(i int, h how, ok []bool) []int {
 	children := r.tree.Node(i).Children
 	order := make([]int, 0, len(children))
 	for _, child := range children {
-		if !r.ok[child] && (h.cheap || r.bound[child] > 0) {
+		if !ok[child] && (h.cheap || r.bound[child] > 0) {
 			order = append(order, child)
 		}
 	}
@@ -283,7 +285,7 @@ func (r *run) candidates(i int, h how) []int {
 		return order
 	}
 	for _, child := range children {
-		if !r.ok[child] && r.bound[child] == 0 {
+		if !ok[child] && r.bound[child] == 0 {
 			order = append(order, child)
 		}
 	}
@@ -292,14 +294,15 @@ func (r *run) candidates(i int, h how) []int {
 }
 
 // orderMatters says for each node whether trying the cheapest first is another
-// order, there or further below.
+// order, there or further below. It is about how things were at the beginning,
+// as it is asked for in the middle of attempts.
 func (r *run) orderMatters() []bool {
 	if r.matters != nil {
 		return r.matters
 	}
 	r.matters = make([]bool, r.tree.Len())
 	for _, i := range slices.Backward(r.order) {
-		r.matters[i] = !slices.Equal(r.candidates(i, how{}), r.candidates(i, how{cheap: true})) ||
+		r.matters[i] = !slices.Equal(r.candidates(i, how{}, r.satisfied), r.candidates(i, how{cheap: true}, r.satisfied)) ||
 			slices.ContainsFunc(r.tree.Node(i).Children, func(child int) bool { return r.matters[child] })
 	}
 
@@ -325,9 +328,10 @@ func (r *run) fillAll(i int) (bool, error) {
 }
 
 // fill brings a set whose children are satisfied up to its own minimum of
-// pods: with further pods of the leaves below that are satisfied, and if that
-// is not enough with optional subgroups. A false leaves what it has placed to
-// be rolled back.
+// pods. Further pods of satisfied leaves come first, because they take no more
+// than what is missing, and then optional subgroups; if that is not enough,
+// the other way round, because single pods may have taken the room of a
+// subgroup. A false leaves what it has placed to be rolled back.
 func (r *run) fill(i int) (bool, error) {
 	if r.tree.Node(i).IsLeaf() || r.min[i] == 0 {
 		return true, nil
@@ -336,24 +340,26 @@ func (r *run) fill(i int) (bool, error) {
 	if missing <= 0 {
 		return true, nil
 	}
-	found, misfit, err := r.singles(i, missing)
-	if err != nil {
-		return false, err
+	begin := r.mark()
+	_, misfit, err := r.singles(i, missing)
+	if err == nil {
+		err = r.optionals(i, begin.places+missing, true)
 	}
-	if found < missing {
-		before := len(r.places)
-		if err := r.optionals(i, missing-found); err != nil {
+	found := len(r.places) - begin.places
+	if err != nil || found >= missing {
+		return err == nil, err
+	}
+	r.note(i, note{room: r.placed(i) - r.bound[i], children: r.required[i], blocker: -1, misfit: misfit})
+	r.rollback(begin)
+
+	return r.quietly(func() (bool, error) {
+		if err := r.optionals(i, begin.places+missing, false); err != nil {
 			return false, err
 		}
-		found += len(r.places) - before
-	}
-	if found < missing {
-		r.note(i, note{room: r.placed(i) - r.bound[i], children: r.required[i], blocker: -1, misfit: misfit})
+		_, _, err := r.singles(i, begin.places+missing-len(r.places))
 
-		return false, nil
-	}
-
-	return true, nil
+		return err == nil && len(r.places) >= begin.places+missing, err
+	})
 }
 
 // placed is how many pods at and below i have a place.
@@ -393,11 +399,11 @@ func (r *run) singles(i, limit int) (found int, first *Misfit, err error) {
 		if r.taken[member] {
 			continue
 		}
-		misfit, err := r.try(member)
+		ok, misfit, err := r.try(member)
 		if err != nil {
 			return found, first, err
 		}
-		if misfit == nil {
+		if ok {
 			found++
 		}
 		first = cmp.Or(first, misfit)
@@ -407,37 +413,35 @@ func (r *run) singles(i, limit int) (found int, first *Misfit, err error) {
 }
 
 // optionals places subgroups that are not satisfied, each whole or not at all,
-// in the satisfied sets at and below i, with further pods of theirs, until
-// limit pods are placed.
-func (r *run) optionals(i, limit int) error {
-	end := len(r.places) + limit
+// in the satisfied sets at and below i, until there are so many places. With
+// further, their further pods are placed too before it goes on.
+func (r *run) optionals(i, until int, further bool) error {
 	for _, child := range r.tree.Node(i).Children {
-		if len(r.places) >= end {
+		if len(r.places) >= until {
 			return nil
 		}
-		if r.ok[child] {
-			if err := r.optionals(child, end-len(r.places)); err != nil {
-				return err
-			}
-
-			continue
+		before := r.ok[child]
+		ok, err := r.attemptUnlessOk(child)
+		if err == nil && ok && !before && further {
+			_, _, err = r.singles(child, until-len(r.places))
 		}
-		ok, err := r.attempt(child, how{closed: true})
+		if err == nil && ok {
+			err = r.optionals(child, until, further)
+		}
 		if err != nil {
-			return err
-		}
-		if !ok || len(r.places) >= end {
-			continue
-		}
-		if _, _, err := r.singles(child, end-len(r.places)); err != nil {
-			return err
-		}
-		if err := r.optionals(child, end-len(r.places)); err != nil {
 			return err
 		}
 	}
 
 	return nil
+}
+
+func (r *run) attemptUnlessOk(i int) (bool, error) {
+	if r.ok[i] {
+		return true, nil
+	}
+
+	return r.attempt(i, how{closed: true})
 }
 
 // extras places what the minimum does not need: first optional subgroups, then

@@ -80,9 +80,9 @@ func (d Decision) reason(tree *podtree.Tree, i int) string {
 type Lack struct {
 	// Node of the tree.
 	Node int
-	// Has is how many pods are at the node and below, without those Held, of
-	// which Min are needed.
-	Has, Min, Held int
+	// Pods that exist at the node and below; those of them that are Held do
+	// not count for the Min.
+	Pods, Held, Min int
 	// Children is how many direct children have enough pods, of which
 	// MinChildren are needed.
 	Children, MinChildren int
@@ -99,11 +99,11 @@ func (l *Lack) Sentence(tree *podtree.Tree) string {
 		return tooFewChildren(tree, l.Node, l.MinChildren)
 	case l.First != nil:
 		return fmt.Sprintf("only %d of min %d subgroups%s have enough pods: %s", l.Children, l.MinChildren, of(node.Name), l.First.Sentence(tree))
-	case l.Has >= l.Min:
-		return fmt.Sprintf("too few of the %d pods below %s are in subgroups that have enough, min is %d", l.Has, it(node.Name), l.Min)
+	case l.Pods-l.Held >= l.Min:
+		return fmt.Sprintf("fewer than min %d pods below %s are in subgroups that have enough pods", l.Min, it(node.Name))
 	}
 
-	return hasPods(tree, l.Node, l.Has, l.Min, l.Held)
+	return hasPods(tree, l.Node, l.Pods-l.Held, l.Min, l.Held)
 }
 
 func tooFewChildren(tree *podtree.Tree, i, required int) string {

@@ -12,6 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/engine/gang"
 	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
 )
@@ -56,7 +57,7 @@ func (s *Scheduler) try(ctx context.Context, key types.NamespacedName, popped *f
 	g, why := s.groups.read(key)
 	if why == nil {
 		if lack := gang.Missing(g.Tree, g.Members, s.rules); lack != nil {
-			why = &decide.Refusal{Reason: decide.ReasonTooFewPods, Message: lack.Sentence(g.Tree)}
+			why = &decide.Refusal{Reason: v2alpha2.ReasonTooFewPods, Message: lack.Sentence(g.Tree)}
 		}
 	}
 	if why != nil {
@@ -109,6 +110,7 @@ func (s *Scheduler) place(ctx context.Context, t *turn) string {
 			pods[i] = q.Pod
 		}
 	}
+	t.gang.Compare()
 	w := newWorld(ctx, t.fw, s.kube.Cache, s.snapshot, pods)
 	if len(s.kube.Extenders) > 0 {
 		w.choose = s.ask(t)
@@ -125,14 +127,14 @@ func (s *Scheduler) place(ctx context.Context, t *turn) string {
 	if !decision.Fits {
 		s.pace.failed(t.key)
 		s.putAllBack(ctx, t, w.rejectors)
-		s.reporter.decided(t.key, verdict{decision: &decision, uid: t.gang.Group.UID})
+		s.reporter.decided(t.key, verdict{decision: &decision, uid: t.gang.Group.UID, sentence: decide.Sentence(t.gang, &decision)})
 		s.preempt(t)
 
 		return resultUnschedulable
 	}
 	s.pace.forget(t.key)
 	s.commit(ctx, t, w)
-	s.reporter.decided(t.key, verdict{decision: &decision, uid: t.gang.Group.UID})
+	s.reporter.decided(t.key, verdict{decision: &decision, uid: t.gang.Group.UID, sentence: decide.Sentence(t.gang, &decision)})
 
 	return resultScheduled
 }

@@ -10,6 +10,7 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/engine/gang"
 	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
 )
@@ -65,7 +66,7 @@ func (s *Scheduler) hold(key types.NamespacedName) *decide.Refusal {
 		return why
 	}
 	if lack := gang.Missing(g.Tree, g.Members, s.rules); lack != nil {
-		return &decide.Refusal{Reason: decide.ReasonTooFewPods, Message: lack.Sentence(g.Tree)}
+		return &decide.Refusal{Reason: v2alpha2.ReasonTooFewPods, Message: lack.Sentence(g.Tree)}
 	}
 
 	return nil

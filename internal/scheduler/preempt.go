@@ -229,6 +229,9 @@ func (p *preemptor) search(ctx context.Context, g *decide.Gang, units []unit) (*
 	ctx, cancel := context.WithTimeout(ctx, trialBudget)
 	defer cancel()
 	s := &search{trial: p.s.trial, gang: g, units: units, without: make([]bool, len(units))}
+	if best, err := s.fits(ctx, 0); err != nil || best != nil {
+		return nil, err // somebody has gone meanwhile, and that wakes the gang
+	}
 	best, err := s.fits(ctx, len(units))
 	if err != nil || best == nil {
 		return nil, err // not even if all of them went
@@ -360,9 +363,6 @@ func (p *preemptor) carryOut(ctx context.Context, key types.NamespacedName, g *d
 		}
 	}
 	p.s.reporter.preempted(key, len(found.victims))
-	if len(found.victims) == 0 { // somebody went by himself meanwhile
-		p.s.wake(key)
-	}
 
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,11 +37,16 @@ const (
 	statusBurst = 20
 )
 
+// steady is how long a sentence is kept when only its figures have changed.
+const steady = 30 * time.Second
+
 // A verdict is what the last cycle said of a gang.
 type verdict struct {
 	decision *gang.Decision
 	refusal  *decide.Refusal
 	uid      types.UID // of the group that it was about
+	sentence string    // for those who wait
+	since    time.Time // that this is the sentence
 }
 
 // A reporter tells people what was decided: on the pods, on the PodGroup, in
@@ -55,6 +61,9 @@ type reporter struct {
 	// PodGroup may have to change.
 	pods, status workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	limit        flowcontrol.RateLimiter
+	// narrow says that the definition of PodGroups, which somebody else has
+	// installed, has no room for counts.
+	narrow atomic.Bool
 
 	mu       sync.Mutex
 	verdicts map[types.NamespacedName]verdict
@@ -75,12 +84,14 @@ func newReporter(s *Scheduler, client clientset.Interface, groups *rest.RESTClie
 
 // decided is called by the cycle.
 func (r *reporter) decided(key types.NamespacedName, v verdict) {
+	v.since = time.Now()
 	r.mu.Lock()
+	if was := r.verdicts[key]; decide.Alike(was.sentence, v.sentence) && v.since.Sub(was.since) < steady {
+		v.sentence, v.since = was.sentence, was.since
+	}
 	r.verdicts[key] = v
 	r.mu.Unlock()
-	if v.refusal != nil || !v.decision.Fits || len(v.decision.Places) == 0 {
-		r.pods.Add(key)
-	}
+	r.pods.Add(key)
 	r.touch(key)
 }
 
@@ -134,20 +145,19 @@ func (r *reporter) work(ctx context.Context, queue workqueue.TypedRateLimitingIn
 // tellPods writes to every member that waits why it does.
 func (r *reporter) tellPods(ctx context.Context, key types.NamespacedName) error {
 	v := r.last(key)
-	g, why := r.s.groups.read(key)
+	_, why := r.s.groups.read(key)
 	if why == nil {
 		why = v.refusal
+	}
+	if why == nil && v.sentence == "" {
+		return nil // nobody has tried yet
 	}
 	var failed error
 	for _, pod := range r.s.groups.members(key) {
 		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded {
 			continue
 		}
-		condition := decide.WaitingCondition(pod, g, v.decision, why)
-		if condition == nil {
-			continue
-		}
-		if err := r.tellPod(ctx, pod, condition); err != nil {
+		if err := r.tellPod(ctx, pod, decide.Waiting(v.sentence, why)); err != nil {
 			failed = err
 		}
 	}
@@ -156,14 +166,10 @@ func (r *reporter) tellPods(ctx context.Context, key types.NamespacedName) error
 }
 
 func (r *reporter) tellPod(ctx context.Context, pod *corev1.Pod, condition *corev1.PodCondition) error {
-	_, has := podutil.GetPodCondition(&pod.Status, corev1.PodScheduled)
-	if has != nil && !decide.News(has, condition, time.Now()) {
-		return nil
-	}
 	status := pod.Status.DeepCopy()
 	condition.ObservedGeneration = podutil.CalculatePodConditionObservedGeneration(&pod.Status, pod.Generation, corev1.PodScheduled)
 	if !podutil.UpdatePodCondition(status, condition) {
-		return nil
+		return nil // it is there
 	}
 	if err := util.PatchPodStatus(ctx, r.client, pod.Name, pod.Namespace, &pod.Status, status); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -201,34 +207,43 @@ func (r *reporter) tellGroup(ctx context.Context, key types.NamespacedName) erro
 		}
 	}
 
-	return r.show(ctx, pg, decide.Show(pg, g, v.decision, why, metav1.Now()))
+	decision := v.decision
+	if decision != nil && decision.Fits {
+		decision = nil // its pods have their places by now, and are counted there
+	}
+	want := decide.Show(pg, g, decision, why, metav1.Now())
+	decide.Keep(pg, &want)
+
+	return r.show(ctx, pg, &want)
 }
 
-// show writes the scheduler's part of the status: one condition and the
-// subgroups. Nobody else's part is touched.
-func (r *reporter) show(ctx context.Context, pg *v2alpha2.PodGroup, want decide.Status) error {
-	if decide.Shown(pg, want) {
+// show writes the scheduler's part of the status: one condition and the counts.
+// The list of conditions is written as a whole, so the write fails if anybody
+// else wrote in between.
+func (r *reporter) show(ctx context.Context, pg *v2alpha2.PodGroup, want *v2alpha2.PodGroupStatus) error {
+	if decide.Shown(pg, *want, !r.narrow.Load()) {
 		return nil
 	}
 	r.limit.Accept()
 	patch, err := json.Marshal(map[string]any{
-		"apiVersion": v2alpha2.GroupVersion.String(), "kind": "PodGroup",
-		"metadata": map[string]any{"namespace": pg.Namespace, "name": pg.Name, "uid": pg.UID},
-		"status":   want,
+		"metadata": map[string]any{"uid": pg.UID, "resourceVersion": pg.ResourceVersion},
+		"status":   map[string]any{"conditions": want.Conditions, "placed": want.Placed, "subGroups": want.SubGroups},
 	})
 	if err != nil {
 		return err
 	}
-	err = r.groups.Patch(types.ApplyPatchType).Namespace(pg.Namespace).Resource("podgroups").Name(pg.Name).SubResource("status").
-		Param("fieldManager", Name).Param("force", "true").Body(patch).Do(ctx).Error()
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // gone, or another by now: its own events bring it here
+	now := &v2alpha2.PodGroup{}
+	err = r.groups.Patch(types.MergePatchType).Namespace(pg.Namespace).Resource("podgroups").Name(pg.Name).SubResource("status").
+		Param("fieldManager", Name).Body(patch).Do(ctx).Into(now)
+	if apierrors.IsNotFound(err) {
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write the status of PodGroup %s/%s: %w", pg.Namespace, pg.Name, err)
 	}
-	if kind, condition, ok := decide.Transition(pg, want); ok {
-		r.recorder.Eventf(pg, nil, kind, condition.Reason, "Scheduling", "%s", condition.Message)
+	r.narrow.Store(want.Placed != nil && now.Status.Placed == nil)
+	if kind, c := decide.Transition(pg, *want); c != nil {
+		r.recorder.Eventf(reference(pg), nil, kind, c.Reason, "Scheduling", "%s", c.Message)
 	}
 
 	return nil
@@ -237,6 +252,14 @@ func (r *reporter) show(ctx context.Context, pg *v2alpha2.PodGroup, want decide.
 // preempted tells whom a gang has sent away.
 func (r *reporter) preempted(key types.NamespacedName, victims int) {
 	if pg := r.s.groups.group(key); pg != nil {
-		r.recorder.Eventf(pg, nil, corev1.EventTypeNormal, "Preempting", "Scheduling", "%d less important pods make room for it", victims)
+		r.recorder.Eventf(reference(pg), nil, corev1.EventTypeNormal, "Preempting", "Scheduling", "%d less important pods make room for it", victims)
+	}
+}
+
+// reference is for the recorder, which does not know the kind.
+func reference(pg *v2alpha2.PodGroup) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: v2alpha2.GroupVersion.String(), Kind: "PodGroup",
+		Namespace: pg.Namespace, Name: pg.Name, UID: pg.UID, ResourceVersion: pg.ResourceVersion,
 	}
 }

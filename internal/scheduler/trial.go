@@ -217,6 +217,7 @@ func (t *trial) place(ctx context.Context, g *decide.Gang) (gang.Decision, error
 	if err != nil {
 		return gang.Decision{}, err
 	}
+	g.Compare()
 	w := newWorld(ctx, fw, t.cache, t.snapshot, g.Pods)
 	decision, err := gang.Place(ctx, g.Tree, g.Members, w, g.Rules)
 	w.Rollback(0)

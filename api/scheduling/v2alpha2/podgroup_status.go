@@ -7,12 +7,28 @@ import (
 
 // PodGroupStatus is what is known about a gang.
 type PodGroupStatus struct {
-	// Conditions of the group. Arbor writes the one of type Valid.
+	// Conditions of the group. Arbor writes those of type Valid and, where its
+	// scheduler places the group, Scheduled.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []PodGroupCondition `json:"conditions,omitempty"`
+
+	// Placed is how many pods of the group have a place: bound to a node,
+	// running or succeeded. Arbor's scheduler writes it.
+	//
+	// +optional
+	Placed *int32 `json:"placed,omitempty"`
+
+	// SubGroups says what each subgroup has, of very large groups the first
+	// 1000. A group without subgroups has one entry, named default. Arbor's
+	// scheduler writes it.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	SubGroups []SubGroupStatus `json:"subGroups,omitempty"`
 
 	// SchedulingConditions says per node pool why the group is not placed.
 	//
@@ -50,6 +66,46 @@ type PodGroupStatus struct {
 	Pending int32 `json:"pending,omitempty"`
 }
 
+// SubGroupStatus is what is known about one subgroup.
+type SubGroupStatus struct {
+	// Name of the subgroup.
+	//
+	// +required
+	Name string `json:"name"`
+
+	// Pods that exist, in the subgroup and in those below it.
+	//
+	// +optional
+	Pods int32 `json:"pods"`
+
+	// Placed is how many of them have a place.
+	//
+	// +optional
+	Placed int32 `json:"placed"`
+
+	// Min is how many must have one.
+	//
+	// +optional
+	Min int32 `json:"min"`
+
+	// SatisfiedSubGroups is how many of the direct children have their minimum.
+	// Absent for a subgroup without children.
+	//
+	// +optional
+	SatisfiedSubGroups *int32 `json:"satisfiedSubGroups,omitempty"`
+
+	// MinSubGroup is how many of the direct children must have it. Absent for a
+	// subgroup without children.
+	//
+	// +optional
+	MinSubGroup *int32 `json:"minSubGroup,omitempty"`
+
+	// Satisfied says that the subgroup has its minimum.
+	//
+	// +optional
+	Satisfied bool `json:"satisfied"`
+}
+
 // PodGroupConditionType names one condition of a PodGroup.
 type PodGroupConditionType string
 
@@ -74,6 +130,33 @@ const (
 	ReasonParentNotFound = "ParentNotFound"
 	// ReasonCycle : subgroups are each other's ancestors.
 	ReasonCycle = "SubGroupCycle"
+)
+
+// PodGroupScheduled is True when every minimum of the group is met by pods that
+// have a place. Arbor's scheduler writes it.
+const PodGroupScheduled PodGroupConditionType = "Scheduled"
+
+// Reasons of the condition Scheduled.
+const (
+	// ReasonScheduled is the reason of Scheduled=True.
+	ReasonScheduled = "Scheduled"
+	// ReasonPending : the group has not been tried yet.
+	ReasonPending = "Pending"
+	// ReasonUnschedulable : there is no room for the group's minimum.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonTooFewPods : not enough pods exist for the group's minimum.
+	ReasonTooFewPods = "TooFewPods"
+	// ReasonInvalid : the subgroups make no tree that could be used.
+	ReasonInvalid = "Invalid"
+	// ReasonUnknownSubGroup : a pod names a subgroup that the group does not
+	// have, or one that has subgroups of its own.
+	ReasonUnknownSubGroup = "UnknownSubGroup"
+	// ReasonNoSubGroup : a pod names no subgroup, and the group has some.
+	ReasonNoSubGroup = "NoSubGroup"
+	// ReasonSchedulersDiffer : pods of the group ask for different schedulers.
+	ReasonSchedulersDiffer = "SchedulersDiffer"
+	// ReasonTerminating : the group is being deleted.
+	ReasonTerminating = "Terminating"
 )
 
 // A PodGroupCondition is one thing known about a group. It has the fields of

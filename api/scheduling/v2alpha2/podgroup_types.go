@@ -4,6 +4,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// How pods join a group.
+const (
+	// GroupAnnotation of a pod names its PodGroup, in the pod's namespace.
+	GroupAnnotation = "pod-group-name"
+	// SubGroupLabel of a pod names the leaf that it belongs to.
+	SubGroupLabel = "kai.scheduler/subgroup-name"
+)
+
 // A PodGroup is a gang of pods that are placed together or not at all. Its
 // subgroups, if it has any, form a tree, and pods belong to the leaves.
 //
@@ -13,6 +21,7 @@ import (
 // +kubebuilder:resource:shortName=pg
 // +kubebuilder:printcolumn:name="Queue",type=string,JSONPath=`.spec.queue`
 // +kubebuilder:printcolumn:name="MinMember",type=integer,JSONPath=`.spec.minMember`
+// +kubebuilder:printcolumn:name="Placed",type=integer,JSONPath=`.status.placed`
 // +kubebuilder:printcolumn:name="Valid",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].status`
 // +kubebuilder:printcolumn:name="Priority",type=string,JSONPath=`.spec.priorityClassName`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].message`,priority=1
@@ -42,7 +51,8 @@ type PodGroupList struct {
 // PodGroupSpec says what a gang needs before any of its pods may start.
 type PodGroupSpec struct {
 	// MinMember is how many pods of the group must be placed before any of
-	// them starts. 0 makes the group fully elastic.
+	// them starts. 0 makes the group fully elastic. In a group with subgroups
+	// it counts the pods of all of them, beside their own minimums.
 	//
 	// +optional
 	// +nullable
@@ -153,7 +163,8 @@ type SubGroup struct {
 	// +optional
 	Parent *string `json:"parent,omitempty"`
 
-	// MinMember is how many pods of this subgroup must be placed.
+	// MinMember is how many pods of this subgroup must be placed; absent: 1. In
+	// a subgroup with children it counts the pods below; absent: 0.
 	//
 	// +optional
 	// +nullable

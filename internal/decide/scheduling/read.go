@@ -2,8 +2,10 @@ package scheduling
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,72 +13,231 @@ import (
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/engine/gang"
 	"github.com/arbor-control/arbor/engine/podtree"
+	"github.com/arbor-control/arbor/internal/decide/podgroup"
 )
 
+// How pods join a group.
 const (
-	GroupAnnotation = "pod-group-name"
-	SubGroupLabel   = "kai.scheduler/subgroup-name"
+	GroupAnnotation = v2alpha2.GroupAnnotation
+	SubGroupLabel   = v2alpha2.SubGroupLabel
 )
 
-const (
-	ReasonTooFewPods     = "TooFewPods"
-	ReasonGroupNotFound  = "PodGroupNotFound"
-	ReasonSchedulerError = "SchedulerError"
-	ReasonInvalid        = "Invalid"
-)
-
-type Gang struct {
-	Group   *v2alpha2.PodGroup
-	Tree    *podtree.Tree
-	Pods    []*corev1.Pod
-	Members []gang.Member
-	Rules   gang.Rules
-}
-
-type Refusal struct{ Reason, Message string }
-
+// GroupOf returns the PodGroup that a pod names. It is false for plain pods,
+// which name none.
 func GroupOf(pod *corev1.Pod) (types.NamespacedName, bool) {
 	name := pod.Annotations[GroupAnnotation]
 
 	return types.NamespacedName{Namespace: pod.Namespace, Name: name}, name != ""
 }
 
+// A Gang is a PodGroup with its pods, ready to be placed.
+type Gang struct {
+	Group *v2alpha2.PodGroup
+	Tree  *podtree.Tree
+	// Pods in the order in which they are placed. Those that failed and those
+	// that are going away are not among them.
+	Pods []*corev1.Pod
+	// Members are the same pods in the same order.
+	Members []gang.Member
+	Rules   gang.Rules
+}
+
+// A Refusal says why a group is not placed however much room there is.
+type Refusal struct {
+	// Reason is one word in CamelCase.
+	Reason string
+	// Message is one sentence that says what is wrong and how to mend it.
+	Message string
+}
+
+// Read makes a gang of a group and the pods that name it. The more important
+// and the older pods come first. Either the gang or the refusal is nil.
 func Read(pg *v2alpha2.PodGroup, pods []*corev1.Pod, rules gang.Rules) (*Gang, *Refusal) {
-	spec := podtree.Spec{MinMember: pg.Spec.MinMember, MinSubGroup: pg.Spec.MinSubGroup}
-	for _, s := range pg.Spec.SubGroups {
-		spec.SubGroups = append(spec.SubGroups, podtree.SubGroup{Name: s.Name, Parent: s.Parent, MinMember: s.MinMember, MinSubGroup: s.MinSubGroup})
+	if pg.DeletionTimestamp != nil {
+		return nil, &Refusal{
+			Reason:  v2alpha2.ReasonTerminating,
+			Message: fmt.Sprintf("PodGroup %q is being deleted: create it again once it is gone", pg.Name),
+		}
 	}
-	tree, err := podtree.New(spec)
+	tree, err := podgroup.Tree(pg)
 	if err != nil {
-		return nil, &Refusal{ReasonInvalid, err.Error()}
+		return nil, unusable(pg, err)
 	}
-	g := &Gang{Group: pg, Tree: tree, Rules: rules}
-	pods = slices.Clone(pods)
-	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	})
-	for _, p := range pods {
-		if p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodFailed {
-			continue
+
+	g := &Gang{Group: pg, Tree: tree, Pods: living(pods), Rules: rules}
+	g.Members = make([]gang.Member, len(g.Pods))
+	for i, pod := range g.Pods {
+		leaf, refusal := g.leafOf(pod)
+		if refusal != nil {
+			return nil, refusal
 		}
-		name := p.Labels[SubGroupLabel]
-		if len(pg.Spec.SubGroups) == 0 {
-			name = podtree.DefaultLeaf
-		}
-		leaf, ok := tree.Leaf(name)
-		if !ok {
-			return nil, &Refusal{ReasonInvalid, fmt.Sprintf("pod %s names subgroup %q", p.Name, name)}
-		}
-		m := gang.Member{Name: p.Name, Leaf: leaf}
-		switch {
-		case p.Spec.NodeName != "" || p.Status.Phase == corev1.PodSucceeded:
-			m.State = gang.Placed
-		case len(p.Spec.SchedulingGates) > 0:
-			m.State = gang.Held
-		}
-		g.Pods = append(g.Pods, p)
-		g.Members = append(g.Members, m)
+		g.Members[i] = gang.Member{Name: pod.Name, Leaf: leaf, State: state(pod)}
+	}
+	if refusal := g.oneScheduler(); refusal != nil {
+		return nil, refusal
 	}
 
 	return g, nil
+}
+
+// Compare finds out which of those who wait are alike. It takes a while, and is
+// of use only to whoever places them.
+func (g *Gang) Compare() {
+	for i, m := range g.Members {
+		if m.State == gang.Waiting {
+			g.Members[i].Shape = Shape(g.Pods[i])
+		}
+	}
+}
+
+// living returns the pods that count, in the order in which they are placed.
+func living(pods []*corev1.Pod) []*corev1.Pod {
+	all := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed
+	})
+	slices.SortFunc(all, func(a, b *corev1.Pod) int {
+		return cmp.Or(
+			cmp.Compare(priority(b), priority(a)),
+			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
+
+	return all
+}
+
+func priority(pod *corev1.Pod) int32 {
+	if pod.Spec.Priority == nil {
+		return 0
+	}
+
+	return *pod.Spec.Priority
+}
+
+func state(pod *corev1.Pod) gang.State {
+	switch {
+	case pod.Spec.NodeName != "" || pod.Status.Phase == corev1.PodSucceeded:
+		return gang.Placed
+	case len(pod.Spec.SchedulingGates) > 0:
+		return gang.Held
+	default:
+		return gang.Waiting
+	}
+}
+
+// unusable says which subgroup makes no tree, and what to do about it.
+func unusable(pg *v2alpha2.PodGroup, err error) *Refusal {
+	r := &Refusal{Reason: v2alpha2.ReasonInvalid, Message: err.Error()}
+	var u *podtree.Unusable
+	if !errors.As(err, &u) {
+		return r
+	}
+	r.Message = u.Error()
+	field := fmt.Sprintf("spec.subGroups[%d].", u.Index)
+	for _, p := range podgroup.Check(pg).Problems {
+		if strings.HasPrefix(p.Field, field) && p.Fix != "" {
+			r.Message += "; " + p.Fix
+
+			break
+		}
+	}
+
+	return r
+}
+
+// leafOf returns the leaf that a pod belongs to. A pod that names none belongs
+// to the leaf default, which a group without subgroups has, and others may.
+func (g *Gang) leafOf(pod *corev1.Pod) (int, *Refusal) {
+	name := pod.Labels[SubGroupLabel]
+	leaf, ok := g.Tree.Leaf(cmp.Or(name, podtree.DefaultLeaf))
+	if ok {
+		return leaf, nil
+	}
+
+	if name == "" {
+		return 0, &Refusal{
+			Reason: v2alpha2.ReasonNoSubGroup,
+			Message: fmt.Sprintf("pod %q names no subgroup of PodGroup %q: set its label %s to %s",
+				pod.Name, g.Group.Name, SubGroupLabel, oneOf(g.leavesBelow(g.Tree.Root()))),
+		}
+	}
+	wrong := fmt.Sprintf("pod %q names the subgroup %q", pod.Name, name)
+	if len(g.Group.Spec.SubGroups) == 0 {
+		return 0, &Refusal{
+			Reason:  v2alpha2.ReasonUnknownSubGroup,
+			Message: fmt.Sprintf("%s, but PodGroup %q has no subgroups: remove its label %s", wrong, g.Group.Name, SubGroupLabel),
+		}
+	}
+	for i, n := range g.Tree.All() {
+		if n.Name == name {
+			return 0, &Refusal{
+				Reason: v2alpha2.ReasonUnknownSubGroup,
+				Message: fmt.Sprintf("%s of PodGroup %q, which has subgroups instead of pods: set its label %s to %s",
+					wrong, g.Group.Name, SubGroupLabel, oneOf(g.leavesBelow(i))),
+			}
+		}
+	}
+
+	return 0, &Refusal{
+		Reason: v2alpha2.ReasonUnknownSubGroup,
+		Message: fmt.Sprintf("%s, which PodGroup %q does not have: set its label %s to %s",
+			wrong, g.Group.Name, SubGroupLabel, oneOf(g.leavesBelow(g.Tree.Root()))),
+	}
+}
+
+// leavesBelow returns the names of the leaves below a node.
+func (g *Gang) leavesBelow(node int) []string {
+	below := make([]bool, g.Tree.Len())
+	below[node] = true
+	var names []string
+	for i, n := range g.Tree.All() {
+		below[i] = below[i] || n.Parent >= 0 && below[n.Parent]
+		if below[i] && n.IsLeaf() {
+			names = append(names, n.Name)
+		}
+	}
+
+	return names
+}
+
+// maxNames is how many names a sentence lists.
+const maxNames = 5
+
+func oneOf(names []string) string {
+	if len(names) == 1 {
+		return fmt.Sprintf("%q", names[0])
+	}
+	quoted := make([]string, 0, maxNames)
+	for _, name := range names[:min(maxNames, len(names))] {
+		quoted = append(quoted, fmt.Sprintf("%q", name))
+	}
+	text := "one of " + strings.Join(quoted, ", ")
+	if more := len(names) - maxNames; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+
+	return text
+}
+
+// oneScheduler refuses pods that ask for different schedulers: none of these
+// would ever see the whole gang. Pods that have a place no longer need one.
+func (g *Gang) oneScheduler() *Refusal {
+	var first *corev1.Pod
+	for i, pod := range g.Pods {
+		if g.Members[i].State == gang.Placed {
+			continue
+		}
+		if first == nil {
+			first = pod
+		}
+		if first.Spec.SchedulerName != pod.Spec.SchedulerName {
+			return &Refusal{
+				Reason: v2alpha2.ReasonSchedulersDiffer,
+				Message: fmt.Sprintf("pod %q asks for the scheduler %q and pod %q for %q: give all pods of PodGroup %q the same schedulerName",
+					first.Name, first.Spec.SchedulerName, pod.Name, pod.Spec.SchedulerName, g.Group.Name),
+			}
+		}
+	}
+
+	return nil
 }

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/api/crds"
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/internal/controlplane"
+	"github.com/arbor-control/arbor/internal/kube"
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+// The shape is that of KAI's own scale tests, so that figures can be compared.
+const (
+	farmNodes = 500
+	nodeGPUs  = 8
+	crowd     = farmNodes * nodeGPUs
+	wide      = 512
+	ground    = "gangs"
+
+	stock, ours = "kube-scheduler", "arbor-scheduler"
+)
+
+// A farm is a control plane with nodes on which nothing runs: whoever is bound
+// stays where he is.
+type farm struct {
+	client.Client
+
+	up *cluster.Up
+	kc *kubernetes.Clientset
+}
+
+// gangs measures how fast gangs are placed, against kube-scheduler with the same
+// pods without groups.
+func gangs() ([]result, error) {
+	return onControlPlane(func(u *cluster.Up) ([]result, error) {
+		ctx := context.Background()
+		f, err := newFarm(ctx, u)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.grow(ctx, 0, farmNodes); err != nil {
+			return nil, err
+		}
+		plain, err := f.race(ctx, stock, crowd, 0, 1)
+		if err != nil {
+			return nil, err
+		}
+		tens, err := f.race(ctx, ours, crowd, 10, 1)
+		if err != nil {
+			return nil, err
+		}
+		ones, err := f.race(ctx, ours, crowd, 1, 1)
+		if err != nil {
+			return nil, err
+		}
+		again, err := f.race(ctx, stock, crowd, 0, 1)
+		if err != nil {
+			return nil, err
+		}
+		base := (plain + again) / 2
+		all := []result{
+			{"gangs/stock", base},
+			{"gangs/400x10", tens},
+			{"gangs/4000x1", ones},
+			{"gangs/400x10-to-stock", tens / base},
+			{"gangs/4000x1-to-stock", ones / base},
+		}
+		if err := f.grow(ctx, farmNodes, wide); err != nil {
+			return nil, err
+		}
+		single, err := f.race(ctx, stock, wide, 0, nodeGPUs)
+		if err != nil {
+			return nil, err
+		}
+		one, err := f.race(ctx, ours, wide, wide, nodeGPUs)
+		if err != nil {
+			return nil, err
+		}
+
+		return append(all, result{"gangs/512-stock", single}, result{"gangs/512-in-one", one}, result{"gangs/512-in-one-to-stock", one / single}), nil
+	}, "--unsafe-no-fsync")
+}
+
+func newFarm(ctx context.Context, u *cluster.Up) (*farm, error) {
+	c, err := u.NewClient(nil)
+	if err != nil {
+		return nil, err
+	}
+	crd, ok := crds.ByKind(v2alpha2.GroupVersion.Group, "PodGroup")
+	if !ok {
+		return nil, fmt.Errorf("there is no definition of PodGroups")
+	}
+	if err := kube.EnsureCRD(ctx, c, crd, true); err != nil {
+		return nil, err
+	}
+	config := rest.CopyConfig(u.Config)
+	config.QPS = -1
+	kc, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	f := &farm{Client: c, up: u, kc: kc}
+	if err := f.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ground}}); err != nil {
+		return nil, err
+	}
+	// Pods need it, and it comes a little after the namespace.
+	return f, until(ctx, soon, func(ctx context.Context) (bool, error) {
+		err := f.Get(ctx, client.ObjectKey{Namespace: ground, Name: "default"}, &corev1.ServiceAccount{})
+
+		return err == nil, client.IgnoreNotFound(err)
+	})
+}
+
+// grow makes the nodes from one number to another.
+func (f *farm) grow(ctx context.Context, from, to int) error {
+	_, err := perSecond(to-from, func(i int) error {
+		resources := corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("128"), corev1.ResourceMemory: resource.MustParse("1Ti"),
+			corev1.ResourcePods: resource.MustParse("250"), "nvidia.com/gpu": *resource.NewQuantity(nodeGPUs, resource.DecimalSI),
+		}
+		name := fmt.Sprintf("node-%04d", from+i)
+
+		return f.Create(ctx, &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
+			Status:     corev1.NodeStatus{Capacity: resources, Allocatable: resources},
+		})
+	})
+
+	return err
+}
+
+// race makes pods, in gangs of a size unless that is 0, starts a scheduler, and
+// returns how many it places per second, from the start of its process to the
+// last binding that a watch tells of.
+func (f *farm) race(ctx context.Context, who string, pods, size, gpus int) (float64, error) {
+	if err := f.crowd(ctx, who, pods, size, gpus); err != nil {
+		return 0, err
+	}
+	bound, stop := f.bound(ctx)
+	defer stop()
+	began := time.Now()
+	p, err := f.start(who)
+	if err != nil {
+		return 0, err
+	}
+	defer p.Stop()
+	if err := until(ctx, soon, func(context.Context) (bool, error) { return bound() >= pods, nil }); err != nil {
+		return 0, fmt.Errorf("%s has placed %d of %d pods: %w\n%s", who, bound(), pods, err, p.Output())
+	}
+	took := time.Since(began)
+	p.Stop()
+
+	return float64(pods) / took.Seconds(), f.clear(ctx)
+}
+
+// bound follows how many pods have a node.
+func (f *farm) bound(ctx context.Context) (count func() int, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var n atomic.Int64
+	informer := cache.NewSharedIndexInformer(
+		cache.NewFilteredListWatchFromClient(f.kc.CoreV1().RESTClient(), "pods", ground, func(o *metav1.ListOptions) { o.FieldSelector = "spec.nodeName!=" }),
+		&corev1.Pod{}, 0, cache.Indexers{})
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { n.Add(1) }}) //nolint:errcheck // it has not been started
+	go informer.Run(ctx.Done())
+	cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
+
+	return func() int { return int(n.Load()) }, cancel
+}
+
+// crowd makes pods that wait.
+func (f *farm) crowd(ctx context.Context, who string, pods, size, gpus int) error {
+	if size > 0 {
+		if _, err := perSecond(pods/size, func(i int) error {
+			return f.Create(ctx, &v2alpha2.PodGroup{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ground, Name: "g" + strconv.Itoa(i-1)},
+				Spec:       v2alpha2.PodGroupSpec{MinMember: new(int32(size))},
+			})
+		}); err != nil {
+			return err
+		}
+	}
+	_, err := perSecond(pods, func(i int) error {
+		return f.Create(ctx, waiting(who, i-1, size, gpus))
+	})
+
+	return err
+}
+
+func waiting(who string, i, size, gpus int) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ground, Name: fmt.Sprintf("p-%d", i)},
+		Spec: corev1.PodSpec{
+			SchedulerName: who + "-bench",
+			Tolerations:   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Containers: []corev1.Container{{Name: "c", Image: "i", Resources: corev1.ResourceRequirements{
+				Limits: corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(int64(gpus), resource.DecimalSI)},
+			}}},
+		},
+	}
+	if size > 0 {
+		pod.Annotations = map[string]string{"pod-group-name": "g" + strconv.Itoa(i/size)}
+	}
+
+	return pod
+}
+
+// start starts a scheduler with the same configuration but for the gangs.
+func (f *farm) start(who string) (*cluster.Process, error) {
+	binary, err := cluster.Binary("arbor", "ARBOR")
+	if err != nil {
+		return nil, err
+	}
+	ports, err := controlplane.FreePorts(1)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(f.up.Dir, who+".yaml")
+	text := fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection: {kubeconfig: %q, qps: 5000, burst: 5000}
+leaderElection: {leaderElect: false}
+profiles: [{schedulerName: %s-bench}]
+`, f.up.Kubeconfig, who)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+
+	return cluster.StartProcess(binary, controlplane.Command, who, "--config="+file, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(ports[0]),
+		"--authorization-always-allow-paths=/metrics,/readyz")
+}
+
+// clear removes all pods and groups.
+func (f *farm) clear(ctx context.Context) error {
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
+	if err := f.kc.CoreV1().Pods(ground).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+		return err
+	}
+	if err := f.DeleteAllOf(ctx, &v2alpha2.PodGroup{}, client.InNamespace(ground)); err != nil {
+		return err
+	}
+
+	return until(ctx, later, func(ctx context.Context) (bool, error) {
+		list, err := f.kc.CoreV1().Pods(ground).List(ctx, metav1.ListOptions{Limit: 1})
+
+		return err == nil && len(list.Items) == 0, err
+	})
+}
