@@ -344,6 +344,9 @@ func (l *lab) said(group string) string {
 	return fmt.Sprintf("told were %v", said)
 }
 
+// key names an object.
+func key(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }
+
 func condition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if pod.Status.Conditions[i].Type == kind {
@@ -360,20 +363,6 @@ func (l *lab) none(group string) {
 	if places := l.places(group); len(places) > 0 {
 		l.Fatalf("a part of gang %s is placed: %v", group, places)
 	}
-}
-
-// tried waits until gangs were tried some more times in vain.
-func (l *lab) tried(times int) {
-	l.Helper()
-	const failed = `arbor_gang_cycles_total{result="unschedulable"}`
-	before := l.scheduler.Sum(l, failed)
-	cluster.Eventually(l, "gangs were tried again", func() error {
-		if now := l.scheduler.Sum(l, failed); now < before+float64(times) {
-			return fmt.Errorf("%v times, before it was %v", now, before)
-		}
-
-		return nil
-	})
 }
 
 // holdsNothing waits until the scheduler has no place for anybody that it has not
