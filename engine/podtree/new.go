@@ -8,8 +8,8 @@ import (
 
 // A Spec is what a gang asks for.
 type Spec struct {
-	// MinMember is how many pods a gang without subgroups needs. It has no
-	// effect when there are subgroups.
+	// MinMember is how many pods a gang needs. Without subgroups, it is the
+	// minimum of the one leaf.
 	MinMember *int32
 	// MinSubGroup is how many subgroups without a parent must be satisfied.
 	// Nil: all.

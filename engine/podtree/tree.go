@@ -32,7 +32,8 @@ type Node struct {
 	Children []int
 	// Depth is the number of steps from the root.
 	Depth int
-	// MinMember as written. It only counts for leaves.
+	// MinMember as written. Whether it counts for more than leaves is for
+	// those to say who place pods.
 	MinMember *int32
 	// MinSubGroup as written; see [Tree.RequiredChildren].
 	MinSubGroup *int32

@@ -140,7 +140,7 @@ const PodGroupScheduled PodGroupConditionType = "Scheduled"
 const (
 	// ReasonScheduled is the reason of Scheduled=True.
 	ReasonScheduled = "Scheduled"
-	// ReasonPending : the group has not been tried yet.
+	// ReasonPending : the group waits for its turn.
 	ReasonPending = "Pending"
 	// ReasonUnschedulable : there is no room for the group's minimum.
 	ReasonUnschedulable = "Unschedulable"

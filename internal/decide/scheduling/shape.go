@@ -45,7 +45,7 @@ func Shape(pod *corev1.Pod) string {
 	if len(spec.ResourceClaims) > 0 || pod.Status.NominatedNodeName != "" || slices.ContainsFunc(spec.Volumes, matters) {
 		return ""
 	}
-	text, err := json.Marshal(shape{
+	text, err := json.Marshal(shape{ //nolint:musttag // it is hashed, and nobody reads it
 		Namespace: pod.Namespace, Labels: pod.Labels,
 		SchedulerName: spec.SchedulerName, Priority: priority(pod),
 		NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,

@@ -19,7 +19,7 @@ const (
 	maxConditionBytes = 32768
 
 	messageScheduled = "every minimum is met"
-	messagePending   = "the group has not been tried yet"
+	messagePending   = "the group waits for its turn"
 )
 
 // Show returns the status that belongs on a group now: that which it has, with
