@@ -145,7 +145,7 @@ func (r *reporter) work(ctx context.Context, queue workqueue.TypedRateLimitingIn
 // tellPods writes to every member that waits why it does.
 func (r *reporter) tellPods(ctx context.Context, key types.NamespacedName) error {
 	v := r.last(key)
-	_, why := r.s.groups.read(key)
+	why := r.s.hold(key)
 	if why == nil {
 		why = v.refusal
 	}
@@ -198,7 +198,7 @@ func (r *reporter) tellGroup(ctx context.Context, key types.NamespacedName) erro
 		v = verdict{} // about another group of that name
 	}
 	g, why := r.s.groups.read(key)
-	if why != nil || v.refusal != nil {
+	if v.refusal != nil || r.s.hold(key) != nil {
 		r.pods.Add(key)
 	}
 	if g != nil {
