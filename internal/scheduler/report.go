@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -154,7 +155,7 @@ func (r *reporter) tellPods(ctx context.Context, key types.NamespacedName) error
 	}
 	var failed error
 	for _, pod := range r.s.groups.members(key) {
-		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded {
+		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || !r.s.answers(pod) {
 			continue
 		}
 		if err := r.tellPod(ctx, pod, decide.Waiting(v.sentence, why)); err != nil {
@@ -192,6 +193,9 @@ func (r *reporter) tellGroup(ctx context.Context, key types.NamespacedName) erro
 		r.pods.Add(key) // they wait for a group that is not there
 
 		return nil
+	}
+	if pods := r.s.groups.members(key); len(pods) > 0 && !slices.ContainsFunc(pods, r.s.answers) {
+		return nil // another scheduler's
 	}
 	v := r.last(key)
 	if v.uid != "" && v.uid != pg.UID {
