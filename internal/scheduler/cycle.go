@@ -176,4 +176,6 @@ func (s *Scheduler) wake(key types.NamespacedName) {
 }
 
 // answers says whether a pod asks for this scheduler.
-func (s *Scheduler) answers(pod *corev1.Pod) bool { return s.kube.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName) }
+func (s *Scheduler) answers(pod *corev1.Pod) bool {
+	return s.kube.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName)
+}

@@ -18,15 +18,17 @@ import (
 // classes makes two PriorityClasses, and returns what gives pods one of them.
 func (l *lab) classes() (low, high func(*corev1.Pod)) {
 	l.Helper()
-	class := func(name string, value int32) func(*corev1.Pod) {
-		c := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: l.ns + "-" + name}, Value: value}
-		l.must(l.c.Create(l.Context(), c))
-		l.Cleanup(func() { _ = l.c.Delete(l.background(), c) })
 
-		return func(p *corev1.Pod) { p.Spec.PriorityClassName = c.Name }
-	}
+	return l.class("low", 10, corev1.PreemptLowerPriority), l.class("high", 50, corev1.PreemptLowerPriority)
+}
 
-	return class("low", 10), class("high", 50)
+func (l *lab) class(name string, value int32, policy corev1.PreemptionPolicy) func(*corev1.Pod) {
+	l.Helper()
+	c := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: l.ns + "-" + name}, Value: value, PreemptionPolicy: &policy}
+	l.must(l.c.Create(l.Context(), c))
+	l.Cleanup(func() { _ = l.c.Delete(l.background(), c) })
+
+	return func(p *corev1.Pod) { p.Spec.PriorityClassName = c.Name }
 }
 
 // nudge has gangs that wait tried again, and waits until that has come to an end:
@@ -172,15 +174,14 @@ func TestSurplusFirst(t *testing.T) {
 // Those as important, and those that asked not to, evict nobody.
 func TestWhoMayNotPreempt(t *testing.T) {
 	l := newLab(t, 1, 4)
-	low, high := l.classes()
+	low, _ := l.classes()
 	l.group("low", simple(4))
 	l.pods("low", "", 4, 1, low)
 	l.runs("low", 4)
-	never := corev1.PreemptNever
 	l.group("equal", simple(2))
 	l.pods("equal", "", 2, 1, low)
 	l.group("polite", simple(2))
-	l.pods("polite", "", 2, 1, high, func(p *corev1.Pod) { p.Spec.PreemptionPolicy = &never })
+	l.pods("polite", "", 2, 1, l.class("polite", 50, corev1.PreemptNever))
 	l.waits("equal", "of min 2 pods")
 	l.waits("polite", "of min 2 pods")
 	l.nudge(false)
@@ -269,6 +270,35 @@ func TestStaleMended(t *testing.T) {
 		return nil
 	})
 	l.runs("mended", 4)
+}
+
+// What has ended well is not evicted: it holds no room, and is somebody's result.
+func TestFinishedIsNotStale(t *testing.T) {
+	l := newLab(t, 1, 8)
+	short := &metav1.Duration{Duration: 500 * time.Millisecond}
+	l.group("done", v2alpha2.PodGroupSpec{MinMember: num(3), StalenessGracePeriod: short})
+	done := l.pods("done", "", 3, 1)
+	l.runs("done", 3)
+	for _, pod := range done {
+		l.phase(pod, corev1.PodSucceeded)
+	}
+	l.must(l.c.Delete(t.Context(), done[0]))
+
+	// One is broken later. When it has gone, the others would have.
+	l.group("later", v2alpha2.PodGroupSpec{MinMember: num(2), StalenessGracePeriod: short})
+	later := l.pods("later", "", 2, 1)
+	l.runs("later", 2)
+	l.must(l.c.Delete(t.Context(), later[0]))
+	cluster.Eventually(t, "the other one goes", func() error {
+		if left := l.names("later"); len(left) > 0 {
+			return fmt.Errorf("%v stay", left)
+		}
+
+		return nil
+	})
+	if left := l.names("done"); len(left) != 2 {
+		t.Errorf("of two pods that have succeeded, %v are left", left)
+	}
 }
 
 // A replica that nobody needs goes alone when it is broken; when too few are

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -211,8 +212,8 @@ func (l *lab) refuse(expression string) (allow func()) {
 	cluster.Eventually(l, "the API server refuses", func() error {
 		err := l.c.SubResource("binding").Create(l.Context(), probe, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: l.ns + "-node-0"}},
 			&client.SubResourceCreateOptions{CreateOptions: client.CreateOptions{DryRun: []string{metav1.DryRunAll}}})
-		if err == nil {
-			return fmt.Errorf("it does not")
+		if err == nil || !strings.Contains(err.Error(), "not this one") {
+			return fmt.Errorf("it does not: %w", err)
 		}
 
 		return nil

@@ -165,7 +165,9 @@ func near(label, value string) []corev1.PodAffinityTerm {
 // T7: a port is there once per node.
 func TestHostPorts(t *testing.T) {
 	l := newLab(t, 4, 8)
-	port := func(p *corev1.Pod) { p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}} }
+	port := func(p *corev1.Pod) {
+		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
+	}
 	l.group("five", simple(5))
 	l.pods("five", "", 5, 1, port)
 	l.waits("five", "room for 4 of min 5 pods", "didn't have free ports")
