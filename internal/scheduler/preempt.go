@@ -28,10 +28,16 @@ import (
 // best plan so far counts, or there is none.
 const trialBudget = 5 * time.Second
 
+// overdue is how long after its time a pod that is being deleted still counts as
+// one that is going: its node may be dead.
+const overdue = time.Minute
+
 // A plan says who would have to go, and where the gang would be then.
 type plan struct {
 	victims []*corev1.Pod
 	places  []gang.Placement
+	// patient says that others are going anyway, and have to be waited for.
+	patient bool
 }
 
 // preempt looks, in a goroutine of its own, for pods that are less important
@@ -362,7 +368,9 @@ func (p *preemptor) carryOut(ctx context.Context, key types.NamespacedName, g *d
 			return err
 		}
 	}
-	p.s.reporter.preempted(key, len(found.victims))
+	if len(found.victims) > 0 {
+		p.s.reporter.preempted(key, len(found.victims))
+	}
 
 	return nil
 }
