@@ -392,9 +392,11 @@ func (l *lab) takesAll(n int) {
 // background outlives the test, for what cleans up after it.
 func (*lab) background() context.Context { return context.Background() }
 
-// end deletes a group and its pods.
+// end deletes a group and its pods; "" stands for the plain ones.
 func (l *lab) end(group string) {
 	l.Helper()
-	l.must(client.IgnoreNotFound(l.c.Delete(l.Context(), &v2alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: group}})))
+	if group != "" {
+		l.must(client.IgnoreNotFound(l.c.Delete(l.Context(), &v2alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: group}})))
+	}
 	l.must(l.c.DeleteAllOf(l.Context(), &corev1.Pod{}, client.InNamespace(l.ns), client.MatchingLabels{groupLabel: group}))
 }
