@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -103,7 +104,7 @@ func newFarm(ctx context.Context, u *cluster.Up) (*farm, error) {
 	}
 	crd, ok := crds.ByKind(v2alpha2.GroupVersion.Group, "PodGroup")
 	if !ok {
-		return nil, fmt.Errorf("there is no definition of PodGroups")
+		return nil, errors.New("there is no definition of PodGroups")
 	}
 	if err := kube.EnsureCRD(ctx, c, crd, true); err != nil {
 		return nil, err
@@ -154,7 +155,7 @@ func (f *farm) race(ctx context.Context, who string, pods, size, gpus int) (floa
 	bound, stop := f.bound(ctx)
 	defer stop()
 	began := time.Now()
-	p, err := f.start(who)
+	p, err := f.start(who) //nolint:contextcheck // it is stopped, not cancelled
 	if err != nil {
 		return 0, err
 	}
@@ -175,7 +176,7 @@ func (f *farm) bound(ctx context.Context) (count func() int, stop func()) {
 	informer := cache.NewSharedIndexInformer(
 		cache.NewFilteredListWatchFromClient(f.kc.CoreV1().RESTClient(), "pods", ground, func(o *metav1.ListOptions) { o.FieldSelector = "spec.nodeName!=" }),
 		&corev1.Pod{}, 0, cache.Indexers{})
-	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { n.Add(1) }}) //nolint:errcheck // it has not been started
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { n.Add(1) }})
 	go informer.Run(ctx.Done())
 	cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
 

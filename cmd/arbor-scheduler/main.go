@@ -11,4 +11,4 @@ import (
 	"github.com/arbor-control/arbor/internal/scheduler"
 )
 
-func main() { scheduler.Main(os.Args[1:]) }
+func main() { os.Exit(scheduler.Main(os.Args[1:])) }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+
 	kubeversion "k8s.io/component-base/version"
 
 	"github.com/arbor-control/arbor/internal/controlplane"
@@ -12,9 +14,7 @@ import (
 // one.
 func runComponent(name string, args []string) {
 	if name == scheduler.Name {
-		scheduler.Main(args)
-
-		return
+		os.Exit(scheduler.Main(args))
 	}
 	if err := component.Run(name, args); err != nil {
 		controlplane.Die(err)

@@ -37,17 +37,10 @@ func syncNodes(ctx context.Context, config *rest.Config, n, gpus int) error {
 	}
 	for i := range n {
 		node := newNode(i+1, gpus)
-		if has, ok := spare[node.Name]; ok {
-			delete(spare, node.Name)
-			if err := syncGPUs(ctx, client, has, node); err != nil {
-				return err
-			}
-
-			continue
+		if err := syncNode(ctx, client, spare, node); err != nil {
+			return err
 		}
-		if _, err := client.Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("cannot create node %s: %w", node.Name, err)
-		}
+		delete(spare, node.Name)
 	}
 	for name := range spare {
 		if err := client.Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
@@ -58,8 +51,17 @@ func syncNodes(ctx context.Context, config *rest.Config, n, gpus int) error {
 	return nil
 }
 
-// syncGPUs gives a node of an earlier run the GPUs that are asked for now.
-func syncGPUs(ctx context.Context, client corev1client.CoreV1Interface, has corev1.Node, want *corev1.Node) error {
+// syncNode makes a node, or gives one of an earlier run the GPUs that are asked
+// for now.
+func syncNode(ctx context.Context, client corev1client.CoreV1Interface, there map[string]corev1.Node, want *corev1.Node) error {
+	has, ok := there[want.Name]
+	if !ok {
+		if _, err := client.Nodes().Create(ctx, want, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("cannot create node %s: %w", want.Name, err)
+		}
+
+		return nil
+	}
 	now, then := want.Status.Capacity[gpu], has.Status.Capacity[gpu]
 	if now.Equal(then) {
 		return nil

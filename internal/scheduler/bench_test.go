@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -73,7 +74,7 @@ func offline(t testing.TB, objects ...runtime.Object) *Oracle {
 
 func BenchmarkFit(b *testing.B) {
 	for _, size := range []int{10, 100, 500} {
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			var nodes []runtime.Object
 			for i := range 500 {
 				nodes = append(nodes, node(i, 8))

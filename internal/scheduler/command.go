@@ -171,12 +171,15 @@ func run(kube *options.Options, o *Options) error {
 	return err
 }
 
-// Main runs the program with arguments and ends the process.
-func Main(args []string) {
+// Main runs the program with arguments and returns the code to exit with.
+func Main(args []string) int {
 	cmd := NewCommand(Name)
 	cmd.SetArgs(args)
 	if err := cmd.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
-		os.Exit(1)
+
+		return 1
 	}
+
+	return 0
 }

@@ -143,8 +143,8 @@ func (s *shelf) list(r *http.Request, k kind, selector string) (*http.Response, 
 
 // selected knows the two selectors with which pods are listed here.
 func selected(o unstructured.Unstructured, selector string) bool {
-	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase") //nolint:errcheck // absent is none
-	for _, term := range strings.Split(selector, ",") {
+	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
+	for term := range strings.SplitSeq(selector, ",") {
 		if value, ok := strings.CutPrefix(term, "status.phase!="); ok && phase == value {
 			return false
 		}

@@ -191,7 +191,7 @@ func (g *groups) group(key types.NamespacedName) *v2alpha2.PodGroup {
 	if !ok || err != nil {
 		return nil
 	}
-	pg, _ := o.(*v2alpha2.PodGroup) //nolint:errcheck // nothing else is in there
+	pg, _ := o.(*v2alpha2.PodGroup)
 
 	return pg
 }

@@ -48,7 +48,7 @@ func (p *pace) failed(key types.NamespacedName) {
 	p.gangs[key] = &pause{length: length, until: now.Add(length)}
 }
 
-// placed and gone end it.
+// forget ends it: the gang has its place, or is another one now.
 func (p *pace) forget(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,12 +73,4 @@ func (p *pace) hold(key types.NamespacedName) bool {
 	}
 
 	return true
-}
-
-// paused is how many gangs have a pause on record.
-func (p *pace) paused() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-
-	return len(p.gangs)
 }

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -155,7 +156,7 @@ func assume(kube *kubescheduler.Scheduler) (*internalcache.Snapshot, error) {
 		snapshot = found
 	}
 	if kube.NextPod == nil || kube.SchedulingQueue == nil || kube.Cache == nil {
-		return nil, fmt.Errorf("the scheduler has no queue or no cache: this release of Kubernetes is not the one that Arbor was built for")
+		return nil, errors.New("the scheduler has no queue or no cache: this release of Kubernetes is not the one that Arbor was built for")
 	}
 
 	return snapshot, nil

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -174,16 +175,7 @@ func (t *trial) syncPods(ctx context.Context, placed func(*corev1.Pod) *corev1.P
 			continue
 		}
 		gone.Delete(pod.UID)
-		had := t.inPods[pod.UID]
-		if had != nil && had.ResourceVersion == pod.ResourceVersion && had.Spec.NodeName == pod.Spec.NodeName {
-			continue
-		}
-		if had != nil {
-			if err := t.remove(ctx, had); err != nil {
-				return err
-			}
-		}
-		if err := t.add(ctx, pod); err != nil {
+		if err := t.replace(ctx, t.inPods[pod.UID], pod); err != nil {
 			return err
 		}
 	}
@@ -194,6 +186,20 @@ func (t *trial) syncPods(ctx context.Context, placed func(*corev1.Pod) *corev1.P
 	}
 
 	return nil
+}
+
+// replace has a pod in the cache as it is now.
+func (t *trial) replace(ctx context.Context, had, pod *corev1.Pod) error {
+	if had != nil && had.ResourceVersion == pod.ResourceVersion && had.Spec.NodeName == pod.Spec.NodeName {
+		return nil
+	}
+	if had != nil {
+		if err := t.remove(ctx, had); err != nil {
+			return err
+		}
+	}
+
+	return t.add(ctx, pod)
 }
 
 // add and remove are what a question may do to the cluster in memory. The next
@@ -257,7 +263,7 @@ func (t *trial) profile(g *decide.Gang) (framework.Framework, error) {
 		return fw, nil // nobody waits: any will do
 	}
 
-	return nil, fmt.Errorf("there is no profile")
+	return nil, errors.New("there is no profile")
 }
 
 // nominees are the pods for which room was made. What a trial does to them is
@@ -272,7 +278,9 @@ var _ fwk.PodNominator = &nominees{}
 func (n *nominees) AddNominatedPod(_ klog.Logger, pod fwk.PodInfo, _ *fwk.NominatingInfo) {
 	n.gone.Delete(pod.GetPod().UID)
 }
-func (n *nominees) DeleteNominatedPodIfExists(pod *corev1.Pod)               { n.gone.Insert(pod.UID) }
+
+func (n *nominees) DeleteNominatedPodIfExists(pod *corev1.Pod) { n.gone.Insert(pod.UID) }
+
 func (n *nominees) UpdateNominatedPod(klog.Logger, *corev1.Pod, fwk.PodInfo) {}
 
 func (n *nominees) NominatedPodsForNode(node string) []fwk.PodInfo {

@@ -95,7 +95,7 @@ func podOf(o any) *corev1.Pod {
 	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = gone.Obj
 	}
-	pod, _ := o.(*corev1.Pod) //nolint:errcheck // nil if it is none
+	pod, _ := o.(*corev1.Pod)
 
 	return pod
 }

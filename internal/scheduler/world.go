@@ -23,7 +23,7 @@ import (
 // is put into the Snapshot of this release does not keep others away by its
 // anti-affinity.
 type world struct {
-	ctx      context.Context //nolint:containedctx // the engine knows nothing of it
+	ctx      context.Context //nolint:containedctx // what was held is given back even if nobody waits any more
 	fw       framework.Framework
 	cache    internalcache.Cache
 	snapshot *internalcache.Snapshot
@@ -53,7 +53,7 @@ var _ gang.World = &world{}
 
 func newWorld(ctx context.Context, fw framework.Framework, cache internalcache.Cache, snapshot *internalcache.Snapshot, pods []*corev1.Pod) *world {
 	w := &world{
-		ctx: ctx, fw: fw, cache: cache, snapshot: snapshot, pods: pods,
+		ctx: context.WithoutCancel(ctx), fw: fw, cache: cache, snapshot: snapshot, pods: pods,
 		group: framework.NewCycleState(), rejectors: sets.New[string](),
 	}
 	f := &fitter{fw: fw, snapshot: snapshot}
@@ -65,12 +65,12 @@ func newWorld(ctx context.Context, fw framework.Framework, cache internalcache.C
 }
 
 // Try finds a node for a member and holds it.
-func (w *world) Try(_ context.Context, member int) (string, *gang.Misfit, error) {
-	if err := w.ctx.Err(); err != nil {
+func (w *world) Try(ctx context.Context, member int) (string, *gang.Misfit, error) {
+	if err := ctx.Err(); err != nil {
 		return "", nil, err
 	}
 	if !w.current {
-		if err := w.cache.UpdateSnapshot(klog.FromContext(w.ctx), w.snapshot); err != nil {
+		if err := w.cache.UpdateSnapshot(klog.FromContext(ctx), w.snapshot); err != nil {
 			return "", nil, err
 		}
 		w.current = true
@@ -78,11 +78,11 @@ func (w *world) Try(_ context.Context, member int) (string, *gang.Misfit, error)
 	state := framework.NewCycleState()
 	state.SetPodGroupSchedulingCycle(w.group)
 	state.Write(framework.PodsToActivateKey, framework.NewPodsToActivate())
-	node, err := w.choose(w.ctx, state, member)
+	node, err := w.choose(ctx, state, member)
 	if err != nil {
 		return w.refused(err)
 	}
-	if err := w.hold(member, node, state); err != nil {
+	if err := w.hold(ctx, member, node, state); err != nil {
 		return w.refused(err)
 	}
 
@@ -105,8 +105,8 @@ func (w *world) refused(err error) (string, *gang.Misfit, error) {
 }
 
 // hold gives the pod its place in the cache, and its plugins theirs.
-func (w *world) hold(member int, node string, state fwk.CycleState) error {
-	logger := klog.FromContext(w.ctx)
+func (w *world) hold(ctx context.Context, member int, node string, state fwk.CycleState) error {
+	logger := klog.FromContext(ctx)
 	pod := w.pods[member].DeepCopy()
 	pod.Spec.NodeName = node
 	if err := w.cache.AssumePod(logger, pod); err != nil {
@@ -115,7 +115,7 @@ func (w *world) hold(member int, node string, state fwk.CycleState) error {
 	w.current = false
 	w.fw.DeleteNominatedPodIfExists(pod)
 	h := holding{member: member, pod: pod, state: state, node: node}
-	if status := w.fw.RunReservePluginsReserve(w.ctx, state, pod, node); !status.IsSuccess() {
+	if status := w.fw.RunReservePluginsReserve(ctx, state, pod, node); !status.IsSuccess() {
 		w.release(h)
 		if !status.IsRejected() {
 			return status.AsError()
