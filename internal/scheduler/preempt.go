@@ -36,8 +36,6 @@ const overdue = time.Minute
 type plan struct {
 	victims []*corev1.Pod
 	places  []gang.Placement
-	// patient says that others are going anyway, and have to be waited for.
-	patient bool
 }
 
 // preempt looks, in a goroutine of its own, for pods that are less important
@@ -235,8 +233,11 @@ func (p *preemptor) search(ctx context.Context, g *decide.Gang, units []unit) (*
 	ctx, cancel := context.WithTimeout(ctx, trialBudget)
 	defer cancel()
 	s := &search{trial: p.s.trial, gang: g, units: units, without: make([]bool, len(units))}
+	if err := p.s.trial.bury(ctx); err != nil {
+		return nil, err
+	}
 	if best, err := s.fits(ctx, 0); err != nil || best != nil {
-		return nil, err // somebody has gone meanwhile, and that wakes the gang
+		return nil, err // somebody has gone meanwhile, or is going, and that wakes the gang
 	}
 	best, err := s.fits(ctx, len(units))
 	if err != nil || best == nil {
@@ -368,9 +369,7 @@ func (p *preemptor) carryOut(ctx context.Context, key types.NamespacedName, g *d
 			return err
 		}
 	}
-	if len(found.victims) > 0 {
-		p.s.reporter.preempted(key, len(found.victims))
-	}
+	p.s.reporter.preempted(key, len(found.victims))
 
 	return nil
 }

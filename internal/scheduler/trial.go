@@ -216,20 +216,18 @@ func (t *trial) remove(ctx context.Context, pod *corev1.Pod) error {
 	return t.cache.RemovePod(klog.FromContext(ctx), pod)
 }
 
-// bury removes the pods that are going already, and says whether there are any.
-func (t *trial) bury(ctx context.Context) (bool, error) {
-	found := false
+// bury removes the pods that are going already.
+func (t *trial) bury(ctx context.Context) error {
 	for _, pod := range t.inPods {
 		if pod.DeletionTimestamp == nil || time.Since(pod.DeletionTimestamp.Time) > overdue {
 			continue
 		}
-		found = true
 		if err := t.remove(ctx, pod); err != nil {
-			return found, err
+			return err
 		}
 	}
 
-	return found, nil
+	return nil
 }
 
 // place tries a gang and leaves everything as it was. Members that wait must
