@@ -20,7 +20,7 @@ func TestGroupDeleted(t *testing.T) {
 	l.runs("runs", 2)
 	waiting := l.group("waits", simple(4))
 	l.pods("waits", "", 4, 1)
-	l.waits("waits", "room for 2 of min 4 pods")
+	l.waits("waits", "of min 4 pods")
 
 	l.must(l.c.Delete(t.Context(), running))
 	l.must(l.c.Delete(t.Context(), waiting))
@@ -42,13 +42,13 @@ func TestMinimumChanged(t *testing.T) {
 	l := newLab(t, 1, 4)
 	pg := l.group("g", simple(6))
 	l.pods("g", "", 6, 1)
-	l.waits("g", "room for 4 of min 6 pods")
+	l.waits("g", "of min 6 pods")
 	l.none("g")
 	change(l, pg, func(pg *v2alpha2.PodGroup) { pg.Spec.MinMember = num(4) })
 	l.runs("g", 4)
 
 	change(l, pg, func(pg *v2alpha2.PodGroup) { pg.Spec.MinMember = num(6) })
-	l.waits("g", "room for 0 of the 2 pods", "min 6")
+	l.waits("g", "missing to min 6")
 	l.runs("g", 4)
 }
 
@@ -59,7 +59,7 @@ func TestSubGroupRenamed(t *testing.T) {
 	pg := l.group("g", tree(leaf("leader", 1), leaf("workers", 4)))
 	l.pods("g", "leader", 1, 1)
 	workers := l.pods("g", "workers", 4, 1)
-	l.waits("g", `subgroup "workers"`, "room for 3 of min 4 pods")
+	l.waits("g", `subgroup "workers"`, "of min 4 pods")
 	change(l, pg, func(pg *v2alpha2.PodGroup) { pg.Spec.SubGroups[1].Name = "helpers" })
 	l.waits("g", `"workers"`)
 	l.addNodes(1, 4)

@@ -48,7 +48,14 @@ type lab struct {
 // newLab has n nodes with so many GPUs each.
 func newLab(t testing.TB, n, gpus int) *lab {
 	t.Helper()
-	c := server.Client(t, nil)
+
+	return newLabOn(t, server, n, gpus)
+}
+
+// newLabOn is on another control plane.
+func newLabOn(t testing.TB, up *cluster.Up, n, gpus int) *lab {
+	t.Helper()
+	c := up.Client(t, nil)
 	l := &lab{TB: t, c: c, ns: cluster.Namespace(t, c), scheduler: shared, name: sharedName}
 	t.Cleanup(l.clear)
 	l.addNodes(n, gpus)
@@ -298,7 +305,9 @@ func (l *lab) runs(group string, n int, part ...string) {
 }
 
 // waits waits until every member without a node has been told why, in words that
-// contain all of texts, and all the same. It returns what they were told.
+// contain all of texts, and all the same. It returns what they were told. How many
+// found room is no good text: a sentence that differs in its figures only is not
+// written again at once.
 func (l *lab) waits(group string, texts ...string) *corev1.PodCondition {
 	l.Helper()
 	var told *corev1.PodCondition
@@ -330,6 +339,25 @@ func (l *lab) waits(group string, texts ...string) *corev1.PodCondition {
 	})
 
 	return told
+}
+
+// says waits until the PodGroup itself says whether it is placed, and why.
+func (l *lab) says(group string, status metav1.ConditionStatus, texts ...string) {
+	l.Helper()
+	cluster.Eventually(l, "PodGroup "+group+" says so", func() error {
+		pg := &v2alpha2.PodGroup{}
+		if err := l.c.Get(l.Context(), client.ObjectKey{Namespace: l.ns, Name: group}, pg); err != nil {
+			return err
+		}
+		for _, c := range pg.Status.Conditions {
+			missing := func(text string) bool { return !strings.Contains(c.Message, text) }
+			if c.Type == v2alpha2.PodGroupScheduled && c.Status == status && !slices.ContainsFunc(texts, missing) {
+				return nil
+			}
+		}
+
+		return fmt.Errorf("its conditions are %v", pg.Status.Conditions)
+	})
 }
 
 // said is what the members were told, for errors.

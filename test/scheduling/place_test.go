@@ -43,6 +43,8 @@ func TestTwoGangs(t *testing.T) {
 	}
 	l.runs(winner, 20)
 	l.waits(loser, l.ns+"/"+loser, "of min 20 pods", "4 Insufficient nvidia.com/gpu")
+	l.says(winner, metav1.ConditionTrue)
+	l.says(loser, metav1.ConditionFalse, "of min 20 pods", "4 Insufficient nvidia.com/gpu")
 	l.none(loser)
 	l.holdsNothing()
 	l.takesAll(12)
@@ -50,6 +52,7 @@ func TestTwoGangs(t *testing.T) {
 
 	l.end(winner)
 	l.runs(loser, 20)
+	l.says(loser, metav1.ConditionTrue)
 }
 
 // T2: a subgroup that fits is not placed without one that does not.
@@ -59,7 +62,7 @@ func TestSubGroupWithoutRoom(t *testing.T) {
 	l.pods("g", "a", 10, 1)
 	l.pods("g", "b", 2, 9)
 
-	told := l.waits("g", `subgroup "b"`, "room for 0 of min 2 pods", "4 Insufficient nvidia.com/gpu")
+	told := l.waits("g", `subgroup "b"`, "of min 2 pods", "4 Insufficient nvidia.com/gpu")
 	if told.Reason != corev1.PodReasonUnschedulable {
 		t.Errorf("the reason is %s; autoscalers listen to %s only", told.Reason, corev1.PodReasonUnschedulable)
 	}
@@ -87,7 +90,7 @@ func TestNodeAdded(t *testing.T) {
 	l := newLab(t, 4, 8)
 	l.group("g", simple(40))
 	l.pods("g", "", 40, 1)
-	l.waits("g", "room for 32 of min 40 pods")
+	l.waits("g", "of min 40 pods")
 	l.none("g")
 	l.addNodes(1, 8)
 	l.runs("g", 40)
@@ -170,7 +173,7 @@ func TestHostPorts(t *testing.T) {
 	}
 	l.group("five", simple(5))
 	l.pods("five", "", 5, 1, port)
-	l.waits("five", "room for 4 of min 5 pods", "didn't have free ports")
+	l.waits("five", "of min 5 pods", "didn't have free ports")
 	l.none("five")
 	l.end("five")
 
@@ -194,7 +197,7 @@ func TestSpread(t *testing.T) {
 	}
 	l.group("four", simple(4))
 	l.pods("four", "", 4, 1, spread)
-	l.waits("four", "room for 3 of min 4 pods", "topology spread")
+	l.waits("four", "of min 4 pods", "topology spread")
 	l.none("four")
 	l.end("four")
 
@@ -214,7 +217,7 @@ func TestAffinity(t *testing.T) {
 	}
 	l.group("nine", simple(9))
 	l.pods("nine", "", 9, 1, together)
-	l.waits("nine", "room for 8 of min 9 pods", "affinity")
+	l.waits("nine", "of min 9 pods", "affinity")
 	l.none("nine")
 	l.end("nine")
 
@@ -235,6 +238,7 @@ func TestPodsBeforeGroup(t *testing.T) {
 		t.Errorf("an autoscaler would buy a node: %+v", told)
 	}
 	l.group("g", simple(4))
+	l.says("g", metav1.ConditionFalse, "3 of min 4 pods")
 	if told := l.waits("g", "3 of min 4 pods"); told.Reason == corev1.PodReasonUnschedulable {
 		t.Errorf("an autoscaler would buy a node: %+v", told)
 	}

@@ -84,7 +84,7 @@ func TestDevices(t *testing.T) {
 		l.claim(fmt.Sprintf("four-%d", i))
 		l.create(l.pod("four", "", fmt.Sprintf("four-%d", i), 0, claiming(fmt.Sprintf("four-%d", i))))
 	}
-	l.waits("four", "room for 3 of min 4 pods", "cannot allocate all claims")
+	l.waits("four", "of min 4 pods", "cannot allocate all claims")
 	l.none("four")
 	if got := l.allocated(); len(got) > 0 {
 		t.Errorf("a gang that waits has devices: %v", got)
@@ -196,7 +196,7 @@ func TestVolumes(t *testing.T) {
 		name := fmt.Sprintf("three-%d", i)
 		l.create(l.pod("three", "", name, 0, l.disk(name)))
 	}
-	l.waits("three", "room for 2 of min 3 pods", "persistent volumes")
+	l.waits("three", "of min 3 pods", "persistent volumes")
 	l.none("three")
 	if got := l.owners(); len(got) > 0 {
 		t.Errorf("a gang that waits has volumes: %v", got)
