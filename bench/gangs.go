@@ -165,6 +165,7 @@ func (f *farm) race(ctx context.Context, who string, pods, size, gpus int) (floa
 	}
 	took := time.Since(began)
 	p.Stop()
+	fmt.Fprintf(os.Stderr, "  %s: %d pods in gangs of %d after %.1f s, with %.1f s of CPU\n", who, pods, size, took.Seconds(), p.CPU().Seconds())
 
 	return float64(pods) / took.Seconds(), f.clear(ctx)
 }

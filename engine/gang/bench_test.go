@@ -66,6 +66,42 @@ var shapes = []struct {
 	}},
 }
 
+// nested is a chain of optional sets that all want to be filled up, from
+// leaves beside them and from each other: the worst that somebody could write.
+func nested(n int) podtree.Spec {
+	var spec podtree.Spec
+	parent := ""
+	for i := range n {
+		spec.SubGroups = append(spec.SubGroups, leaf(parent, "l"+strconv.Itoa(i), 1))
+		if i < n-1 {
+			next := "s" + strconv.Itoa(i)
+			spec.SubGroups = append(spec.SubGroups, podtree.SubGroup{
+				Name: next, Parent: ref(parent), MinSubGroup: num(1), MinMember: num(int32(2*(n-i) - 4)),
+			})
+			parent = next
+		}
+	}
+	spec.MinSubGroup, spec.MinMember = num(1), num(int32(2*n))
+
+	return spec
+}
+
+// TestPlaceEnds is about trees that are written to take for ever. Without a
+// bound there would be two million questions for forty pods.
+func TestPlaceEnds(t *testing.T) {
+	const n = 20
+	for free := range 2 * n {
+		tree, members := big(t, nested(n), "")
+		world := &roomy{free: free}
+		if _, err := gang.Place(t.Context(), tree, members, world, gang.Rules{}); err != nil {
+			t.Fatal(err)
+		}
+		if limit := 50 * len(members); world.tries > limit {
+			t.Errorf("with room for %d of %d pods there were %d questions, want at most %d", free, len(members), world.tries, limit)
+		}
+	}
+}
+
 func leaves(parent string, n int) []podtree.SubGroup {
 	all := make([]podtree.SubGroup, n)
 	for i := range all {

@@ -46,5 +46,7 @@
 //
 // No node of the tree is attempted more than maxAttempts times, so the number
 // of questions to the World is linear in the members. Members of one shape are
-// asked for once until the World changes.
+// asked for once until the World changes. The time between the questions is
+// linear too, unless sets with a minMember are nested: it then grows with how
+// deep they are.
 package gang

@@ -12,7 +12,7 @@ import (
 // maxAttempts is how often a node of the tree is attempted. Trees that people
 // write need a handful; without a bound, one of many optional levels could be
 // written that takes for ever.
-const maxAttempts = 32
+const maxAttempts = 16
 
 // A run is the work of one Place.
 type run struct {
@@ -35,8 +35,9 @@ type run struct {
 	ok []bool
 	// taken members were placed by this run.
 	taken []bool
-	// filled is how many of them each leaf has.
-	filled []int
+	// filled is how many of them are at a leaf, or below a set that has a
+	// minimum of pods. above is the nearest such set above a node, or -1.
+	filled, above []int
 	// places made and nodes that became ok, in order, to be undone.
 	places []Placement
 	done   []int
@@ -83,7 +84,8 @@ func newRun(ctx context.Context, tree *podtree.Tree, members []Member, world Wor
 	r := &run{
 		census: c, ctx: ctx, members: members, world: world,
 		waiting: make([][]int, n), shape: make([]int, len(members)), version: 1,
-		ok: slices.Clone(c.satisfied), taken: make([]bool, len(members)), filled: make([]int, n),
+		ok: slices.Clone(c.satisfied), taken: make([]bool, len(members)),
+		filled: make([]int, n), above: make([]int, n),
 		attempts: make([]int, n), notes: make([]note, n),
 	}
 	byShape := map[string]int{}
@@ -99,8 +101,13 @@ func newRun(ctx context.Context, tree *podtree.Tree, members []Member, world Wor
 		}
 		r.shape[at] = number
 	}
-	for i := range r.notes {
-		r.notes[i].blocker = -1
+	for _, i := range r.order {
+		r.notes[i].blocker, r.above[i] = -1, -1
+		if up := tree.Node(i).Parent; up >= 0 {
+			if r.above[i] = up; r.min[up] == 0 {
+				r.above[i] = r.above[up]
+			}
+		}
 	}
 
 	return r
@@ -117,7 +124,7 @@ func (r *run) rollback(to savepoint) {
 	}
 	for _, p := range r.places[to.places:] {
 		r.taken[p.Member] = false
-		r.filled[r.members[p.Member].Leaf]--
+		r.add(r.members[p.Member].Leaf, -1)
 	}
 	for _, i := range r.done[to.done:] {
 		r.ok[i] = false
@@ -146,9 +153,16 @@ func (r *run) try(member int) (bool, *Misfit, error) {
 	r.version++
 	r.places = append(r.places, Placement{Member: member, Node: node})
 	r.taken[member] = true
-	r.filled[r.members[member].Leaf]++
+	r.add(r.members[member].Leaf, 1)
 
 	return true, nil, nil
+}
+
+// add counts a place at a leaf for those who ask.
+func (r *run) add(leaf, n int) {
+	for i := leaf; i >= 0; i = r.above[i] {
+		r.filled[i] += n
+	}
 }
 
 // whole satisfies a node with everything below it that it needs, or changes
@@ -336,7 +350,7 @@ func (r *run) fill(i int) (bool, error) {
 	if r.tree.Node(i).IsLeaf() || r.min[i] == 0 {
 		return true, nil
 	}
-	missing := r.min[i] - r.placed(i)
+	missing := r.min[i] - r.bound[i] - r.filled[i]
 	if missing <= 0 {
 		return true, nil
 	}
@@ -349,7 +363,7 @@ func (r *run) fill(i int) (bool, error) {
 	if err != nil || found >= missing {
 		return err == nil, err
 	}
-	r.note(i, note{room: r.placed(i) - r.bound[i], children: r.required[i], blocker: -1, misfit: misfit})
+	r.note(i, note{room: r.filled[i], children: r.required[i], blocker: -1, misfit: misfit})
 	r.rollback(begin)
 
 	return r.quietly(func() (bool, error) {
@@ -360,21 +374,6 @@ func (r *run) fill(i int) (bool, error) {
 
 		return err == nil && len(r.places) >= begin.places+missing, err
 	})
-}
-
-// placed is how many pods at and below i have a place.
-func (r *run) placed(i int) int {
-	total := 0
-	for stack := []int{i}; len(stack) > 0; {
-		at := stack[len(stack)-1]
-		children := r.tree.Node(at).Children
-		stack = append(stack[:len(stack)-1], children...)
-		if len(children) == 0 {
-			total += r.bound[at] + r.filled[at]
-		}
-	}
-
-	return total
 }
 
 // singles places up to limit further pods: at i if it is a leaf, otherwise at
@@ -516,7 +515,9 @@ func (r *run) decision(fits bool) Decision {
 	}
 	for _, i := range slices.Backward(r.order) {
 		report, note := &d.Nodes[i], r.notes[i]
-		report.New += r.filled[i]
+		if r.tree.Node(i).IsLeaf() {
+			report.New = r.filled[i]
+		}
 		if r.ok[i] {
 			report.Satisfied = true
 			if r.tree.Node(i).IsLeaf() {

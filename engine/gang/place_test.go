@@ -229,6 +229,12 @@ func TestPlace(t *testing.T) {
 				with(4, "x", gang.Waiting, gpu(1)).with(4, "y", gang.Waiting, gpu(1)).with(2, "z", gang.Waiting, gpu(1)),
 			world: nodes(1, 7, gpus), want: map[string]int{"x": 4, "y": 1, "z": 2},
 		},
+		"SetsShare": {
+			reason: "one set takes no more than what it lacks, because the next may lack something too",
+			crowd: tree(podtree.SubGroup{Name: "s", MinMember: num(3)}, leaf("s", "x", 1), podtree.SubGroup{Name: "r", MinMember: num(3)}, leaf("r", "y", 1)).
+				with(5, "x", gang.Waiting, gpu(1)).with(5, "y", gang.Waiting, gpu(1)),
+			world: nodes(1, 6, gpus), want: map[string]int{"x": 3, "y": 3},
+		},
 		"SetMinimumDoesNotFit": {
 			reason: "one that cannot be filled up keeps everything back",
 			crowd: tree(podtree.SubGroup{Name: "s", MinMember: num(5)}, leaf("s", "x", 1), leaf("s", "y", 1), leaf("", "z", 2)).
@@ -276,10 +282,10 @@ func TestPlace(t *testing.T) {
 		},
 		"AffinityLater": {
 			reason: "what did not fit may fit once another pod is there, also for pods of one shape",
-			crowd: tree(leaf("", "follower", 0), leaf("", "leader", 1)).
-				with(2, "follower", gang.Waiting, pod{wants: map[string]int{gpus: 1}, app: "f", near: "l"}).
-				with(1, "leader", gang.Waiting, pod{wants: map[string]int{gpus: 1}, app: "l"}),
-			world: nodes(1, 8, gpus), want: map[string]int{"leader": 1, "follower": 2},
+			crowd: flat(2).with(1, "default", gang.Waiting, pod{wants: map[string]int{gpus: 1}, app: "f", near: "l"}).
+				with(1, "default", gang.Waiting, pod{wants: map[string]int{gpus: 1}, app: "l"}).
+				with(1, "default", gang.Waiting, pod{wants: map[string]int{gpus: 1}, app: "f", near: "l"}),
+			world: nodes(1, 8, gpus), want: map[string]int{"default": 3},
 		},
 		"Nobody": {
 			reason: "a gang without pods waits for them",

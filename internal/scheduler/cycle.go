@@ -36,6 +36,10 @@ func (s *Scheduler) next(ctx context.Context) func(klog.Logger) (*framework.Queu
 	}
 }
 
+// patience is how long one gang may keep all other pods waiting. Trees that
+// people write take milliseconds.
+const patience = 10 * time.Second
+
 // A turn is one gang while it is tried.
 type turn struct {
 	key     types.NamespacedName
@@ -51,6 +55,7 @@ func (s *Scheduler) cycle(ctx context.Context, key types.NamespacedName, popped 
 	ctx = klog.NewContext(ctx, klog.LoggerWithValues(klog.FromContext(ctx), "podGroup", key))
 	outcome := s.try(ctx, key, popped, began)
 	observe(outcome, time.Since(began))
+	s.reporter.busy.Store(time.Now().UnixNano())
 }
 
 func (s *Scheduler) try(ctx context.Context, key types.NamespacedName, popped *framework.QueuedPodInfo, began time.Time) string {
@@ -111,11 +116,13 @@ func (s *Scheduler) place(ctx context.Context, t *turn) string {
 		}
 	}
 	t.gang.Compare()
-	w := newWorld(ctx, t.fw, s.kube.Cache, s.snapshot, pods)
+	w := newWorld(ctx, s.fitters[t.fw.ProfileName()], s.kube.Cache, pods)
 	if len(s.kube.Extenders) > 0 {
 		w.choose = s.ask(t)
 	}
-	decision, err := gang.Place(ctx, t.gang.Tree, t.gang.Members, w, s.rules)
+	trying, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	decision, err := gang.Place(trying, t.gang.Tree, t.gang.Members, w, s.rules)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "A gang could not be tried; it is tried again")
 		s.pace.failed(t.key)
@@ -126,6 +133,7 @@ func (s *Scheduler) place(ctx context.Context, t *turn) string {
 	}
 	if !decision.Fits {
 		s.pace.failed(t.key)
+		podsHeld.Set(float64(s.held(t)))
 		s.putAllBack(ctx, t, w.rejectors)
 		s.reporter.decided(t.key, verdict{decision: &decision, uid: t.gang.Group.UID, sentence: decide.Sentence(t.gang, &decision)})
 		s.preempt(t)
@@ -137,6 +145,22 @@ func (s *Scheduler) place(ctx context.Context, t *turn) string {
 	s.reporter.decided(t.key, verdict{decision: &decision, uid: t.gang.Group.UID, sentence: decide.Sentence(t.gang, &decision)})
 
 	return resultScheduled
+}
+
+// held counts the members that kept a place although their gang got none. It is
+// 0, or there is a bug.
+func (s *Scheduler) held(t *turn) int {
+	n := 0
+	for _, q := range t.waiting {
+		if q == nil {
+			continue
+		}
+		if is, err := s.kube.Cache.IsAssumedPod(q.Pod); err == nil && is {
+			n++
+		}
+	}
+
+	return n
 }
 
 // ask is kube-scheduler's own way to choose a node, for configurations with
@@ -160,6 +184,7 @@ func (s *Scheduler) commit(ctx context.Context, t *turn, w *world) {
 			s.putBack(ctx, q, w.rejectors)
 		}
 	}
+	podsPlaced.Add(float64(len(w.held)))
 	s.bindAll(ctx, t, w.held)
 }
 

@@ -37,7 +37,8 @@ type fitter struct {
 	fw       framework.Framework
 	snapshot *internalcache.Snapshot
 
-	// nodes are those of the snapshot by name. The next search starts at begin.
+	// nodes are those of the snapshot, whose list starts at source, by name. The
+	// next search starts at begin, which every gang finds at 0.
 	nodes  []fwk.NodeInfo
 	source *fwk.NodeInfo
 	begin  int

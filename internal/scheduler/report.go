@@ -32,10 +32,11 @@ const (
 	// settle is how long the status of a group waits for further changes, so
 	// that a gang of a hundred pods makes a few writes and not a hundred.
 	settle = 200 * time.Millisecond
-	// statusRate bounds the writes of status per second: in a rush, pods are
-	// bound first and counted afterwards.
-	statusRate  = 20
-	statusBurst = 20
+	// Writes of status per second, while gangs are being placed and when none
+	// are: in a rush, pods are bound first and counted afterwards.
+	busyRate, idleRate = 20, 200
+	// rush is how long after the last gang there still is one.
+	rush = 500 * time.Millisecond
 )
 
 // steady is how long a sentence is kept when only its figures have changed.
@@ -61,7 +62,10 @@ type reporter struct {
 	// pods has gangs whose members must be told something, status those whose
 	// PodGroup may have to change.
 	pods, status workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	limit        flowcontrol.RateLimiter
+	// slow and fast bound how often status is written; busy is when the last
+	// gang was tried.
+	slow, fast flowcontrol.RateLimiter
+	busy       atomic.Int64
 	// narrow says that the definition of PodGroups, which somebody else has
 	// installed, has no room for counts.
 	narrow atomic.Bool
@@ -78,7 +82,8 @@ func newReporter(s *Scheduler, client clientset.Interface, groups *rest.RESTClie
 
 	return &reporter{
 		s: s, client: client, groups: groups, recorder: recorder,
-		pods: queue(), status: queue(), limit: flowcontrol.NewTokenBucketRateLimiter(statusRate, statusBurst),
+		pods: queue(), status: queue(),
+		slow: flowcontrol.NewTokenBucketRateLimiter(busyRate, busyRate), fast: flowcontrol.NewTokenBucketRateLimiter(idleRate, idleRate),
 		verdicts: map[types.NamespacedName]verdict{}, stale: map[types.NamespacedName]time.Time{},
 	}
 }
@@ -228,7 +233,7 @@ func (r *reporter) show(ctx context.Context, pg *v2alpha2.PodGroup, want *v2alph
 	if decide.Shown(pg, *want, !r.narrow.Load()) {
 		return nil
 	}
-	r.limit.Accept()
+	r.give(ctx)
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": pg.UID, "resourceVersion": pg.ResourceVersion},
 		"status":   map[string]any{"conditions": want.Conditions, "placed": want.Placed, "subGroups": want.SubGroups},
@@ -251,6 +256,15 @@ func (r *reporter) show(ctx context.Context, pg *v2alpha2.PodGroup, want *v2alph
 	}
 
 	return nil
+}
+
+// give lets whoever is placing pods go first.
+func (r *reporter) give(ctx context.Context) {
+	limit := r.fast
+	if time.Since(time.Unix(0, r.busy.Load())) < rush {
+		limit = r.slow
+	}
+	_ = limit.Wait(ctx) // it ends early when everything does
 }
 
 // preempted tells whom a gang has sent away.

@@ -23,6 +23,7 @@ import (
 type Scheduler struct {
 	kube      *kubescheduler.Scheduler
 	snapshot  *internalcache.Snapshot
+	fitters   map[string]*fitter // by profile, for the goroutine that places pods
 	options   *Options
 	rules     gang.Rules
 	groups    *groups
@@ -90,6 +91,10 @@ func (s *Scheduler) build(ctx context.Context, c *schedulerserverconfig.Complete
 	}
 	if s.snapshot, err = assume(s.kube); err != nil {
 		return err
+	}
+	s.fitters = map[string]*fitter{}
+	for name, fw := range s.kube.Profiles {
+		s.fitters[name] = &fitter{fw: fw, snapshot: s.snapshot}
 	}
 	s.groups.assumed = s.kube.Cache
 	s.kube.NextPod = s.next(ctx)

@@ -238,7 +238,7 @@ func (t *trial) place(ctx context.Context, g *decide.Gang) (gang.Decision, error
 		return gang.Decision{}, err
 	}
 	g.Compare()
-	w := newWorld(ctx, fw, t.cache, t.snapshot, g.Pods)
+	w := newWorld(ctx, &fitter{fw: fw, snapshot: t.snapshot}, t.cache, g.Pods)
 	decision, err := gang.Place(ctx, g.Tree, g.Members, w, g.Rules)
 	w.Rollback(0)
 

@@ -51,12 +51,12 @@ type holding struct {
 
 var _ gang.World = &world{}
 
-func newWorld(ctx context.Context, fw framework.Framework, cache internalcache.Cache, snapshot *internalcache.Snapshot, pods []*corev1.Pod) *world {
+func newWorld(ctx context.Context, f *fitter, cache internalcache.Cache, pods []*corev1.Pod) *world {
+	f.begin = 0
 	w := &world{
-		ctx: context.WithoutCancel(ctx), fw: fw, cache: cache, snapshot: snapshot, pods: pods,
+		ctx: context.WithoutCancel(ctx), fw: f.fw, cache: cache, snapshot: f.snapshot, pods: pods,
 		group: framework.NewCycleState(), rejectors: sets.New[string](),
 	}
-	f := &fitter{fw: fw, snapshot: snapshot}
 	w.choose = func(ctx context.Context, state fwk.CycleState, member int) (string, error) {
 		return f.choose(ctx, state, w.pods[member])
 	}

@@ -55,6 +55,13 @@ func (p *Process) ExitCode() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
+// CPU is how much of it a process that has ended has used.
+func (p *Process) CPU() time.Duration {
+	<-p.done
+
+	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+}
+
 // Signal sends a signal, and does not mind if the process is gone.
 func (p *Process) Signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
 

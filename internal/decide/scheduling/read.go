@@ -83,6 +83,9 @@ func Read(pg *v2alpha2.PodGroup, pods []*corev1.Pod, rules gang.Rules) (*Gang, *
 // Compare finds out which of those who wait are alike. It takes a while, and is
 // of use only to whoever places them.
 func (g *Gang) Compare() {
+	if len(g.Members) == 1 {
+		return // there is nobody to be like
+	}
 	for i, m := range g.Members {
 		if m.State == gang.Waiting {
 			g.Members[i].Shape = Shape(g.Pods[i])
