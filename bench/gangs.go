@@ -33,6 +33,9 @@ const (
 	wide      = 512
 	ground    = "gangs"
 
+	// waitingLabel is on pods that a scheduler has to place.
+	waitingLabel = "waiting"
+
 	stock, ours = "kube-scheduler", "arbor-scheduler"
 )
 
@@ -155,7 +158,7 @@ func (f *farm) race(ctx context.Context, who string, pods, size, gpus int) (floa
 	bound, stop := f.bound(ctx)
 	defer stop()
 	began := time.Now()
-	p, err := f.start(who) //nolint:contextcheck // it is stopped, not cancelled
+	p, _, err := f.start(who) //nolint:contextcheck // it is stopped, not cancelled
 	if err != nil {
 		return 0, err
 	}
@@ -205,7 +208,7 @@ func (f *farm) crowd(ctx context.Context, who string, pods, size, gpus int) erro
 
 func waiting(who string, i, size, gpus int) *corev1.Pod {
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ground, Name: fmt.Sprintf("p-%d", i)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: ground, Name: fmt.Sprintf("p-%d", i), Labels: map[string]string{waitingLabel: "true"}},
 		Spec: corev1.PodSpec{
 			SchedulerName: who + "-bench",
 			Tolerations:   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
@@ -221,15 +224,16 @@ func waiting(who string, i, size, gpus int) *corev1.Pod {
 	return pod
 }
 
-// start starts a scheduler with the same configuration but for the gangs.
-func (f *farm) start(who string) (*cluster.Process, error) {
+// start starts a scheduler with the same configuration but for the gangs, and
+// says where it is asked.
+func (f *farm) start(who string) (*cluster.Process, string, error) {
 	binary, err := cluster.Binary("arbor", "ARBOR")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	ports, err := controlplane.FreePorts(1)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	file := filepath.Join(f.up.Dir, who+".yaml")
 	text := fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1
@@ -239,11 +243,12 @@ leaderElection: {leaderElect: false}
 profiles: [{schedulerName: %s-bench}]
 `, f.up.Kubeconfig, who)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-
-	return cluster.StartProcess(binary, controlplane.Command, who, "--config="+file, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(ports[0]),
+	p, err := cluster.StartProcess(binary, controlplane.Command, who, "--config="+file, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(ports[0]),
 		"--authorization-always-allow-paths=/metrics,/readyz")
+
+	return p, fmt.Sprintf("https://127.0.0.1:%d", ports[0]), err
 }
 
 // clear removes all pods and groups.

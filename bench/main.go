@@ -42,6 +42,7 @@ var scenarios = []scenario{
 	{"delivery", delivery},
 	{"delivery-memory", deliveryMemory},
 	{"gangs", gangs},
+	{"gangs-wait", gangsWait},
 }
 
 func main() {

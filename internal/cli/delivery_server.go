@@ -11,8 +11,8 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/arbor-control/arbor/api/names"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
-	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // A server answers questions about single objects of any kind.
@@ -82,7 +82,7 @@ func (s apiServer) Rehearse(ctx context.Context, w rehearsal) (map[string]any, e
 }
 
 func (s apiServer) Annotate(ctx context.Context, ref ObjectRef, patch []byte, dryRun bool) error {
-	opts := []client.PatchOption{client.FieldOwner(kube.FieldManager)}
+	opts := []client.PatchOption{client.FieldOwner(names.Arbor)}
 	if dryRun {
 		opts = append(opts, &client.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 	}

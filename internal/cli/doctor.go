@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
+	"github.com/arbor-control/arbor/api/names"
 	"github.com/arbor-control/arbor/internal/decide/health"
 )
 
@@ -64,7 +65,7 @@ Exit codes: 0 no problem, 1 problems, 2 the cluster could not be asked.`,
 	}
 
 	cmd.Flags().StringVarP(&o.format, "output", "o", formatTable, "output format: table, json or yaml")
-	cmd.Flags().StringVar(&o.namespace, "arbor-namespace", "arbor-system", "namespace that Arbor is installed in")
+	cmd.Flags().StringVar(&o.namespace, "arbor-namespace", names.Namespace, "namespace that Arbor is installed in")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings and for what is unknown too")
 	o.flags.AddFlags(cmd.Flags())
 	checkUsage(cmd, cobra.NoArgs)

@@ -22,17 +22,9 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/api/names"
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/internal/decide/health"
-)
-
-// What Arbor's own objects are called, by the manager and by the chart.
-const (
-	leaseName     = "arbor-manager"
-	authorityName = "arbor-webhook-ca"
-	webhooksName  = "arbor"
-	nameLabel     = "app.kubernetes.io/name"
-	arborName     = "arbor"
 )
 
 // waiting are the kinds that people wait for, and the condition that they wait
@@ -95,9 +87,9 @@ func gatherFacts(ctx context.Context, flags *genericclioptions.ConfigFlags, rele
 	d := doctor{c, namespace, list}
 	f.Definitions = d.definitions(ctx)
 	f.Deployment = d.deployment(ctx)
-	f.Lease = one[coordinationv1.Lease](ctx, c, namespace, health.Flag(f.Deployment.Is, "leader-election-id", leaseName))
-	f.Webhooks = one[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, c, "", health.Flag(f.Deployment.Is, "webhook-configuration", webhooksName))
-	f.Secret = one[corev1.Secret](ctx, c, namespace, authorityName)
+	f.Lease = one[coordinationv1.Lease](ctx, c, namespace, health.Flag(f.Deployment.Is, "leader-election-id", names.Lease))
+	f.Webhooks = one[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, c, "", health.Flag(f.Deployment.Is, "webhook-configuration", names.Arbor))
+	f.Secret = one[corev1.Secret](ctx, c, namespace, names.WebhookSecret)
 	f.Backlog = d.backlog(ctx)
 	running := f.Running()
 	f.Lacking = d.lacking(ctx, f.Deployment.Is, running)
@@ -170,7 +162,7 @@ func (d doctor) definitions(ctx context.Context) (f health.Found[map[string]*api
 // deployment is that of the manager: the chart and the kustomize base label it.
 func (d doctor) deployment(ctx context.Context) (f health.Found[*appsv1.Deployment]) {
 	all := &appsv1.DeploymentList{}
-	if err := d.List(ctx, all, client.InNamespace(d.namespace), client.MatchingLabels{nameLabel: arborName}); err != nil {
+	if err := d.List(ctx, all, client.InNamespace(d.namespace), client.MatchingLabels{names.NameLabel: names.Arbor}); err != nil {
 		f.Err = short(err)
 
 		return f
@@ -212,7 +204,7 @@ func (d doctor) lacking(ctx context.Context, manager *appsv1.Deployment, parts [
 	}
 
 	needed := []authorizationv1.ResourceAttributes{
-		{Verb: "update", Group: coordinationv1.GroupName, Resource: "leases", Namespace: manager.Namespace, Name: health.Flag(manager, "leader-election-id", leaseName)},
+		{Verb: "update", Group: coordinationv1.GroupName, Resource: "leases", Namespace: manager.Namespace, Name: health.Flag(manager, "leader-election-id", names.Lease)},
 		{Verb: "create", Group: "events.k8s.io", Resource: "events"},
 	}
 	for _, p := range parts {

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/arbor-control/arbor/api/names"
 )
 
 // crdPatience is how long a definition may take to be served.
@@ -32,7 +34,7 @@ func EnsureCRD(ctx context.Context, c client.Client, want *apiextensionsv1.Custo
 		return fmt.Errorf("CustomResourceDefinition %s is not installed: install it, or run with --crds=install", want.Name)
 	case client.IgnoreNotFound(err) != nil:
 		return fmt.Errorf("cannot read CustomResourceDefinition %s: %w", want.Name, err)
-	case err == nil && have.Labels[ManagedByLabel] != FieldManager:
+	case err == nil && have.Labels[names.ManagedByLabel] != names.Arbor:
 		log.FromContext(ctx).Info("Using a CustomResourceDefinition that somebody else installed", "crd", want.Name)
 
 		return compatible(have, want)
@@ -58,12 +60,12 @@ func applyCRD(ctx context.Context, c client.Client, want *apiextensionsv1.Custom
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[ManagedByLabel] = FieldManager
+	labels[names.ManagedByLabel] = names.Arbor
 	u.SetLabels(labels)
 	unstructured.RemoveNestedField(u.Object, "status")
 	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 
-	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership, client.FieldOwner(FieldManager))
+	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership, client.FieldOwner(names.Arbor))
 }
 
 func awaitCRD(ctx context.Context, c client.Client, name string) error {

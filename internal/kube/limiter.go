@@ -25,15 +25,20 @@ const (
 // exponential limiter doubles; this one grows by half.
 func NewLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedMaxOfRateLimiter(
-		&gradual{failures: map[reconcile.Request]int{}},
+		newGradual(backoffMax),
 		&workqueue.TypedBucketRateLimiter[reconcile.Request]{Limiter: rate.NewLimiter(bucketRate, bucketSize)},
 	)
 }
 
 // gradual grows an item's delay with its failures in a row.
 type gradual struct {
+	longest  time.Duration
 	mu       sync.Mutex
 	failures map[reconcile.Request]int
+}
+
+func newGradual(longest time.Duration) *gradual {
+	return &gradual{longest: longest, failures: map[reconcile.Request]int{}}
 }
 
 // When counts a failure and returns the delay after it.
@@ -44,7 +49,7 @@ func (g *gradual) When(item reconcile.Request) time.Duration {
 	g.failures[item]++
 
 	// Compared before it is a Duration, which could not hold it for long.
-	return time.Duration(min(float64(backoffBase)*math.Pow(backoffFactor, float64(n)), float64(backoffMax)))
+	return time.Duration(min(float64(backoffBase)*math.Pow(backoffFactor, float64(n)), float64(g.longest)))
 }
 
 // Forget ends a row of failures.

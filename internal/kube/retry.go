@@ -2,6 +2,8 @@ package kube
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/retry"
@@ -10,9 +12,7 @@ import (
 // RetryOnConflict repeats what lost a race against another writer, a few times
 // and with short pauses. do must read again what it decides on.
 func RetryOnConflict(ctx context.Context, do func(context.Context) error) error {
-	lost := func(err error) bool {
-		return ctx.Err() == nil && (apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err))
-	}
+	lost := func(err error) bool { return ctx.Err() == nil && LostRace(err) }
 
 	// What repeats it takes the end of a context for its own patience, and returns
 	// the error before that, or none at all.
@@ -26,12 +26,15 @@ func RetryOnConflict(ctx context.Context, do func(context.Context) error) error 
 	return last
 }
 
-// IgnoreStale drops the errors of a write that came too late: the object is
-// gone, or was changed since it was read. Its next event tells the rest.
-func IgnoreStale(err error) error {
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil
+// LostRace says whether an error says only that another writer was faster: what
+// was decided on has changed since it was read, or is there already. Of errors
+// that were joined, all must say so.
+func LostRace(err error) bool {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if joined, ok := e.(interface{ Unwrap() []error }); ok {
+			return !slices.ContainsFunc(joined.Unwrap(), func(one error) bool { return !LostRace(one) })
+		}
 	}
 
-	return err
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }

@@ -5,13 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestRetryOnConflict(t *testing.T) {
-	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "x", errors.New("stale"))
 	late := fmt.Errorf("cannot write: %w", context.DeadlineExceeded)
 	cases := map[string]struct {
 		reason  string

@@ -10,14 +10,14 @@ import (
 
 // WriteStatus writes the status of an object, on condition that the object is as
 // it was read, and reports whether it did. before and now are the status as it
-// was and as o has it: what says so already is not written. A write that comes
-// too late is no error; whoever changed the object brings it back.
+// was and as o has it: what says so already is not written. An object that is
+// gone has no status to be written.
 func WriteStatus(ctx context.Context, c client.Client, o client.Object, before, now any) (bool, error) {
 	if equality.Semantic.DeepEqual(before, now) {
 		return false, nil
 	}
 	if err := c.Status().Update(ctx, o); err != nil {
-		return false, IgnoreStale(fmt.Errorf("cannot write the status of %T %s/%s: %w", o, o.GetNamespace(), o.GetName(), err))
+		return false, client.IgnoreNotFound(fmt.Errorf("cannot write the status of %T %s/%s: %w", o, o.GetNamespace(), o.GetName(), err))
 	}
 
 	return true, nil

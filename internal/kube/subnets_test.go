@@ -68,7 +68,7 @@ func TestBlockValuesAreShared(t *testing.T) {
 
 // The delay grows by half from 50 ms to 30 s, per item, until it succeeds.
 func TestLimiter(t *testing.T) {
-	g := &gradual{failures: map[reconcile.Request]int{}}
+	g := newGradual(backoffMax)
 	item, other := reconcile.Request{}, reconcile.Request{}
 	other.Name = "other"
 	var got []string

@@ -93,7 +93,7 @@ func setupDelivery(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--remote-kubeconfig %s: %w", o.Delivery.RemoteKubeconfig, err)
 		}
-		d.Remote = remote
+		d.Remote = o.fence.around(remote)
 	}
 
 	return nil, delivery.SetupWithManager(mgr, d)

@@ -13,12 +13,11 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/arbor-control/arbor/api/names"
 )
 
 const (
-	// defaultNamespace holds Arbor's own objects when nothing else is said.
-	defaultNamespace = "arbor-system"
-
 	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 	minLife = 10 * time.Second
@@ -53,6 +52,9 @@ type Options struct {
 
 	Synthesis SynthesisOptions
 	Delivery  DeliveryOptions
+
+	// fence is what everything passes that a running manager sends.
+	fence *fence
 }
 
 // DefaultOptions are those of a manager in a cluster.
@@ -62,14 +64,14 @@ func DefaultOptions() Options {
 		Namespace:      ownNamespace(),
 		CRDs:           crdsInstall,
 		LeaderElect:    true,
-		LeaderElectID:  leaseName,
+		LeaderElectID:  names.Lease,
 		MetricsAddress: ":8443",
 		MetricsSecure:  true,
 		HealthAddress:  ":8081",
 		Webhooks:       true,
 		WebhookHost:    "127.0.0.1",
 		WebhookPort:    9443,
-		WebhookConfig:  "arbor",
+		WebhookConfig:  names.Arbor,
 		CertLife:       365 * 24 * time.Hour,
 		LogFormat:      logJSON,
 		LogLevel:       "info",
@@ -214,5 +216,5 @@ func ownNamespace() string {
 		}
 	}
 
-	return defaultNamespace
+	return names.Namespace
 }

@@ -28,6 +28,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/arbor-control/arbor/api/names"
 	"github.com/arbor-control/arbor/internal/access"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/webhook"
@@ -35,8 +36,6 @@ import (
 )
 
 const (
-	leaseName = "arbor-manager"
-
 	// shutdown is how long running reconciles may take to end.
 	shutdown = 3 * time.Second
 )
@@ -53,6 +52,8 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	o.fence = newFence(o.Namespace, o.LeaderElectID)
+	config = o.fence.around(config)
 	on := selected(o.Controllers)
 	scheme, err := newScheme(on)
 	if err != nil {
@@ -137,6 +138,7 @@ func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime
 		LeaderElectionNamespace: r.options.Namespace,
 		// The process ends when the manager does, so the next may lead at once.
 		LeaderElectionReleaseOnCancel: true,
+		RenewDeadline:                 new(renewDeadline),
 		GracefulShutdownTimeout:       &grace,
 		HealthProbeBindAddress:        r.options.HealthAddress,
 		PprofBindAddress:              r.options.PprofAddress,
@@ -275,7 +277,7 @@ func (r *runner) cacheOptions() cache.Options {
 	o := cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 		&corev1.Secret{}: {
 			Namespaces: map[string]cache.Config{r.options.Namespace: {}},
-			Field:      fields.OneTermEqualSelector("metadata.name", serving.SecretName),
+			Field:      fields.OneTermEqualSelector("metadata.name", names.WebhookSecret),
 		},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{}: {
 			Field: fields.OneTermEqualSelector("metadata.name", r.options.WebhookConfig),

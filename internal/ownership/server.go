@@ -10,13 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/arbor-control/arbor/api/names"
 	"github.com/arbor-control/arbor/engine/fields"
-	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // prober is a manager that has no fields and never gets any: it applies in dry
 // runs only, to learn from the server which fields an object has.
-const prober = kube.FieldManager + "-probe"
+const prober = names.Arbor + "-probe"
 
 // read returns the object with its managed fields, nil if there is none.
 func (m *Migrator) read(ctx context.Context, which *unstructured.Unstructured) (*unstructured.Unstructured, error) {
@@ -34,7 +34,7 @@ func (m *Migrator) read(ctx context.Context, which *unstructured.Unstructured) (
 	// A cache leaves them out, the answer to a patch does not. Whoever may not
 	// patch, or only not in this way, has the answer of the read.
 	answer := identify(which.GetAPIVersion(), which.GetKind(), which.GetNamespace(), which.GetName())
-	if err := m.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, []byte("{}")), client.DryRunAll, client.FieldOwner(kube.FieldManager)); err == nil {
+	if err := m.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, []byte("{}")), client.DryRunAll, client.FieldOwner(names.Arbor)); err == nil {
 		return answer, nil
 	}
 
@@ -131,7 +131,7 @@ func (m *Migrator) send(ctx context.Context, live *unstructured.Unstructured, en
 		return nil, err
 	}
 	written := identify(live.GetAPIVersion(), live.GetKind(), live.GetNamespace(), live.GetName())
-	err = m.client.Patch(ctx, written, client.RawPatch(types.JSONPatchType, data), append([]client.PatchOption{client.FieldOwner(kube.FieldManager)}, more...)...)
+	err = m.client.Patch(ctx, written, client.RawPatch(types.JSONPatchType, data), append([]client.PatchOption{client.FieldOwner(names.Arbor)}, more...)...)
 
 	return written, err
 }

@@ -58,7 +58,7 @@ func publish(ctx context.Context, o options, log io.Writer) error {
 	out := runner.Run(ctx, composition, synthesizer)
 	switch {
 	case out.Err == nil:
-		fmt.Fprintf(log, "Synthesis %s made %d resources\n", o.job.SynthesisUUID, out.Resources)
+		fmt.Fprintln(log, decide.Made(o.job.SynthesisUUID, out.Resources))
 
 		return nil
 	case errors.Is(out.Err, synthesis.ErrSuperseded):

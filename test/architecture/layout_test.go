@@ -2,6 +2,7 @@ package architecture_test
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -43,5 +44,28 @@ func TestNamesSaySomething(t *testing.T) {
 		if slices.Contains(shapeless, l.Name) || slices.Contains(shapeless, path.Base(p)) {
 			t.Errorf("%s is named %s, which says nothing: name it after what it does", short(p), l.Name)
 		}
+	}
+}
+
+// TestControllersArePatient : a controller that is not made of kube.Patient takes
+// every race that it loses for an error.
+func TestControllersArePatient(t *testing.T) {
+	controllers := 0
+	all := os.DirFS(filepath.Join(root, "internal"))
+	err := fs.WalkDir(all, ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || path.Ext(name) != ".go" {
+			return err
+		}
+		data, err := fs.ReadFile(all, name)
+		made, patient := bytes.Count(data, []byte("NewControllerManagedBy(")), bytes.Count(data, []byte("Complete(kube.Patient("))
+		if made != patient {
+			t.Errorf("internal/%s makes %d controllers, and %d of them with Complete(kube.Patient(…)): say so for all", name, made, patient)
+		}
+		controllers += made
+
+		return err
+	})
+	if err != nil || controllers < 10 {
+		t.Fatalf("found %d controllers, want at least 10 (%v)", controllers, err)
 	}
 }

@@ -17,7 +17,6 @@ var (
 
 	rounds = flag.Int("rounds", 1, "how often each fault is done, or as often as it can be")
 	soak   = flag.Duration("soak", 0, "how long the soak takes; with 0 it is left out")
-	known  = flag.Bool("known", false, "do only the faults that are known not to pass; docs/faults.md lists them")
 	seed   = flag.Uint64("seed", 1, "seed of everything that is random")
 )
 

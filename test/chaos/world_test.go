@@ -3,7 +3,6 @@ package chaos_test
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -26,13 +25,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	proxy, err := server.NewProxy(filepath.Join(t.TempDir(), "kubeconfig"), *seed)
-	must(t, err)
-	w := &world{T: t, c: server.Client(t, nil), proxy: proxy}
-	t.Cleanup(func() {
-		w.end()
-		proxy.Close()
-	})
+	w := &world{T: t, c: server.Client(t, nil), proxy: server.NewProxy(t, "", *seed)}
+	t.Cleanup(w.end)
 	w.start(nil)
 	w.load = newLoad(t, w.c)
 	w.load.furnish()
@@ -49,9 +43,20 @@ func (w *world) start(flags ...[]string) {
 	for i := range flags {
 		w.launch(i)
 	}
-	for _, m := range w.managers {
-		must(w, m.Await())
+	for i := range w.managers {
+		w.await(i)
 	}
+}
+
+// await waits until a manager is ready. One that finds its port taken, by somebody else
+// on this machine, ends, and is started again.
+func (w *world) await(i int) {
+	w.Helper()
+	cluster.Eventually(w, "the manager is ready", func() error {
+		w.revive()
+
+		return w.managers[i].Await()
+	})
 }
 
 func (w *world) launch(i int) {
@@ -90,7 +95,7 @@ func (w *world) replace(i int) {
 	w.Helper()
 	w.managers[i].Kill()
 	w.launch(i)
-	must(w, w.managers[i].Await())
+	w.await(i)
 }
 
 // underLoad waits until the cluster has acknowledged some more writes.

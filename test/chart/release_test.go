@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -16,8 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/internal/controlplane"
@@ -29,7 +25,7 @@ import (
 type release struct {
 	name  string
 	c     client.Client
-	late  *late
+	late  late
 	token string
 	args  []string
 	// metrics is the address of the manager that was started last.
@@ -69,7 +65,7 @@ func (r *release) read(t *testing.T) {
 	r.args = pod.Containers[0].Args
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: r.name, Name: pod.ServiceAccountName}}
 	r.token = tokenOf(t, r.c, account)
-	r.late = newLate(t)
+	r.late = late{server.NewProxy(t, r.token, 0), t}
 }
 
 // start starts the manager as its pod would, with the rendered flags and the
@@ -82,22 +78,21 @@ func (r *release) start(t *testing.T, args ...string) *cluster.Manager {
 	r.metrics = fmt.Sprintf("127.0.0.1:%d", ports[0])
 
 	return server.StartManager(t, slices.Concat(r.args, []string{
-		"--kubeconfig=" + r.kubeconfig(t), "--webhook-service=", "--metrics-bind-address=" + r.metrics, "--metrics-secure=true", "--log-format=text",
+		"--kubeconfig=" + r.late.Kubeconfig, "--webhook-service=", "--metrics-bind-address=" + r.metrics, "--metrics-secure=true", "--log-format=text",
 	}, args)...)
 }
 
-func (r *release) kubeconfig(t *testing.T) string {
-	t.Helper()
-	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: r.late.url, CertificateAuthorityData: r.late.authority}
-	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: r.token}
-	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
-	config.CurrentContext = "x"
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	must(t, clientcmd.WriteToFile(*config, path))
-	must(t, os.Chmod(path, 0o600))
+// A late is the manager's way to the API server, on which events can be held up, as they
+// are on any busy cluster.
+type late struct {
+	*cluster.Proxy
 
-	return path
+	t *testing.T
+}
+
+// hold keeps events of a kind back, until the returned function is called.
+func (l late) hold(kind string) (release func()) {
+	return l.Hold(l.t, "^WATCH .*/"+kind+"$")
 }
 
 // purge removes definitions of Arbor's with all objects, whatever holds them, so

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -11,9 +12,10 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,8 +42,7 @@ type Weather struct {
 	Watch time.Duration
 }
 
-// A Proxy is a way to the API server on which requests can be late, or lost. It speaks
-// for the administrator, over plain HTTP on a loopback address.
+// A Proxy is a way to the API server on which requests can be late, or lost.
 type Proxy struct {
 	// Kubeconfig of whoever shall use it.
 	Kubeconfig string
@@ -53,45 +54,67 @@ type Proxy struct {
 	weather Weather
 	counts  map[string]int
 	watches int
+	inWay   map[*obstacle]bool
 }
 
-// NewProxy starts one, whose kubeconfig is written to a file. What it does to requests
-// is the same for the same seed and the same requests in the same order.
-func (u *Up) NewProxy(kubeconfig string, seed uint64) (*Proxy, error) {
-	transport, err := rest.TransportFor(u.Config)
-	if err != nil {
-		return nil, err
-	}
-	target, err := url.Parse(u.Config.Host)
-	if err != nil {
-		return nil, err
-	}
-	p := &Proxy{Kubeconfig: kubeconfig, random: rand.New(rand.NewPCG(seed, seed)), counts: map[string]int{}}
-	p.forward = &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:     transport,
-		FlushInterval: -1,
-		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
-		// A server that is away refuses connections; so does this one.
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+// NewProxy starts one, which ends with the test, after what was started later. With a
+// token it speaks for whom that belongs to, else for the administrator. What weather
+// does to requests is the same for the same seed and the same requests in the same order.
+func (u *Up) NewProxy(t testing.TB, token string, seed uint64) *Proxy {
+	t.Helper()
+	p := &Proxy{
+		Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"),
+		random:     rand.New(rand.NewPCG(seed, seed)), counts: map[string]int{}, inWay: map[*obstacle]bool{},
 	}
 	p.server = httptest.NewUnstartedServer(p)
 	// Connections that wait for the next request would be counted as leaks.
 	p.server.Config.SetKeepAlivesEnabled(false)
-	p.server.Start()
-	config := clientcmdapi.NewConfig()
-	config.Clusters["proxy"] = &clientcmdapi.Cluster{Server: p.server.URL}
-	config.Contexts["proxy"] = &clientcmdapi.Context{Cluster: "proxy"}
-	config.CurrentContext = "proxy"
+	t.Cleanup(func() {
+		p.Cut()
+		p.server.Close()
+	})
+	if err := p.start(u.Config, token); err != nil {
+		t.Fatal(err)
+	}
 
-	return p, clientcmd.WriteToFile(*config, kubeconfig)
+	return p
 }
 
-// Close ends it, and everything that is under way through it.
-func (p *Proxy) Close() {
-	p.Cut()
-	p.server.Close()
-	_ = os.Remove(p.Kubeconfig)
+func (p *Proxy) start(to *rest.Config, token string) error {
+	config := clientcmdapi.NewConfig()
+	c, user := &clientcmdapi.Cluster{}, &clientcmdapi.AuthInfo{Token: token}
+	if token == "" {
+		p.server.Start()
+	} else {
+		// Tokens are not sent where everybody could read them, and the administrator's
+		// certificate stays out of it.
+		p.server.StartTLS()
+		c.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
+		to = rest.AnonymousClientConfig(to)
+	}
+	c.Server = p.server.URL
+	transport, err := rest.TransportFor(to)
+	if err != nil {
+		return err
+	}
+	target, err := url.Parse(to.Host)
+	if err != nil {
+		return err
+	}
+	p.forward = &httputil.ReverseProxy{
+		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:      transport,
+		FlushInterval:  -1, // a watch is to see events when they happen
+		ModifyResponse: p.hinder,
+		ErrorLog:       slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
+		// A server that is away refuses connections; so does this one.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	config.Clusters["proxy"], config.AuthInfos["proxy"] = c, user
+	config.Contexts["proxy"] = &clientcmdapi.Context{Cluster: "proxy", AuthInfo: "proxy"}
+	config.CurrentContext = "proxy"
+
+	return clientcmd.WriteToFile(*config, p.Kubeconfig)
 }
 
 // Set changes the weather. Watches that are open end if the new one says how long one
@@ -126,6 +149,11 @@ func (p *Proxy) Watches() int {
 
 // ServeHTTP carries a request, or does not.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !p.passes(r) {
+		answer(w, http.StatusForbidden, metav1.StatusReasonForbidden)
+
+		return
+	}
 	if r.URL.Query().Get("watch") != "" {
 		p.watch(w, r)
 

@@ -23,7 +23,7 @@ type world struct {
 
 	client  client.Client
 	manager *cluster.Manager
-	proxy   *proxy
+	proxy   *cluster.Proxy
 	// ns is where everything happens.
 	ns string
 
@@ -51,7 +51,7 @@ type scenario struct {
 // something for whatever a dashboard asks. Rules are those of monitoring with
 // durations divided, see factor.
 func TestMonitoring(t *testing.T) {
-	w := &world{monitor: startPrometheus(t), client: server.Client(t, nil), proxy: newProxy(t)}
+	w := &world{monitor: startPrometheus(t), client: server.Client(t, nil), proxy: server.NewProxy(t, "", 0)}
 	w.ns = cluster.Namespace(t, w.client)
 	t.Cleanup(func() {
 		if w.manager == nil {

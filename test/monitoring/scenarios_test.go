@@ -104,7 +104,7 @@ func (w *world) start(t *testing.T) {
 	})
 	// It ends with all scenarios, and not with this one.
 	m, err := server.Manager(
-		"--kubeconfig="+w.proxy.kubeconfig, "--local-synthesizers", "--rollout-cooldown=0s", "--synthesis-timeout=5m",
+		"--kubeconfig="+w.proxy.Kubeconfig, "--local-synthesizers", "--rollout-cooldown=0s", "--synthesis-timeout=5m",
 		fmt.Sprintf("--synthesis-concurrency=%d", slots), "--watchdog-threshold=2s", "--delivery-workers=2", "--log-format=text",
 	)
 	must(t, err)
@@ -213,7 +213,7 @@ func slow(t *testing.T, w *world) (map[string]string, func()) {
 	t.Helper()
 	w.subnets(t, "slow", "10.4.0.0/16")
 
-	return map[string]string{"job": plainJob}, w.proxy.slow(t, statusOfPools, 1500*time.Millisecond)
+	return map[string]string{"job": plainJob}, w.proxy.Slow(t, statusOfPools, 1500*time.Millisecond)
 }
 
 func unwritable(pool, cidr string) func(*testing.T, *world) (map[string]string, func()) {
@@ -221,14 +221,14 @@ func unwritable(pool, cidr string) func(*testing.T, *world) (map[string]string, 
 		t.Helper()
 		w.subnets(t, pool, cidr)
 
-		return map[string]string{"job": plainJob}, w.proxy.forbid(t, statusOfPools)
+		return map[string]string{"job": plainJob}, w.proxy.Forbid(t, statusOfPools)
 	}
 }
 
 func heldClaims(t *testing.T, w *world) (map[string]string, func()) {
 	t.Helper()
 	w.pool(t, "parent", "10.7.0.0/16")
-	release := w.proxy.hold(t, newSubnetClaims)
+	release := w.proxy.Hold(t, newSubnetClaims)
 	for i := range 4 { // one is worked on at a time
 		w.create(t, &v1alpha1.SubnetPoolClaim{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("child-%d", i)},
@@ -357,7 +357,7 @@ func split(t *testing.T, w *world) (map[string]string, func()) {
 
 		return nil
 	})
-	allow := w.proxy.forbid(t, deployments)
+	allow := w.proxy.Forbid(t, deployments)
 	w.becomes(t, "split", "dropped")()
 	w.changing(t, "split")
 
@@ -381,7 +381,7 @@ func denied(t *testing.T, w *world) (map[string]string, func()) {
 
 func heldSymphonies(t *testing.T, w *world) (map[string]string, func()) {
 	t.Helper()
-	release := w.proxy.hold(t, newCompositions)
+	release := w.proxy.Hold(t, newCompositions)
 	for i := range 8 { // four are worked on at a time
 		w.create(t, &enov1.Symphony{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("symphony-%d", i)},
@@ -394,7 +394,7 @@ func heldSymphonies(t *testing.T, w *world) (map[string]string, func()) {
 
 func heldDeliveries(t *testing.T, w *world) (map[string]string, func()) {
 	t.Helper()
-	release := w.proxy.hold(t, configMaps)
+	release := w.proxy.Hold(t, configMaps)
 	w.composition(t, "many", "many")
 
 	return map[string]string{"job": plainJob}, func() {
@@ -416,9 +416,9 @@ func hanging(t *testing.T, w *world) (map[string]string, func()) {
 // metrics are for those who may read them. It serves no webhook that anybody needs.
 func expiring(t *testing.T, w *world) (map[string]string, func()) {
 	t.Helper()
-	p := newProxy(t)
+	p := server.NewProxy(t, "", 0)
 	m := server.StartManager(t,
-		"--kubeconfig="+p.kubeconfig, "--controllers=delivery", "--namespace=arbor-secured", "--composition-namespace=arbor-secured",
+		"--kubeconfig="+p.Kubeconfig, "--controllers=delivery", "--namespace=arbor-secured", "--composition-namespace=arbor-secured",
 		"--webhook-configuration=arbor-secured", "--webhook-ca-lifetime=60s", "--metrics-secure=true", "--log-format=text")
 	grant := w.account(t)
 	w.scrape(t, securedJob, m.Metrics)
@@ -427,7 +427,7 @@ func expiring(t *testing.T, w *world) (map[string]string, func()) {
 	grant()
 	w.awaitTarget(t, "up", "")
 
-	return map[string]string{"job": securedJob, "certificate": "serving"}, p.forbid(t, secretOfCA)
+	return map[string]string{"job": securedJob, "certificate": "serving"}, p.Forbid(t, secretOfCA)
 }
 
 // account makes one for Prometheus, and returns what gives it the right to read

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/webhook/serving"
+	"github.com/arbor-control/arbor/api/names"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -189,7 +189,7 @@ type caller struct {
 func newCaller(t *testing.T, c client.Client, m *cluster.Manager) *caller {
 	t.Helper()
 	secret := &corev1.Secret{}
-	must(t, c.Get(t.Context(), client.ObjectKey{Namespace: "arbor-system", Name: serving.SecretName}, secret))
+	must(t, c.Get(t.Context(), client.ObjectKey{Namespace: "arbor-system", Name: names.WebhookSecret}, secret))
 	roots := x509.NewCertPool()
 	found := false
 	for _, data := range secret.Data {

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // Metrics of deliveries. Names and labels are what dashboards look for.
@@ -129,7 +130,7 @@ func (m *Metrics) begin() (end func(error)) {
 	return func(err error) {
 		m.inflight.Dec()
 		m.duration.Observe(time.Since(began).Seconds())
-		if err != nil {
+		if err != nil && !kube.LostRace(err) {
 			m.errors.Inc()
 		}
 	}

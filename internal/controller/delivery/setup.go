@@ -107,7 +107,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		Named("delivery").
 		For(&enov1.Composition{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: loaders, RateLimiter: kube.NewLimiter()}).
-		Complete(d)
+		Complete(kube.Patient(d))
 }
 
 func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {

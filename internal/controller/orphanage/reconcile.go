@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // reason is what a namespace says that was made here.
@@ -52,7 +53,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&enov1.Composition{}, inside, first).
 		Watches(&enov1.Symphony{}, inside, first).
 		Watches(&enov1.ResourceSlice{}, inside, first).
-		Complete(&Reconciler{client: mgr.GetClient(), reader: mgr.GetAPIReader()})
+		Complete(kube.Patient(&Reconciler{client: mgr.GetClient(), reader: mgr.GetAPIReader()}))
 }
 
 // Reconcile looks at one namespace.

@@ -42,7 +42,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 		Named("podgroup-validity").
 		For(&v2alpha2.PodGroup{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+		Complete(kube.Patient(reconcile.AsReconciler(mgr.GetClient(), r)))
 }
 
 // Reconcile compares the condition with the one that belongs there.
@@ -53,8 +53,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, pg *v2alpha2.PodGroup) (reco
 		return reconcile.Result{}, nil
 	}
 	if err := r.show(ctx, pg, want); err != nil {
-		// Gone, or changed under way: the next event brings it back here.
-		return reconcile.Result{}, kube.IgnoreStale(err)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !ok || have.Status != want.Status || have.Message != want.Message {
 		r.tell(pg, have, want)

@@ -53,7 +53,7 @@ func SetupWithManager(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, t *Trigg
 		WatchesRawSource(feed.Source(view.Everything, gather)).
 		WatchesRawSource(t.source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: kube.NewLimiter()}).
-		Complete(r)
+		Complete(kube.Patient(r))
 }
 
 // Reconcile brings the status of one pool up to date.

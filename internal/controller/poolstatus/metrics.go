@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/view"
 )
 
@@ -15,6 +16,8 @@ import (
 const (
 	resultSuccess = "success"
 	resultError   = "error"
+	// resultConflict : somebody else was faster, and it is done again.
+	resultConflict = "conflict"
 )
 
 // Metrics of pool status. Names and labels are what dashboards look for.
@@ -59,7 +62,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for _, kind := range []string{view.Created, view.Updated, view.Deleted} {
 		m.requeues.WithLabelValues(kind)
 	}
-	for _, result := range []string{resultSuccess, resultError} {
+	for _, result := range []string{resultSuccess, resultError, resultConflict} {
 		m.duration.WithLabelValues(result)
 	}
 	r.MustRegister(m.requeues, m.duration, m.last, m.inflight, m.utilization, m.fragmentation, m.allocated, m.exhausted)
@@ -77,7 +80,10 @@ func (m *Metrics) begin() (end func(error)) {
 	return func(err error) {
 		m.inflight.Dec()
 		result := resultSuccess
-		if err != nil {
+		switch {
+		case kube.LostRace(err):
+			result = resultConflict
+		case err != nil:
 			result = resultError
 		}
 		m.duration.WithLabelValues(result).Observe(time.Since(began).Seconds())

@@ -57,7 +57,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, guarded))).
 		Watches(&v1alpha1.SubnetClaim{}, handler.EnqueueRequestsFromMapFunc(r.ofClaim)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+		Complete(kube.Patient(reconcile.AsReconciler(mgr.GetClient(), r)))
 }
 
 // guarded passes the event that a pool got its finalizer.
@@ -126,7 +126,7 @@ func (r *Reconciler) unwanted(ctx context.Context, s *v1alpha1.Subnet) (bool, er
 		return false, nil
 	}
 	err := r.client.Delete(ctx, s, client.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion})
-	if kube.IgnoreStale(err) != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("cannot release Subnet %s/%s: %w", s.Namespace, s.Name, err)
 	}
 
@@ -187,8 +187,7 @@ func (r *Reconciler) apply(ctx context.Context, s *v1alpha1.Subnet, v decide.Ver
 	})
 	s.Status.Phase = v.Phase
 	if err := r.client.Status().Update(ctx, s); err != nil {
-		// Changed since: it is judged again when the change arrives.
-		return kube.IgnoreStale(fmt.Errorf("cannot write the verdict on Subnet %s/%s: %w", s.Namespace, s.Name, err))
+		return client.IgnoreNotFound(fmt.Errorf("cannot write the verdict on Subnet %s/%s: %w", s.Namespace, s.Name, err))
 	}
 	if v.Phase == v1alpha1.SubnetFailed {
 		r.recorder.Eventf(s, nil, corev1.EventTypeWarning, v.Reason, action, "%s", v.Message)

@@ -78,7 +78,7 @@ func SetupAllocator(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, m *Metrics
 		})).
 		WatchesRawSource(feed.Source(view.Room, 0)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: pools}).
-		Complete(a)
+		Complete(kube.Patient(a))
 }
 
 // poolOf maps a claim to the pool that it wants to be served from.

@@ -50,7 +50,7 @@ func SetupBinder(mgr ctrl.Manager, m *Metrics) error {
 		For(&v1alpha1.SubnetClaim{}).
 		Watches(&v1alpha1.Subnet{}, handler.EnqueueRequestsFromMapFunc(claimOf)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: binders}).
-		Complete(reconcile.AsReconciler(mgr.GetClient(), b))
+		Complete(kube.Patient(reconcile.AsReconciler(mgr.GetClient(), b)))
 }
 
 // claimOf maps a Subnet to the claim that it was taken for.
@@ -81,7 +81,7 @@ func (b *Binder) Reconcile(ctx context.Context, c *v1alpha1.SubnetClaim) (reconc
 			return reconcile.Result{}, b.bind(ctx, c, s)
 		case v1alpha1.SubnetFailed:
 			// It lost its block; the allocator takes another.
-			if err := kube.IgnoreStale(b.client.Delete(ctx, s, client.Preconditions{UID: &s.UID})); err != nil {
+			if err := client.IgnoreNotFound(b.client.Delete(ctx, s, client.Preconditions{UID: &s.UID})); err != nil {
 				return reconcile.Result{}, fmt.Errorf("cannot clear Subnet %s/%s away: %w", s.Namespace, s.Name, err)
 			}
 		case v1alpha1.SubnetPending:

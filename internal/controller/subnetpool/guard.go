@@ -6,9 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -19,10 +17,7 @@ import (
 	"github.com/arbor-control/arbor/internal/view"
 )
 
-const (
-	page = 500
-	soon = 20 * time.Millisecond
-)
+const page = 500
 
 // A Guard keeps a finalizer on every pool, until it is to be deleted and
 // nothing is left in it.
@@ -38,7 +33,7 @@ func SetupWithManager(mgr ctrl.Manager, feed *view.Feed) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("pool-guard").
 		WatchesRawSource(feed.Source(view.Room, 0)).
-		Complete(reconcile.AsReconciler(mgr.GetClient(), g))
+		Complete(kube.Patient(reconcile.AsReconciler(mgr.GetClient(), g)))
 }
 
 // Reconcile puts the finalizer on, or takes it off.
@@ -57,14 +52,8 @@ func (g *Guard) Reconcile(ctx context.Context, p *v1alpha1.SubnetPool) (reconcil
 		return reconcile.Result{}, nil
 	}
 	base := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err := g.client.Patch(ctx, p, base)
-	if apierrors.IsConflict(err) {
-		// Often it is the status that was written meanwhile, and of that no
-		// event comes here.
-		return reconcile.Result{RequeueAfter: soon}, nil
-	}
-	if client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("cannot write the finalizer of pool %s/%s: %w", p.Namespace, p.Name, err)
+	if err := g.client.Patch(ctx, p, base); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("cannot write the finalizer of pool %s/%s: %w", p.Namespace, p.Name, err))
 	}
 
 	return reconcile.Result{}, nil

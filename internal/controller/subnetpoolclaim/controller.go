@@ -54,7 +54,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.SubnetPoolClaim{}).
 		Owns(&v1alpha1.SubnetClaim{}).
 		Owns(&v1alpha1.SubnetPool{}).
-		Complete(r)
+		Complete(kube.Patient(r))
 }
 
 // Reconcile looks at a claim, or at what one left behind.
@@ -121,7 +121,7 @@ func (r *Reconciler) advance(ctx context.Context, c *v1alpha1.SubnetPoolClaim) (
 	}
 	if controllerutil.AddFinalizer(c, v1alpha1.Finalizer) {
 		if err := r.client.Update(ctx, c); err != nil {
-			return reconcile.Result{}, kube.IgnoreStale(fmt.Errorf("cannot write the finalizer of SubnetPoolClaim %s/%s: %w", c.Namespace, c.Name, err))
+			return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("cannot write the finalizer of SubnetPoolClaim %s/%s: %w", c.Namespace, c.Name, err))
 		}
 	}
 	block, err := r.block(ctx, c)
@@ -251,7 +251,7 @@ func (r *Reconciler) release(ctx context.Context, c *v1alpha1.SubnetPoolClaim) e
 		return nil
 	}
 
-	return kube.IgnoreStale(r.client.Update(ctx, c))
+	return client.IgnoreNotFound(r.client.Update(ctx, c))
 }
 
 // deleteOwned deletes what belongs to a claim, and says whether there was any.
@@ -263,7 +263,7 @@ func (r *Reconciler) deleteOwned(ctx context.Context, c *v1alpha1.SubnetPoolClai
 		}
 		left = true
 		uid := o.GetUID()
-		if err := kube.IgnoreStale(r.client.Delete(ctx, o, client.Preconditions{UID: &uid})); err != nil {
+		if err := client.IgnoreNotFound(r.client.Delete(ctx, o, client.Preconditions{UID: &uid})); err != nil {
 			return fmt.Errorf("cannot delete %T %s/%s: %w", o, o.GetNamespace(), o.GetName(), err)
 		}
 		block, ok := o.(*v1alpha1.SubnetClaim)
@@ -272,7 +272,7 @@ func (r *Reconciler) deleteOwned(ctx context.Context, c *v1alpha1.SubnetPoolClai
 		}
 		before := block.DeepCopy()
 		controllerutil.RemoveFinalizer(block, v1alpha1.Finalizer)
-		if err := kube.IgnoreStale(r.client.Patch(ctx, block, client.MergeFrom(before))); err != nil {
+		if err := client.IgnoreNotFound(r.client.Patch(ctx, block, client.MergeFrom(before))); err != nil {
 			return fmt.Errorf("cannot let SubnetClaim %s/%s go: %w", o.GetNamespace(), o.GetName(), err)
 		}
 

@@ -56,11 +56,10 @@ func SetupWithManager(mgr ctrl.Manager) error {
 		For(&enov1.Symphony{}).
 		Owns(&enov1.Composition{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(&Reconciler{client: mgr.GetClient(), reader: mgr.GetAPIReader(), now: time.Now})
+		Complete(kube.Patient(&Reconciler{client: mgr.GetClient(), reader: mgr.GetAPIReader(), now: time.Now}))
 }
 
-// Reconcile looks at one Symphony. Whatever is not done because somebody else
-// wrote first is done when that write comes by.
+// Reconcile looks at one Symphony.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	v, err := r.cached(ctx, request.NamespacedName)
 	if err != nil || v.Symphony == nil {
@@ -74,7 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		d = decide.Decide(v, r.now())
 	}
 
-	return reconcile.Result{}, kube.IgnoreStale(r.apply(ctx, v.Symphony, &d))
+	return reconcile.Result{}, client.IgnoreNotFound(r.apply(ctx, v.Symphony, &d))
 }
 
 // cached reads a Symphony and its compositions from the cache; it is empty if the

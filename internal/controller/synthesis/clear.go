@@ -12,7 +12,6 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
-	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // heal has a composition synthesized anew if a slice of its current synthesis was
@@ -29,7 +28,7 @@ func (r *Reconciler) heal(ctx context.Context, v decide.View) error {
 	}
 	changed.Annotations[enov1.AnnotationForceResynthesis] = c.Status.CurrentSynthesis.UUID
 	if err := r.client.Patch(ctx, changed, client.MergeFrom(c)); err != nil {
-		return kube.IgnoreStale(fmt.Errorf("cannot force a synthesis of Composition %s/%s: %w", c.Namespace, c.Name, err))
+		return client.IgnoreNotFound(fmt.Errorf("cannot force a synthesis of Composition %s/%s: %w", c.Namespace, c.Name, err))
 	}
 
 	return nil
@@ -105,14 +104,14 @@ func (r *Reconciler) remove(ctx context.Context, s *enov1.ResourceSlice) error {
 		changed := s.DeepCopy()
 		controllerutil.RemoveFinalizer(changed, enov1.Finalizer)
 		if err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(s, client.MergeFromWithOptimisticLock{})); err != nil {
-			return kube.IgnoreStale(fmt.Errorf("cannot remove the finalizer of ResourceSlice %s/%s: %w", s.Namespace, s.Name, err))
+			return client.IgnoreNotFound(fmt.Errorf("cannot remove the finalizer of ResourceSlice %s/%s: %w", s.Namespace, s.Name, err))
 		}
 	}
 	if s.DeletionTimestamp != nil {
 		return nil
 	}
 	if err := r.client.Delete(ctx, s, client.Preconditions{UID: &s.UID}); err != nil {
-		return kube.IgnoreStale(fmt.Errorf("cannot delete ResourceSlice %s/%s: %w", s.Namespace, s.Name, err))
+		return client.IgnoreNotFound(fmt.Errorf("cannot delete ResourceSlice %s/%s: %w", s.Namespace, s.Name, err))
 	}
 
 	return nil
@@ -125,7 +124,7 @@ func (r *Reconciler) finalizer(ctx context.Context, c *enov1.Composition, change
 		return nil
 	}
 	if err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(c, client.MergeFromWithOptimisticLock{})); err != nil {
-		return kube.IgnoreStale(fmt.Errorf("cannot change the finalizers of Composition %s/%s: %w", c.Namespace, c.Name, err))
+		return client.IgnoreNotFound(fmt.Errorf("cannot change the finalizers of Composition %s/%s: %w", c.Namespace, c.Name, err))
 	}
 
 	return nil

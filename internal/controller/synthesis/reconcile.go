@@ -93,7 +93,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 		Watches(&enov1.Symphony{}, handler.EnqueueRequestsFromMapFunc(r.membersOf), builder.WithPredicates(gone)).
 		WatchesRawSource(source.Func(in.source)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: reconcilers}).
-		Complete(r)
+		Complete(kube.Patient(r))
 }
 
 // Reconcile looks at one composition.
@@ -224,8 +224,7 @@ func (r *Reconciler) dependents(ctx context.Context, c *enov1.Composition) ([]*e
 	return all, nil
 }
 
-// apply does what was decided. Whatever is not done because somebody else wrote
-// first is done when that write comes by.
+// apply does what was decided.
 func (r *Reconciler) apply(ctx context.Context, v decide.View, d decide.Decision, all []*enov1.ResourceSlice) error {
 	c := v.Composition.DeepCopy()
 	before := c.Status

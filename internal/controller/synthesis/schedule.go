@@ -2,11 +2,11 @@ package synthesis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/util/workqueue"
@@ -18,6 +18,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // gathering is how long the scheduler waits for more to happen before it looks at
@@ -50,7 +51,7 @@ func (s *Scheduler) setup(mgr ctrl.Manager) error {
 		Named("synthesis-scheduler").
 		Watches(&enov1.Composition{}, soon).
 		Watches(&enov1.Synthesizer{}, soon).
-		Complete(s)
+		Complete(kube.Patient(s))
 }
 
 // everything maps whatever happens to the one thing that there is to do.
@@ -77,10 +78,8 @@ func (s *Scheduler) Reconcile(ctx context.Context, _ reconcile.Request) (reconci
 	plan := decide.Schedule(all, synthesizers, s.limits, s.now())
 	s.metrics.free.Set(float64(plan.Free))
 	s.wait(plan)
-	for _, start := range plan.Begin {
-		if err := s.begin(ctx, start); err != nil {
-			return reconcile.Result{}, err
-		}
+	if err := s.beginAll(ctx, plan.Begin); err != nil {
+		return reconcile.Result{}, err
 	}
 	if plan.Next.IsZero() {
 		return reconcile.Result{}, nil
@@ -131,8 +130,23 @@ func (s *Scheduler) wait(plan decide.Plan) {
 	s.since = since
 }
 
+// beginAll begins syntheses. Those of which somebody else wrote the composition
+// first do not keep the others from beginning.
+func (s *Scheduler) beginAll(ctx context.Context, all []decide.Start) error {
+	var lost error
+	for _, start := range all {
+		err := s.begin(ctx, start)
+		if err != nil && !kube.LostRace(err) {
+			return err
+		}
+		lost = errors.Join(lost, err)
+	}
+
+	return lost
+}
+
 // begin writes that a synthesis is in flight, on condition that the composition
-// is as it was read, and has it run. Whoever else wrote first brings it back.
+// is as it was read, and has it run.
 func (s *Scheduler) begin(ctx context.Context, start decide.Start) error {
 	if start.Wish.RollBackTo == "" && !s.worker.able() {
 		return nil // the reconciler says why
@@ -140,10 +154,8 @@ func (s *Scheduler) begin(ctx context.Context, start decide.Start) error {
 	before := start.Composition.ResourceVersion
 	c := start.Composition.DeepCopy()
 	c.Status = decide.Begin(start, string(uuid.NewUUID()), s.now())
-	if err := s.client.Status().Update(ctx, c); apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil
-	} else if err != nil {
-		return fmt.Errorf("cannot begin a synthesis of Composition %s/%s: %w", c.Namespace, c.Name, err)
+	if err := s.client.Status().Update(ctx, c); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("cannot begin a synthesis of Composition %s/%s: %w", c.Namespace, c.Name, err))
 	}
 	s.ahead[c.UID] = written{before, c}
 	s.metrics.started(start.Wish.Cause, s.now().Sub(s.since[c.UID]))

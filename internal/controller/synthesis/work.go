@@ -198,7 +198,7 @@ func (w *Worker) tellDone(c *enov1.Composition, s *enov1.Synthesis, resources in
 
 		return
 	}
-	w.recorder.Eventf(whoever(c), nil, corev1.EventTypeNormal, "Synthesized", "Synthesize", "Synthesis %s made %d resources", s.UUID, resources)
+	w.recorder.Eventf(whoever(c), nil, corev1.EventTypeNormal, "Synthesized", "Synthesize", "%s", decide.Made(s.UUID, resources))
 }
 
 // tellFailed is heard less and less often while the same thing fails again and

@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/api/names"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
 	"github.com/arbor-control/arbor/internal/executor"
-	"github.com/arbor-control/arbor/internal/kube"
 )
 
 const (
@@ -106,7 +106,7 @@ func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
 
 // mark writes whom a pod is for. What a Synthesizer adds to that cannot change it.
 func mark(pod *corev1.Pod, c *enov1.Composition, s *enov1.Synthesizer) {
-	names := map[string]string{
+	whom := map[string]string{
 		enov1.LabelCompositionName:      c.Name,
 		enov1.LabelCompositionNamespace: c.Namespace,
 		enov1.LabelSynthesizerName:      s.Name,
@@ -114,10 +114,10 @@ func mark(pod *corev1.Pod, c *enov1.Composition, s *enov1.Synthesizer) {
 	}
 	maps.Copy(pod.Labels, s.Spec.PodOverrides.Labels)
 	maps.Copy(pod.Annotations, s.Spec.PodOverrides.Annotations)
-	for key, value := range names {
+	for key, value := range whom {
 		pod.Labels[key], pod.Annotations[key] = label(value), value
 	}
-	pod.Labels[kube.ManagedByLabel] = managedBy
+	pod.Labels[names.ManagedByLabel] = managedBy
 	pod.Annotations[enov1.AnnotationCompositionUID] = string(c.UID)
 	pod.Annotations[enov1.AnnotationSynthesizerImage] = s.Spec.Image
 }
@@ -134,7 +134,7 @@ func affinity(s *enov1.Synthesizer) *corev1.Affinity {
 			Weight: 100,
 			PodAffinityTerm: corev1.PodAffinityTerm{
 				TopologyKey:   corev1.LabelHostname,
-				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{kube.ManagedByLabel: managedBy}},
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{names.ManagedByLabel: managedBy}},
 			},
 		}},
 	}}

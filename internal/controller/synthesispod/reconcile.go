@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/api/names"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/synthesis"
@@ -59,7 +60,7 @@ func Cached(namespace string) cache.ByObject {
 
 	return cache.ByObject{
 		Namespaces: map[string]cache.Config{namespace: {}},
-		Label:      labels.SelectorFromSet(labels.Set{kube.ManagedByLabel: managedBy}),
+		Label:      labels.SelectorFromSet(labels.Set{names.ManagedByLabel: managedBy}),
 		Transform: func(o any) (any, error) {
 			if p, ok := o.(*corev1.Pod); ok {
 				p.Spec = corev1.PodSpec{}
@@ -90,7 +91,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options, registry prometheus.Registere
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(compositionOf)).
 		Watches(&enov1.Synthesizer{}, handler.EnqueueRequestsFromMapFunc(r.served)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: reconcilers}).
-		Complete(r)
+		Complete(kube.Patient(r))
 }
 
 // compositionOf maps a pod to its composition.
@@ -199,7 +200,7 @@ func (r *Reconciler) apply(ctx context.Context, v decide.PodView, plan decide.Po
 	log := ctrl.LoggerFrom(ctx)
 	for _, d := range plan.Delete {
 		err := r.client.Delete(ctx, d.Pod, client.Preconditions{UID: &d.Pod.UID})
-		if kube.IgnoreStale(err) != nil {
+		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("cannot delete Pod %s/%s: %w", d.Pod.Namespace, d.Pod.Name, err)
 		}
 		if err == nil {

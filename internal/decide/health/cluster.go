@@ -10,11 +10,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-)
 
-const (
-	managedBy = "app.kubernetes.io/managed-by"
-	arbor     = "arbor"
+	"github.com/arbor-control/arbor/api/names"
 )
 
 // definitions are about the kinds of the parts that run.
@@ -51,7 +48,7 @@ func definition(have, want *apiextensionsv1.CustomResourceDefinition) (State, st
 		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
 	})
 	missing, same := compare(have, want)
-	ours := have.Labels[managedBy] == arbor
+	ours := have.Labels[names.ManagedByLabel] == names.Arbor
 	stored := slices.IndexFunc(have.Status.StoredVersions, func(stored string) bool { return find(want, stored) == nil })
 	switch {
 	case !established:

@@ -7,6 +7,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/arbor-control/arbor/api/names"
 )
 
 // oldest is the first Kubernetes that has all that is needed: match conditions of
@@ -74,7 +76,7 @@ func deployment(d *appsv1.Deployment, runs string) Check {
 func (f Facts) leader(now time.Time) []Check {
 	const about = "leader"
 	l := f.Lease.Is
-	name := f.Namespace + "/" + Flag(f.Deployment.Is, "leader-election-id", "arbor-manager")
+	name := f.Namespace + "/" + Flag(f.Deployment.Is, "leader-election-id", names.Lease)
 	switch {
 	case f.Lease.Err != nil:
 		return unknown(about, name, f.Lease.Err)

@@ -206,6 +206,11 @@ func ready(after *enov1.Composition, p Progress) word {
 	}
 }
 
+// Made says what a synthesis made.
+func Made(uuid string, resources int) string {
+	return fmt.Sprintf("Synthesis %s made %s", uuid, counted(resources, "resource"))
+}
+
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

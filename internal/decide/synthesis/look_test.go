@@ -240,3 +240,15 @@ func TestCancel(t *testing.T) {
 		})
 	}
 }
+
+func TestMade(t *testing.T) {
+	for n, want := range map[int]string{
+		0: "Synthesis a made 0 resources",
+		1: "Synthesis a made 1 resource",
+		2: "Synthesis a made 2 resources",
+	} {
+		if got := synthesis.Made("a", n); got != want {
+			t.Errorf("Made(a, %d) = %q, want %q", n, got, want)
+		}
+	}
+}

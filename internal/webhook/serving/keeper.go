@@ -11,7 +11,6 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,15 +20,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/arbor-control/arbor/api/names"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // takeOver is how often a replica looks whether the one that the API server was
 // told of still answers. Behind a Service nobody has to.
 const takeOver = 5 * time.Second
-
-// SecretName is the Secret that replicas share.
-const SecretName = "arbor-webhook-ca" //nolint:gosec // the name of a secret is none
 
 // Options say what a Keeper keeps.
 type Options struct {
@@ -122,15 +119,12 @@ func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
 		WithOptions(controller.Options{NeedLeaderElection: &everybody, MaxConcurrentReconciles: 1}).
 		Watches(&corev1.Secret{}, one).
 		Watches(&admissionregistrationv1.ValidatingWebhookConfiguration{}, one).
-		Complete(k)
+		Complete(kube.Patient(k))
 }
 
 // Reconcile puts the certificate and the registration right.
 func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	a, err := k.certify(ctx)
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return reconcile.Result{RequeueAfter: time.Second}, nil
-	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -156,15 +150,15 @@ func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 func (k *Keeper) certify(ctx context.Context) (authority, error) {
 	now := k.clock.Now()
 	secret := &corev1.Secret{}
-	err := k.client.Get(ctx, client.ObjectKey{Namespace: k.options.Namespace, Name: SecretName}, secret)
+	err := k.client.Get(ctx, client.ObjectKey{Namespace: k.options.Namespace, Name: names.WebhookSecret}, secret)
 	if client.IgnoreNotFound(err) != nil {
-		return authority{}, fmt.Errorf("cannot read Secret %s/%s: %w", k.options.Namespace, SecretName, err)
+		return authority{}, fmt.Errorf("cannot read Secret %s/%s: %w", k.options.Namespace, names.WebhookSecret, err)
 	}
 
 	a, broken := parseAuthority(secret.Data, k.options.Life)
 	if broken != nil {
 		if err == nil {
-			ctrl.LoggerFrom(ctx).Info("The webhook Secret cannot be used and is made anew", "secret", SecretName, "reason", broken.Error())
+			ctrl.LoggerFrom(ctx).Info("The webhook Secret cannot be used and is made anew", "secret", names.WebhookSecret, "reason", broken.Error())
 		}
 		if a, err = k.replace(ctx, secret, now); err != nil {
 			return authority{}, err
@@ -222,13 +216,13 @@ func (k *Keeper) store(ctx context.Context, secret *corev1.Secret, a authority) 
 	} else {
 		secret.ObjectMeta = metav1.ObjectMeta{
 			Namespace: k.options.Namespace,
-			Name:      SecretName,
-			Labels:    map[string]string{kube.ManagedByLabel: kube.FieldManager},
+			Name:      names.WebhookSecret,
+			Labels:    map[string]string{names.ManagedByLabel: names.Arbor},
 		}
 		err = k.client.Create(ctx, secret)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot write Secret %s/%s: %w", k.options.Namespace, SecretName, err)
+		return fmt.Errorf("cannot write Secret %s/%s: %w", k.options.Namespace, names.WebhookSecret, err)
 	}
 
 	return nil
@@ -243,7 +237,7 @@ func (k *Keeper) register(ctx context.Context, bundle []byte) (elsewhere bool, e
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("cannot read ValidatingWebhookConfiguration %s: %w", k.options.Configuration, err)
 	}
-	if by := have.Labels[kube.ManagedByLabel]; by != "" && by != kube.FieldManager {
+	if by := have.Labels[names.ManagedByLabel]; by != "" && by != names.Arbor {
 		// Whoever installed Arbor made it, and will remove it. Its contents
 		// are ours, to say so is theirs.
 		want.Labels = nil
@@ -252,7 +246,7 @@ func (k *Keeper) register(ctx context.Context, bundle []byte) (elsewhere bool, e
 		elsewhere = keepAddresses(want, have.Webhooks, func(address string) bool { return listens(ctx, address) })
 	}
 	// Applying what is already there changes nothing and wakes nobody.
-	if err := k.client.Apply(ctx, want, client.ForceOwnership, client.FieldOwner(kube.FieldManager)); err != nil {
+	if err := k.client.Apply(ctx, want, client.ForceOwnership, client.FieldOwner(names.Arbor)); err != nil {
 		return false, fmt.Errorf("cannot write ValidatingWebhookConfiguration %s: %w", k.options.Configuration, err)
 	}
 	k.registered.Store(true)

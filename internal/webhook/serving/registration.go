@@ -10,6 +10,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	admissionregistrationv1ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/arbor-control/arbor/api/names"
 )
 
 // timeoutSeconds is how long the API server waits for a verdict: far more than
@@ -68,7 +70,7 @@ func (a Address) client(path string, bundle []byte) *admissionregistrationv1ac.W
 // stuck while they are away.
 func registration(name string, webhooks []Webhook, at Address, bundle []byte) *admissionregistrationv1ac.ValidatingWebhookConfigurationApplyConfiguration {
 	config := admissionregistrationv1ac.ValidatingWebhookConfiguration(name).
-		WithLabels(map[string]string{"app.kubernetes.io/managed-by": "arbor"})
+		WithLabels(map[string]string{names.ManagedByLabel: names.Arbor})
 	for _, w := range webhooks {
 		conditions := make([]*admissionregistrationv1ac.MatchConditionApplyConfiguration, 0, len(w.Only)+1)
 		for _, c := range append([]Condition{{"not-being-deleted", "!has(object.metadata.deletionTimestamp)"}}, w.Only...) {

@@ -1,0 +1,21 @@
+// Package names has what Arbor's own objects are called in a cluster, for whoever
+// makes them and whoever looks for them: the manager, its webhooks, the commands.
+// The chart says the same.
+package names
+
+const (
+	// Arbor is what it calls itself: as who manages an object, as field manager, and as
+	// the name of the ValidatingWebhookConfiguration unless a flag says otherwise.
+	Arbor = "arbor"
+	// ManagedByLabel marks the objects that Arbor may change or replace.
+	ManagedByLabel = "app.kubernetes.io/managed-by"
+	// NameLabel marks what was installed as Arbor.
+	NameLabel = "app.kubernetes.io/name"
+
+	// Namespace of the following, unless a flag says otherwise.
+	Namespace = "arbor-system"
+	// Lease of whoever leads, unless a flag says otherwise.
+	Lease = "arbor-manager"
+	// WebhookSecret has the certificate authority that replicas share.
+	WebhookSecret = "arbor-webhook-ca" //nolint:gosec // the name of a secret is none
+)

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+const (
+	verdicts = 7 // rounds of which the middle one counts
+	waiters  = 200
+	gangSize = 10
+)
+
+// gangsWait measures what gangs cost that do not fit: how soon they are told so,
+// and how often they are tried again when a place becomes free.
+func gangsWait() ([]result, error) {
+	return onControlPlane(func(u *cluster.Up) ([]result, error) {
+		ctx := context.Background()
+		f, err := newFarm(ctx, u)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.fill(ctx); err != nil {
+			return nil, err
+		}
+		plain, err := f.verdict(ctx, stock, 0)
+		if err != nil {
+			return nil, err
+		}
+		whole, err := f.verdict(ctx, ours, gangSize)
+		if err != nil {
+			return nil, err
+		}
+		tried, err := f.freed(ctx)
+		if err != nil {
+			return nil, err
+		}
+
+		return []result{
+			{"gangs/verdict-stock", plain}, {"gangs/verdict", whole}, {"gangs/verdict-to-stock", whole / plain},
+			{"gangs/cycles-per-waiting-gang", tried / waiters},
+		}, nil
+	}, "--unsafe-no-fsync")
+}
+
+// fill makes nodes on which there is no room.
+func (f *farm) fill(ctx context.Context) error {
+	if err := f.grow(ctx, 0, wide); err != nil {
+		return err
+	}
+	_, err := perSecond(wide*nodeGPUs, func(i int) error {
+		pod := waiting("nobody", 0, 0, 1)
+		pod.Name, pod.Labels = fmt.Sprintf("full-%d", i-1), nil
+		pod.Spec.NodeName = fmt.Sprintf("node-%04d", (i-1)/nodeGPUs+1)
+
+		return f.Create(ctx, pod)
+	})
+
+	return err
+}
+
+// verdict is how long it takes from the first of ten pods to the last that was
+// told that there is no room, in milliseconds.
+func (f *farm) verdict(ctx context.Context, who string, size int) (float64, error) {
+	p, address, err := f.start(who) //nolint:contextcheck // it is stopped, not cancelled
+	if err != nil {
+		return 0, err
+	}
+	defer p.Stop()
+	if err := until(ctx, soon, func(context.Context) (bool, error) { return get(address+"/readyz") == nil, nil }); err != nil {
+		return 0, err
+	}
+	var took []float64
+	for range verdicts {
+		began := time.Now()
+		if err := f.crowd(ctx, who, gangSize, size, 1); err != nil {
+			return 0, err
+		}
+		if err := f.told(ctx, gangSize); err != nil {
+			return 0, err
+		}
+		took = append(took, float64(time.Since(began).Microseconds())/1000)
+		if err := f.leave(ctx, client.HasLabels{waitingLabel}); err != nil {
+			return 0, err
+		}
+	}
+	slices.Sort(took)
+
+	return took[len(took)/2], nil
+}
+
+// told waits until n pods know that there is no room for them.
+func (f *farm) told(ctx context.Context, n int) error {
+	return until(ctx, soon, func(ctx context.Context) (bool, error) {
+		var list corev1.PodList
+		if err := f.List(ctx, &list, client.InNamespace(ground), client.HasLabels{waitingLabel}); err != nil {
+			return false, err
+		}
+		know := 0
+		for _, pod := range list.Items {
+			if slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+				return c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable
+			}) {
+				know++
+			}
+		}
+
+		return know >= n, nil
+	})
+}
+
+// leave removes pods and all groups.
+func (f *farm) leave(ctx context.Context, which client.ListOption) error {
+	now := client.GracePeriodSeconds(0)
+	if err := f.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(ground), which.(client.DeleteAllOfOption), now); err != nil { //nolint:forcetypeassert // labels are both
+		return err
+	}
+	if err := f.DeleteAllOf(ctx, &v2alpha2.PodGroup{}, client.InNamespace(ground)); err != nil {
+		return err
+	}
+
+	return until(ctx, soon, func(ctx context.Context) (bool, error) {
+		var list corev1.PodList
+		err := f.List(ctx, &list, client.InNamespace(ground), which, client.Limit(1))
+
+		return err == nil && len(list.Items) == 0, err
+	})
+}
+
+// freed has many gangs wait, frees room for one, and counts how often gangs are
+// tried until all is quiet again.
+func (f *farm) freed(ctx context.Context) (float64, error) {
+	p, address, err := f.start(ours) //nolint:contextcheck // it is stopped, not cancelled
+	if err != nil {
+		return 0, err
+	}
+	defer p.Stop()
+	if err := f.crowd(ctx, ours, waiters*gangSize, gangSize, 1); err != nil {
+		return 0, err
+	}
+	if err := f.told(ctx, waiters*gangSize); err != nil {
+		return 0, fmt.Errorf("not all gangs were told: %w\n%s", err, p.Output())
+	}
+	before, err := quiet(ctx, address)
+	if err != nil {
+		return 0, err
+	}
+	bound, stop := f.bound(ctx)
+	defer stop()
+	had := bound()
+	for i := range gangSize {
+		if err := f.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ground, Name: fmt.Sprintf("full-%d", i)}}, client.GracePeriodSeconds(0)); err != nil {
+			return 0, err
+		}
+	}
+	if err := until(ctx, soon, func(context.Context) (bool, error) { return bound() >= had+gangSize, nil }); err != nil {
+		return 0, fmt.Errorf("no gang took the place that was freed: %w\n%s", err, p.Output())
+	}
+	after, err := quiet(ctx, address)
+	fmt.Fprintf(os.Stderr, "  %d gangs waited, one got a place, gangs were tried %.0f times\n", waiters, after-before)
+
+	return after - before, err
+}
+
+// quiet waits until no gang is tried any more, and returns how often any was.
+// Gangs pause for ten seconds at most.
+func quiet(ctx context.Context, address string) (float64, error) {
+	last, since := -1.0, time.Now()
+	err := until(ctx, later, func(context.Context) (bool, error) {
+		now, err := tries(address)
+		if now != last {
+			last, since = now, time.Now()
+		}
+
+		return time.Since(since) > 12*time.Second, err
+	})
+
+	return last, err
+}
+
+// tries reads how often gangs were tried.
+func tries(address string) (float64, error) {
+	response, err := insecureClient().Get(address + "/metrics") //nolint:noctx // it has a time limit
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		return 0, err
+	}
+	total := 0.0
+	for _, m := range families["arbor_gang_cycles_total"].GetMetric() {
+		total += m.GetCounter().GetValue()
+	}
+
+	return total, nil
+}
+
+func get(url string) error {
+	response, err := insecureClient().Get(url) //nolint:noctx // it has a time limit
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", strings.TrimPrefix(url, "https://"), response.Status)
+	}
+
+	return nil
+}
+
+func insecureClient() *http.Client {
+	return &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // a certificate that the scheduler made for itself
+		DisableKeepAlives: true,
+	}}
+}
