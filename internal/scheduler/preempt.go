@@ -28,6 +28,10 @@ import (
 // best plan so far counts, or there is none.
 const trialBudget = 5 * time.Second
 
+// overdue is how long after its time a pod that is being deleted still counts as
+// one that is going: its node may be dead.
+const overdue = time.Minute
+
 // A plan says who would have to go, and where the gang would be then.
 type plan struct {
 	victims []*corev1.Pod
@@ -229,8 +233,11 @@ func (p *preemptor) search(ctx context.Context, g *decide.Gang, units []unit) (*
 	ctx, cancel := context.WithTimeout(ctx, trialBudget)
 	defer cancel()
 	s := &search{trial: p.s.trial, gang: g, units: units, without: make([]bool, len(units))}
+	if err := p.s.trial.bury(ctx); err != nil {
+		return nil, err
+	}
 	if best, err := s.fits(ctx, 0); err != nil || best != nil {
-		return nil, err // somebody has gone meanwhile, and that wakes the gang
+		return nil, err // somebody has gone meanwhile, or is going, and that wakes the gang
 	}
 	best, err := s.fits(ctx, len(units))
 	if err != nil || best == nil {

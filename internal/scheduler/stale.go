@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/engine/gang"
@@ -40,6 +41,9 @@ func (r *reporter) mind(ctx context.Context, key types.NamespacedName, g *decide
 		return nil
 	}
 	for _, i := range left {
+		if g.Pods[i].Status.Phase == corev1.PodSucceeded {
+			continue // it holds no room, and somebody may want to read what it said
+		}
 		if err := r.s.evict(ctx, g.Pods[i], reasonStale, "stale",
 			fmt.Sprintf("PodGroup %s has been below its minimum for %s", key, grace)); err != nil {
 			return err
