@@ -26,7 +26,7 @@ FUZZTIME ?= 30s
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
 .PHONY: up
 up: build ## Start Kubernetes with Arbor on it, in the foreground (ARGS="--nodes=10" …)
@@ -73,6 +73,25 @@ SOAK ?= 30m
 .PHONY: chaos
 chaos: build ## Kill, pause and cut off everything under load, then soak (ROUNDS=3 SOAK=30m)
 	@$(STATIC) go test -count=1 -v -timeout=3h ./test/chaos -args -rounds=$(ROUNDS) -soak=$(SOAK) $(ARGS)
+
+# What make test upgrades from: the definitions and the chart of the last release.
+.PHONY: baseline
+baseline: bin/helm ## After a release: keep its definitions and its chart, to upgrade from
+	@cp api/crds/*.yaml test/upgrade/released/
+	@mkdir -p test/upgrade/released/chart
+	@bin/helm template arbor charts/arbor --namespace arbor-system --values test/upgrade/values.yaml >test/upgrade/released/chart/arbor.yaml
+
+# The same test with the manager of that commit too, so that the true previous
+# program writes the data.
+FROM ?= HEAD~1
+.PHONY: upgrade-check
+upgrade-check: build bin/helm ## Upgrade chart and manager of a commit, with data in place, and take it back (FROM=HEAD~1)
+	@dir=$$(mktemp -d) && trap "git worktree remove --force $$dir/source; rm -rf $$dir" EXIT && \
+		git worktree add --quiet --detach $$dir/source $(FROM) && \
+		echo "Building arbor-manager of $$(git log -1 --format='%h (%s)' $(FROM))" && \
+		(cd $$dir/source && $(STATIC) go build -o $$dir/arbor-manager ./cmd/arbor-manager) && \
+		bin/helm template arbor $$dir/source/charts/arbor --namespace arbor-system --values test/upgrade/values.yaml >$$dir/arbor.yaml && \
+		ARBOR_FROM=$$dir ARBOR_FROM_TITLE=$$(git rev-parse --short $(FROM)) $(STATIC) go test -count=1 -v -run '^TestUpgrade$$' ./test/upgrade
 
 # The name that the image has once it is loaded. IMAGE=registry.example.com/arbor-manager
 IMAGE ?= localhost/arbor-manager

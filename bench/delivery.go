@@ -180,7 +180,7 @@ func delivery() ([]result, error) {
 // manager starts one that delivers and nothing else, and has it deliver something,
 // so that everything is warm.
 func (d *depot) manager(ctx context.Context, warm string) (*cluster.Manager, error) {
-	m, err := d.up.Manager("--controllers=delivery", "--webhooks=false", "--log-level=error") //nolint:contextcheck // it ends when it is stopped
+	m, err := d.up.Manager(d.up.Administrator(), "--controllers=delivery", "--webhooks=false", "--log-level=error") //nolint:contextcheck // it ends when it is stopped
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func (d *depot) memoryWithSynthesis(ctx context.Context) ([]result, error) {
 			return nil, err
 		}
 	}
-	m, err := d.up.Manager("--controllers=synthesis,delivery", "--local-synthesizers", "--webhooks=false", "--log-level=error") //nolint:contextcheck // it ends when it is stopped
+	m, err := d.up.Manager(d.up.Administrator(), "--controllers=synthesis,delivery", "--local-synthesizers", "--webhooks=false", "--log-level=error") //nolint:contextcheck // it ends when it is stopped
 	if err != nil {
 		return nil, err
 	}

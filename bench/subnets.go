@@ -82,7 +82,7 @@ func claims() ([]result, error) {
 		if err := b.pool(ctx, "raw"); err != nil {
 			return nil, err
 		}
-		m, err := u.Manager(poolsOnly)
+		m, err := u.Manager(u.Administrator(), poolsOnly)
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +189,7 @@ func pool() ([]result, error) {
 				return nil, err
 			}
 		}
-		m, err := u.Manager(poolsOnly, "--webhooks=false")
+		m, err := u.Manager(u.Administrator(), poolsOnly, "--webhooks=false")
 		if err != nil {
 			return nil, err
 		}

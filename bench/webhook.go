@@ -58,7 +58,7 @@ func webhookRates(u *cluster.Up) ([]result, error) {
 
 // round returns creations per second under a manager of its own.
 func round(u *cluster.Up, c client.Client, i int, with bool) (rate float64, err error) {
-	m, err := u.Manager(fmt.Sprintf("--webhooks=%t", with))
+	m, err := u.Manager(u.Administrator(), fmt.Sprintf("--webhooks=%t", with))
 	if err != nil {
 		return 0, err
 	}

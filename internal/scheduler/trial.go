@@ -46,6 +46,8 @@ type trial struct {
 	pods     corelisters.PodLister
 	nodes    corelisters.NodeLister
 	nominees *nominees
+	// anyone is for pods that ask for none of the profiles; nil refuses them.
+	anyone framework.Framework
 
 	// What is in the cache now.
 	inNodes map[string]*corev1.Node
@@ -251,6 +253,9 @@ func (t *trial) profile(g *decide.Gang) (framework.Framework, error) {
 			continue
 		}
 		fw, ok := t.profiles[g.Pods[i].Spec.SchedulerName]
+		if !ok && t.anyone != nil {
+			return t.anyone, nil
+		}
 		if !ok {
 			return nil, fmt.Errorf("pod %s/%s asks for scheduler %q, which is not this one", g.Pods[i].Namespace, g.Pods[i].Name, g.Pods[i].Spec.SchedulerName)
 		}

@@ -16,16 +16,21 @@ import (
 type world struct {
 	*testing.T
 
-	c        client.Client
-	proxy    *cluster.Proxy
-	load     *load
-	flags    [][]string
-	managers []*cluster.Manager
+	c     client.Client
+	proxy *cluster.Proxy
+	// kubeconfig is the flag of managers that go by the proxy, with the chart's rights.
+	kubeconfig string
+	load       *load
+	flags      [][]string
+	managers   []*cluster.Manager
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, c: server.Client(t, nil), proxy: server.NewProxy(t, "", *seed)}
+	proxy := server.NewProxy(t, "", *seed)
+	kubeconfig, err := server.Through(t.Context(), proxy.Kubeconfig)
+	must(t, err)
+	w := &world{T: t, c: server.Client(t, nil), proxy: proxy, kubeconfig: kubeconfig}
 	t.Cleanup(w.end)
 	w.start(nil)
 	w.load = newLoad(t, w.c)
@@ -61,7 +66,8 @@ func (w *world) await(i int) {
 
 func (w *world) launch(i int) {
 	w.Helper()
-	w.managers[i] = server.LaunchManager(w.T, append([]string{"--kubeconfig=" + w.proxy.Kubeconfig, "--local-synthesizers", "--synthesis-timeout=5s"}, w.flags[i]...)...)
+	w.managers[i] = server.LaunchManager(w.T, append([]string{w.kubeconfig, "--local-synthesizers", "--synthesis-timeout=5s"}, w.flags[i]...)...)
+	w.managers[i].MayBeRefused() // an API server that was killed refuses everybody until it knows the roles again
 }
 
 func (w *world) end() {

@@ -6,17 +6,18 @@ import (
 	"net/http"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/test/cluster"
 )
 
 // tokenOf asks for a token of a service account.
-func tokenOf(t *testing.T, c client.Client, account client.Object) string {
+func tokenOf(t *testing.T, account client.Object) string {
 	t.Helper()
-	request := &authenticationv1.TokenRequest{}
-	must(t, c.SubResource("token").Create(t.Context(), account, request))
+	token, err := server.Token(t.Context(), cluster.Account{Namespace: account.GetNamespace(), Name: account.GetName()})
+	must(t, err)
 
-	return request.Status.Token
+	return token
 }
 
 // scrape reads the metrics.

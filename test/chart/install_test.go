@@ -69,7 +69,7 @@ func TestUpgradeAndUninstall(t *testing.T) {
 	group := &v2alpha2.PodGroup{ObjectMeta: s.meta("kept"), Spec: v2alpha2.PodGroupSpec{SubGroups: []v2alpha2.SubGroup{{Name: "a"}}}}
 	s.create(t, group)
 
-	helm(t, slices.Concat([]string{"upgrade", r.name, chart(), "--namespace", r.name}, set(all("replicas=3")...))...)
+	helm(t, slices.Concat([]string{"upgrade", r.name, cluster.Chart(), "--namespace", r.name}, cluster.Set(all("replicas=3")...))...)
 	m.Stop()
 	r.read(t)
 	m = r.start(t)
@@ -83,13 +83,14 @@ func TestUpgradeAndUninstall(t *testing.T) {
 		t.Errorf("%d webhooks are registered, labels %v", len(config.Webhooks), config.Labels)
 	}
 	// Once more, now that the manager has written to what is Helm's.
-	helm(t, slices.Concat([]string{"upgrade", r.name, chart(), "--namespace", r.name}, set(all("replicas=2")...))...)
+	helm(t, slices.Concat([]string{"upgrade", r.name, cluster.Chart(), "--namespace", r.name}, cluster.Set(all("replicas=2")...))...)
 	must(t, c.Get(t.Context(), client.ObjectKeyFromObject(config), config))
 	if len(config.Webhooks) != 3 {
 		t.Errorf("an upgrade left %d webhooks", len(config.Webhooks))
 	}
 
 	// The manager is the last to know.
+	m.MayBeRefused()
 	helm(t, "uninstall", r.name, "--namespace", r.name)
 	cluster.Eventually(t, "nobody is asked any more", func() error {
 		return c.Create(t.Context(), &v2alpha2.PodGroup{ObjectMeta: s.meta("free"), Spec: v2alpha2.PodGroupSpec{SubGroups: []v2alpha2.SubGroup{{Name: "Free"}}}}, client.DryRunAll)

@@ -4,18 +4,11 @@
 package chart_test
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/arbor-control/arbor/test/cluster"
 )
@@ -44,24 +37,11 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// chart is the folder of the chart.
-func chart() string { return filepath.Join(cluster.Root(), "charts", "arbor") }
-
 // tryHelm runs Helm against the control plane.
 func tryHelm(t testing.TB, args ...string) (string, error) {
 	t.Helper()
-	binary, err := cluster.Binary("helm", "HELM")
-	must(t, err)
-	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), binary, args...)
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	home := t.TempDir()
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+server.Kubeconfig, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
-	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("helm %s: %w\n%s%s", strings.Join(args, " "), err, out.String(), errs.String())
-	}
 
-	return out.String(), nil
+	return server.Helm(t.Context(), args...)
 }
 
 func helm(t testing.TB, args ...string) string {
@@ -72,31 +52,13 @@ func helm(t testing.TB, args ...string) string {
 	return out
 }
 
-// set makes flags of values, each as key=value.
-func set(values ...string) []string {
-	var args []string
-	for _, v := range values {
-		args = append(args, "--set", v)
-	}
-
-	return args
-}
-
 // objects reads manifests.
 func objects(t testing.TB, text string) []*unstructured.Unstructured {
 	t.Helper()
-	var all []*unstructured.Unstructured
-	for d := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
-		o := &unstructured.Unstructured{}
-		err := d.Decode(&o.Object)
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		must(t, err)
-		if len(o.Object) > 0 {
-			all = append(all, o)
-		}
-	}
+	all, err := cluster.Objects(text)
+	must(t, err)
+
+	return all
 }
 
 // find returns the object of a kind, nil if there is none. More than one must be

@@ -40,7 +40,7 @@ func namespaceObject(name, enforce string) *corev1.Namespace {
 func install(t *testing.T, c client.Client, name string, values ...string) *release {
 	t.Helper()
 	must(t, client.IgnoreAlreadyExists(c.Create(t.Context(), namespaceObject(name, "restricted"))))
-	helm(t, slices.Concat([]string{"install", name, chart(), "--namespace", name}, set(values...))...)
+	helm(t, slices.Concat([]string{"install", name, cluster.Chart(), "--namespace", name}, cluster.Set(values...))...)
 	r := &release{name: name, c: c}
 	t.Cleanup(func() {
 		_, err := tryHelm(&lasting{t}, "uninstall", name, "--namespace", name, "--ignore-not-found")
@@ -64,7 +64,7 @@ func (r *release) read(t *testing.T) {
 	pod := d.Spec.Template.Spec
 	r.args = pod.Containers[0].Args
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: r.name, Name: pod.ServiceAccountName}}
-	r.token = tokenOf(t, r.c, account)
+	r.token = tokenOf(t, account)
 	r.late = late{server.NewProxy(t, r.token, 0), t}
 }
 

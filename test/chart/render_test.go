@@ -63,6 +63,7 @@ var matrix = map[string]rendering{
 	"ClusterAdmin":      {values: only("delivery", "delivery.clusterAdmin=true"), has: []string{"ClusterRole/arbor-delivery"}},
 	"Remote":            {values: only("delivery", "delivery.remoteKubeconfigSecret=target"), args: []string{"--remote-kubeconfig=/etc/arbor/remote/kubeconfig"}},
 	"Pods":              {values: only("synthesis", "synthesis.pods.enabled=true"), has: []string{"ServiceAccount/arbor-synthesizer", "Role/arbor-synthesizer-pods"}, args: []string{"--synthesizer-pod-namespace=arbor-system", "--synthesizer-pod-service-account=arbor-synthesizer"}},
+	"NamespaceCleanup":  {values: only("synthesis", "synthesis.namespaceCleanup=true"), args: []string{"--namespace-cleanup=true"}},
 	"OwnerReferences":   {values: all("rbac.ownerReferences=true")},
 	"Digest":            {values: []string{"image.digest=sha256:" + strings.Repeat("0", 64)}},
 	"Placed":            {values: []string{"nodeSelector.disk=ssd", "priorityClassName=system-cluster-critical", "podLabels.team=a", "podAnnotations.note=b", "tolerations[0].operator=Exists", "imagePullSecrets[0].name=pull", "serviceAccount.annotations.role=r", "networkPolicy.apiServerCIDRs[0]=10.0.0.0/8", "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.name=monitoring", "extraArgs[0]=--pprof-bind-address=127.0.0.1:6060"}, args: []string{"--pprof-bind-address=127.0.0.1:6060"}},
@@ -71,7 +72,7 @@ var matrix = map[string]rendering{
 func render(t *testing.T, values ...string) []*unstructured.Unstructured {
 	t.Helper()
 
-	return objects(t, helm(t, slices.Concat([]string{"template", "arbor", chart(), "--namespace", namespace}, set(values...))...))
+	return objects(t, helm(t, slices.Concat([]string{"template", "arbor", cluster.Chart(), "--namespace", namespace}, cluster.Set(values...))...))
 }
 
 // Each choice of values passes Helm's own lint, renders what it should and nothing
@@ -83,7 +84,7 @@ func TestMatrix(t *testing.T) {
 	must(t, client.IgnoreAlreadyExists(c.Create(t.Context(), namespaceObject(namespace, "restricted"))))
 	for name, tc := range matrix {
 		t.Run(name, func(t *testing.T) {
-			helm(t, slices.Concat([]string{"lint", "--strict", chart()}, set(tc.values...))...)
+			helm(t, slices.Concat([]string{"lint", "--strict", cluster.Chart()}, cluster.Set(tc.values...))...)
 			made := render(t, tc.values...)
 			for _, want := range tc.has {
 				kind, name, _ := strings.Cut(want, "/")
@@ -138,6 +139,8 @@ func TestBadValues(t *testing.T) {
 		"DurationWord":   {[]string{"synthesis.timeout=soon"}, []string{`synthesis.timeout "soon": it must be a duration, such as 30s`}},
 		"Lifetime":       {[]string{"webhooks.caLifetime=1y"}, []string{`webhooks.caLifetime "1y": it must be a duration`}},
 		"Digest":         {[]string{"image.digest=latest"}, []string{`image.digest "latest": it must be sha256:`}},
+		"Lease":          {[]string{"extraArgs[0]=--leader-election-id=one"}, []string{`extraArgs "--leader-election-id=one": the manager has rights on the lease arbor-manager alone`}},
+		"Cleanup":        {[]string{"extraArgs[0]=--namespace-cleanup"}, []string{`extraArgs "--namespace-cleanup": the manager would have no rights for it; set synthesis.namespaceCleanup`}},
 		"ExtraArgs":      {[]string{"extraArgs[0]=debug"}, []string{`extraArgs "debug": it must be a flag`}},
 		"NoParts":        {[]string{"podgroups.enabled=false", "subnets.enabled=false"}, []string{"all parts are off; switch at least one on"}},
 		"AdminAndRules":  {only("delivery", "delivery.clusterAdmin=true", "delivery.rules[0].apiGroups[0]=apps", "delivery.rules[0].resources[0]=deployments", "delivery.rules[0].verbs[0]=get"), []string{"delivery.clusterAdmin already gives all rights; set one of the two"}},
@@ -146,7 +149,7 @@ func TestBadValues(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			out, err := tryHelm(t, slices.Concat([]string{"template", "arbor", chart()}, set(tc.values...))...)
+			out, err := tryHelm(t, slices.Concat([]string{"template", "arbor", cluster.Chart()}, cluster.Set(tc.values...))...)
 			if err == nil {
 				t.Fatalf("%q was taken:\n%s", tc.values, out)
 			}
@@ -223,7 +226,7 @@ func contents(t *testing.T, o *unstructured.Unstructured) []any {
 // The chart carries copies of files that are elsewhere too: the same.
 func TestFiles(t *testing.T) {
 	for from, to := range map[string]string{"api/crds": "crds", "monitoring/rules": "rules", "monitoring/dashboards": "dashboards"} {
-		copies, err := os.ReadDir(filepath.Join(chart(), "files", to))
+		copies, err := os.ReadDir(filepath.Join(cluster.Chart(), "files", to))
 		must(t, err)
 		if len(copies) == 0 {
 			t.Errorf("there are none of %s", from)
@@ -231,7 +234,7 @@ func TestFiles(t *testing.T) {
 		for _, f := range copies {
 			want, err := os.ReadFile(filepath.Join(cluster.Root(), from, f.Name()))
 			must(t, err)
-			got, err := os.ReadFile(filepath.Join(chart(), "files", to, f.Name()))
+			got, err := os.ReadFile(filepath.Join(cluster.Chart(), "files", to, f.Name()))
 			must(t, err)
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
 				t.Errorf("run make generate: %s/%s differs\n%s", to, f.Name(), diff)

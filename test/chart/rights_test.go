@@ -138,7 +138,7 @@ func playMetrics(t *testing.T, s *stage) {
 	t.Helper()
 	reader := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "reader"}}
 	must(t, client.IgnoreAlreadyExists(s.Create(t.Context(), reader)))
-	token := tokenOf(t, s, reader)
+	token := tokenOf(t, reader)
 	cluster.Eventually(t, "a reader reads the metrics", func() error { return scrape(t, s.release.metrics, token) })
 	if err := scrape(t, s.release.metrics, s.release.token); err == nil {
 		t.Error("whoever is no reader reads the metrics")
@@ -236,6 +236,13 @@ func playSubnets(t *testing.T, s *stage) {
 
 		return nil
 	})
+
+	// A block whose SubnetPoolClaim is gone: the API server is asked whether it is.
+	abandoned := claim("abandoned")
+	abandoned.Finalizers = []string{v1alpha1.Finalizer}
+	abandoned.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.SubnetPoolClaimKind, Name: "gone", UID: "gone", Controller: new(true)}}
+	s.create(t, abandoned)
+	s.gone(t, abandoned)
 
 	// A pool from a pool; once with each kind of news late.
 	for _, kind := range []string{"subnetclaims", "subnetpools"} {

@@ -9,5 +9,7 @@
 //	}
 //
 // When a test fails, the ends of all logs are printed. Managers are started
-// from the built binary too, so that they can be killed; see StartManager.
+// from the built binary too, so that they can be killed; see StartManager. They
+// have the rights of the chart, with the file values.yaml of the package, if there
+// is one, as an operator's.
 package cluster

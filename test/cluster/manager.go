@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/arbor-control/arbor/internal/controlplane"
@@ -15,11 +17,18 @@ type Manager struct {
 	WebhookPort int
 	Metrics     string
 	Health      string
+
+	// mayBeRefused is whether it is right that it does not get all that it asks for.
+	mayBeRefused bool
 }
 
 // StartManager starts an arbor-manager of its own for one test, with free ports
 // and without leader election unless args say otherwise, and waits until it is
 // ready. It ends with the test.
+//
+// It has the rights that the chart gives a manager with these flags, see Grant, unless
+// args name a kubeconfig: Administrator is one that may do everything. A test in which
+// it asks for more fails, unless it said MayBeRefused.
 func (u *Up) StartManager(t *testing.T, args ...string) *Manager {
 	t.Helper()
 	m := u.LaunchManager(t, args...)
@@ -39,6 +48,9 @@ func (u *Up) LaunchManager(t *testing.T, args ...string) *Manager {
 	}
 	t.Cleanup(func() {
 		m.Stop()
+		if refusals := m.Refusals(); len(refusals) > 0 && !m.mayBeRefused {
+			t.Errorf("the chart does not give the manager a right that it needs:\n%s", strings.Join(refusals, "\n"))
+		}
 		if t.Failed() {
 			t.Logf("--- arbor-manager %d\n%s", m.PID(), m.Output())
 		}
@@ -46,6 +58,12 @@ func (u *Up) LaunchManager(t *testing.T, args ...string) *Manager {
 
 	return m
 }
+
+// MayBeRefused says that the test is about something that the manager may not do.
+func (m *Manager) MayBeRefused() { m.mayBeRefused = true }
+
+// Administrator is the flag of a manager that may do everything, as those of arbor up may.
+func (u *Up) Administrator() string { return "--kubeconfig=" + u.Kubeconfig }
 
 // Manager starts an arbor-manager that the caller has to stop.
 func (u *Up) Manager(args ...string) (*Manager, error) {
@@ -57,9 +75,19 @@ func (u *Up) Manager(args ...string) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	kubeconfig := flagOf(args, "kubeconfig")
+	if kubeconfig == "" {
+		account, err := u.Grant(context.Background(), args...)
+		if err != nil {
+			return nil, err
+		}
+		if kubeconfig, err = u.KubeconfigOf(context.Background(), account); err != nil {
+			return nil, err
+		}
+	}
 	m := &Manager{WebhookPort: ports[0], Metrics: fmt.Sprintf("127.0.0.1:%d", ports[1]), Health: fmt.Sprintf("127.0.0.1:%d", ports[2])}
 	m.Process, err = StartProcess(binary, append([]string{
-		"--kubeconfig=" + u.Kubeconfig,
+		"--kubeconfig=" + kubeconfig,
 		"--leader-elect=false",
 		"--metrics-secure=false",
 		"--metrics-bind-address=" + m.Metrics,

@@ -16,6 +16,8 @@ type Up struct {
 	Dir        string
 	Kubeconfig string
 	Config     *rest.Config
+
+	releases releases
 }
 
 // Main runs the tests of a package on one control plane, which server points

@@ -113,15 +113,15 @@ const (
 	definition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: trees.%[1]s.example.com, annotations: {eno.azure.io/readiness-group: "5"}}
+metadata: {name: trees.delivered.example.com, annotations: {eno.azure.io/readiness-group: "5"}}
 spec:
-  group: %[1]s.example.com
+  group: delivered.example.com
   names: {kind: Tree, plural: trees, singular: tree, listKind: TreeList}
   scope: Namespaced
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
 `
 	tree = `
-apiVersion: %s.example.com/v1
+apiVersion: delivered.example.com/v1
 kind: Tree
 metadata: {name: oak}
 spec: {height: 4}
@@ -133,14 +133,14 @@ spec: {height: 4}
 func TestDefinition(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.synthesize(fmt.Sprintf(tree, w.ns), fmt.Sprintf(definition, w.ns))
+	w.synthesize(tree, definition)
 	w.ready()
-	if w.get(w.ns+".example.com/v1", "Tree", "oak") == nil {
+	if w.get("delivered.example.com/v1", "Tree", "oak") == nil {
 		t.Error("the object is not there")
 	}
-	w.merge(w.get(w.ns+".example.com/v1", "Tree", "oak"), `{spec: {height: 5}}`)
+	w.merge(w.get("delivered.example.com/v1", "Tree", "oak"), `{spec: {height: 5}}`)
 	cluster.Eventually(t, "drift of a custom resource is corrected", func() error {
-		if h, _, _ := unstructured.NestedInt64(w.get(w.ns+".example.com/v1", "Tree", "oak").Object, "spec", "height"); h != 4 {
+		if h, _, _ := unstructured.NestedInt64(w.get("delivered.example.com/v1", "Tree", "oak").Object, "spec", "height"); h != 4 {
 			return fmt.Errorf("it is %d high", h)
 		}
 

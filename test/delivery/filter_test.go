@@ -33,11 +33,11 @@ func (w *world) idle() {
 	w.untouched()
 }
 
-// TestComplementaryFilters has two deliveries, each with a lease of its own, which
-// together complete a composition, and together delete it.
+// TestComplementaryFilters has two deliveries, each a release of the chart in a
+// namespace of its own and so with a lease of its own, which together complete a composition, and together delete it.
 func TestComplementaryFilters(t *testing.T) {
 	w := newWorld(t)
-	one := start(t, "--leader-elect", "--leader-election-id=one", `--resource-filter=self.kind == "ConfigMap" && composition.metadata.name == "app"`)
+	one := start(t, "--leader-elect", "--namespace=arbor-one", "--webhook-configuration=arbor-one", `--resource-filter=self.kind == "ConfigMap" && composition.metadata.name == "app"`)
 	w.synthesize(configMap("mine", "1"), fmt.Sprintf(hidden, "yours"))
 	cluster.Eventually(t, "what the one delivers is there, although it would come last", func() error {
 		if s := w.state("ConfigMap", "mine"); !s.Reconciled || s.Ready == nil {
@@ -51,7 +51,7 @@ func TestComplementaryFilters(t *testing.T) {
 		t.Errorf("the one has said or done something about what the other delivers: %s", describe(s))
 	}
 
-	two := start(t, "--leader-elect", "--leader-election-id=two", `--resource-filter=self.kind != "ConfigMap"`)
+	two := start(t, "--leader-elect", "--namespace=arbor-two", "--webhook-configuration=arbor-two", `--resource-filter=self.kind != "ConfigMap"`)
 	w.ready()
 	w.synthesize(configMap("mine", "2"), fmt.Sprintf(hidden, "others"))
 	w.until("everything is done", func(s enov1.ResourceState) bool { return s.Reconciled })

@@ -103,8 +103,10 @@ func (w *world) start(t *testing.T) {
 		return nil
 	})
 	// It ends with all scenarios, and not with this one.
+	kubeconfig, err := server.Through(t.Context(), w.proxy.Kubeconfig)
+	must(t, err)
 	m, err := server.Manager(
-		"--kubeconfig="+w.proxy.Kubeconfig, "--local-synthesizers", "--rollout-cooldown=0s", "--synthesis-timeout=5m",
+		kubeconfig, "--local-synthesizers", "--rollout-cooldown=0s", "--synthesis-timeout=5m",
 		fmt.Sprintf("--synthesis-concurrency=%d", slots), "--watchdog-threshold=2s", "--delivery-workers=2", "--log-format=text",
 	)
 	must(t, err)

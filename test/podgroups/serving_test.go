@@ -125,12 +125,11 @@ func TestReplicasShareAnAuthority(t *testing.T) {
 	for _, m := range []*cluster.Manager{a, b} {
 		must(t, m.Await())
 		cluster.Eventually(t, "its certificate is trusted", func() error {
-			roots := x509.NewCertPool()
-			config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-			if err := c.Get(t.Context(), client.ObjectKey{Name: "arbor"}, config); err != nil {
+			if err := registered(t, c); err != nil {
 				return err
 			}
-			roots.AppendCertsFromPEM(config.Webhooks[0].ClientConfig.CABundle)
+			roots := x509.NewCertPool()
+			roots.AppendCertsFromPEM(getRegistration(t, c).Webhooks[0].ClientConfig.CABundle)
 			dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}}
 			conn, err := dialer.DialContext(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", m.WebhookPort))
 			if err != nil {
@@ -163,7 +162,7 @@ func TestReplicasShareAnAuthority(t *testing.T) {
 // edits, are put right.
 func TestServingHeals(t *testing.T) {
 	c := newClient(t, nil)
-	server.StartManager(t, podGroupsOnly)
+	server.StartManager(t, podGroupsOnly).MayBeRefused() // between a deletion and the upgrade
 	ns := cluster.Namespace(t, c)
 
 	cases := map[string]struct {
@@ -218,11 +217,16 @@ func TestServingHeals(t *testing.T) {
 			},
 		},
 		"RegistrationDeleted": {
-			reason: "Without a registration nobody is asked.",
-			harm:   func(t *testing.T) error { return c.Delete(t.Context(), getRegistration(t, c)) },
-			healed: func() error {
-				return c.Get(t.Context(), client.ObjectKey{Name: "arbor"}, &admissionregistrationv1.ValidatingWebhookConfiguration{})
+			reason: "Without a registration nobody is asked; the next upgrade of the release makes an empty one.",
+			harm: func(t *testing.T) error {
+				if err := c.Delete(t.Context(), getRegistration(t, c)); err != nil {
+					return err
+				}
+				_, err := server.Grant(t.Context(), podGroupsOnly)
+
+				return err
 			},
+			healed: func() error { return registered(t, c) },
 		},
 	}
 	for name, tc := range cases {
@@ -240,6 +244,31 @@ func TestServingHeals(t *testing.T) {
 			})
 		})
 	}
+}
+
+// registered says whether there is a registration with something in it.
+func registered(t *testing.T, c client.Client) error {
+	t.Helper()
+	config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	if err := c.Get(t.Context(), client.ObjectKey{Name: "arbor"}, config); err != nil {
+		return err
+	}
+	if len(config.Webhooks) == 0 {
+		return errors.New("the registration is empty")
+	}
+
+	return nil
+}
+
+// Without Helm nobody makes a registration but the manager. The chart does not give it
+// that right, others may.
+func TestRegistrationOfItsOwn(t *testing.T) {
+	c := newClient(t, nil)
+	unregister(t, c)
+	server.StartManager(t, podGroupsOnly, server.Administrator())
+	cluster.Eventually(t, "it is made", func() error { return registered(t, c) })
+	must(t, c.Delete(t.Context(), getRegistration(t, c)))
+	cluster.Eventually(t, "it is made again", func() error { return registered(t, c) })
 }
 
 // forgetCertificates makes the next manager start with none.

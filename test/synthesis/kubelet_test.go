@@ -17,14 +17,12 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/test/cluster"
@@ -55,8 +53,8 @@ type kubelet struct {
 	held chan struct{}
 }
 
-// newKubelet makes a namespace for pods, gives them the rights that the example
-// gives, and looks after them until the test ends.
+// newKubelet makes a namespace for pods, and looks after them until the test ends. Their
+// account and its rights are made with those of the manager, by the chart.
 func newKubelet(t *testing.T) *kubelet {
 	t.Helper()
 	binary, err := cluster.Binary("arbor-executor", "ARBOR_EXECUTOR")
@@ -67,7 +65,6 @@ func newKubelet(t *testing.T) *kubelet {
 		t: t, client: c, binary: binary, namespace: cluster.Namespace(t, c),
 		running: map[types.UID]context.CancelFunc{}, made: map[string]map[types.UID]corev1.Pod{}, held: make(chan struct{}),
 	}
-	k.authorize()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	events, err := c.Watch(ctx, &corev1.PodList{}, client.InNamespace(k.namespace), client.MatchingLabels{"app.kubernetes.io/managed-by": "eno"})
 	must(t, err)
@@ -96,31 +93,6 @@ func (k *kubelet) args(more ...string) []string {
 		"--controllers=synthesis", "--webhooks=false", "--rollout-cooldown=0s",
 		"--executor-image=" + arborImage, "--synthesizer-pod-namespace=" + k.namespace,
 	}, more...)
-}
-
-// authorize applies the rights of the example, in the namespace of this test.
-func (k *kubelet) authorize() {
-	k.t.Helper()
-	data, err := os.ReadFile(filepath.Join(cluster.Root(), "examples", "synthesizer-pods.yaml"))
-	must(k.t, err)
-	for document := range strings.SplitSeq(string(data), "\n---\n") {
-		var kind metav1.TypeMeta
-		must(k.t, yaml.Unmarshal([]byte(document), &kind))
-		o := map[string]client.Object{
-			"ServiceAccount": &corev1.ServiceAccount{}, "ClusterRole": &rbacv1.ClusterRole{}, "ClusterRoleBinding": &rbacv1.ClusterRoleBinding{},
-			"Role": &rbacv1.Role{}, "RoleBinding": &rbacv1.RoleBinding{},
-		}[kind.Kind]
-		must(k.t, yaml.UnmarshalStrict([]byte(document), o))
-		switch o := o.(type) {
-		case *rbacv1.ClusterRole:
-			o.Name = k.namespace
-		case *rbacv1.ClusterRoleBinding:
-			o.Name, o.RoleRef.Name, o.Subjects[0].Namespace = k.namespace, k.namespace, k.namespace
-		default:
-			o.SetNamespace(k.namespace)
-		}
-		must(k.t, k.client.Create(k.t.Context(), o))
-	}
 }
 
 func (k *kubelet) look(ctx context.Context, what watch.EventType, pod *corev1.Pod) {

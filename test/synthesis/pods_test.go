@@ -11,7 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -166,12 +169,32 @@ func TestPodFailures(t *testing.T) {
 	})
 }
 
-// Rights that are missing are named.
+// Rights that are missing are named. The operator has let the manager read Secrets by
+// hand, beside the chart, and forgotten the pods.
 func TestPodRights(t *testing.T) {
 	k := newKubelet(t)
 	k.release()
 	server.StartManager(t, k.args("--synthesis-timeout=20s")...)
 	s := newStage(t)
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch"}}}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: s.namespace}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: s.namespace},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "arbor-system", Name: "arbor-manager"}},
+	}
+	for _, o := range []client.Object{role, binding} {
+		must(t, s.Create(t.Context(), o))
+		t.Cleanup(func() { must(t, s.Delete(context.Background(), o)) })
+	}
+	cluster.Eventually(t, "the manager may read Secrets", func() error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: "system:serviceaccount:arbor-system:arbor-manager", ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Resource: "secrets"},
+		}}
+		if err := s.Create(t.Context(), review); err != nil || !review.Status.Allowed {
+			return fmt.Errorf("it may not: %+v: %w", review.Status, err)
+		}
+
+		return nil
+	})
 	synthesizer := s.synthesizer(paint)
 	synthesizer.Spec.Refs[0].Resource.Kind = "Secret"
 	must(t, s.Update(t.Context(), synthesizer))
@@ -182,12 +205,23 @@ func TestPodRights(t *testing.T) {
 
 // Without a namespace there are no pods, and the composition says so.
 func TestPodNamespace(t *testing.T) {
-	server.StartManager(t, (&kubelet{namespace: "nowhere"}).args()...)
+	k := newKubelet(t)
+	m := server.StartManager(t, k.args()...)
+	m.MayBeRefused() // the right to make pods goes with the namespace
 	s := newStage(t)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: k.namespace}}
+	must(t, s.Delete(t.Context(), ns))
+	cluster.Eventually(t, "the namespace is gone", func() error {
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(ns), ns); !apierrors.IsNotFound(err) {
+			return errors.Join(errors.New("it is there"), err)
+		}
+
+		return nil
+	})
 	s.synthesizer(paint)
 	s.input("red")
 	s.composition("c")
-	s.simplified("c", enov1.StatusSynthesisBackoff, "namespace nowhere, which pods of synthesizers run in, does not exist")
+	s.simplified("c", enov1.StatusSynthesisBackoff, "namespace "+k.namespace+", which pods of synthesizers run in, does not exist")
 }
 
 // A synthesis that was begun has a pod, also if whoever began it did not live to

@@ -73,6 +73,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- range .Values.extraArgs -}}
 {{- if not (hasPrefix "--" .) }}{{ fail (printf "extraArgs %q: it must be a flag, such as --log-level=debug" .) }}{{ end -}}
+{{- if hasPrefix "--leader-election-id" . }}{{ fail (printf "extraArgs %q: the manager has rights on the lease arbor-manager alone; install a second release in a namespace of its own instead" .) }}{{ end -}}
+{{- if hasPrefix "--namespace-cleanup" . }}{{ fail (printf "extraArgs %q: the manager would have no rights for it; set synthesis.namespaceCleanup" .) }}{{ end -}}
 {{- end -}}
 {{- if and .Values.image.digest (not (regexMatch "^sha256:[0-9a-f]{64}$" .Values.image.digest)) }}{{ fail (printf "image.digest %q: it must be sha256: and 64 hexadecimal digits" .Values.image.digest) }}{{ end -}}
 {{- if not (include "arbor.parts" .) }}{{ fail "podgroups.enabled, subnets.enabled, synthesis.enabled, delivery.enabled: all parts are off; switch at least one on" }}{{ end -}}

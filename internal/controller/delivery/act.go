@@ -199,12 +199,22 @@ func (d *Deliverer) apply(ctx context.Context, v *view, it *item) (*unstructured
 // homeless says what to do about a namespace that is not there, which people mostly
 // look for in the wrong cluster.
 func homeless(err error) error {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok || !apierrors.IsNotFound(err) || status.ErrStatus.Details == nil || status.ErrStatus.Details.Kind != "namespaces" {
+	name, ok := noNamespace(err)
+	if !ok {
 		return err
 	}
 
-	return fmt.Errorf("%w: there is no namespace %q in the cluster that is delivered to; make it, or have the synthesizer write it", err, status.ErrStatus.Details.Name)
+	return fmt.Errorf("%w: there is no namespace %q in the cluster that is delivered to; make it, or have the synthesizer write it", err, name)
+}
+
+// noNamespace names the namespace that was not found, if it was that.
+func noNamespace(err error) (name string, ok bool) {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || !apierrors.IsNotFound(err) || status.ErrStatus.Details == nil || status.ErrStatus.Details.Kind != "namespaces" {
+		return "", false
+	}
+
+	return status.ErrStatus.Details.Name, true
 }
 
 // scopes are what ownership is moved of, none if that is off.

@@ -294,9 +294,13 @@ func (w *statusWriter) patch(ctx context.Context, s *slice, ops []operation) err
 
 // resultOf is what came of a write to a slice.
 func resultOf(err error) string {
+	_, homeless := noNamespace(err)
 	switch {
 	case err == nil:
 		return resultSuccess
+	case homeless:
+		// A namespace that was forced to go leaves its slices behind, and may be made again.
+		return resultFailure
 	case apierrors.IsNotFound(err):
 		return resultGone
 	case apierrors.IsInvalid(err) || apierrors.IsConflict(err):

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
@@ -46,6 +48,19 @@ func TestLastWordIsWritten(t *testing.T) {
 	for _, u := range w.dirty {
 		if diff := cmp.Diff(map[int]enov1.ResourceState{0: made, 1: made}, u.states); diff != "" {
 			t.Errorf("after a failed write: -want, +got:\n%s", diff)
+		}
+	}
+}
+
+// A slice that is gone has no readers; one whose namespace is gone is still there, and is
+// written to when the namespace is.
+func TestResultOf(t *testing.T) {
+	slices, namespaces := schema.GroupResource{Group: enov1.GroupVersion.Group, Resource: "resourceslices"}, schema.GroupResource{Resource: "namespaces"}
+	for want, err := range map[string]error{
+		resultSuccess: nil, resultGone: apierrors.NewNotFound(slices, "s"), resultFailure: apierrors.NewNotFound(namespaces, "n"), resultConflict: apierrors.NewConflict(slices, "s", nil),
+	} {
+		if got := resultOf(err); got != want {
+			t.Errorf("%v is %s, want %s", err, got, want)
 		}
 	}
 }
