@@ -150,7 +150,7 @@ func TestRoomIsNotKeptForNobody(t *testing.T) {
 				pg := &v2alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: "high"}}
 				change(l, pg, func(pg *v2alpha2.PodGroup) { pg.Spec.MinMember = num(6) })
 				l.create(l.pod("high", "", "more-0", 1), l.pod("high", "", "more-1", 1))
-				l.waits("high", "of min 6 pods")
+				l.nudge(false)
 			},
 		},
 	}
