@@ -388,19 +388,36 @@ func (p *preemptor) carryOut(ctx context.Context, key types.NamespacedName, g *d
 	}
 	p.evicting[key] = found.victims
 	p.kept[key] = kept
-	for _, pod := range found.victims {
-		if err := p.s.evict(ctx, pod, corev1.PodReasonPreemptionByScheduler, "preempted",
-			fmt.Sprintf("PodGroup %s, which is more important, takes its place", key)); err != nil {
-			return err
-		}
+	if err := p.s.evictAll(ctx, found.victims, corev1.PodReasonPreemptionByScheduler, "preempted",
+		fmt.Sprintf("PodGroup %s, which is more important, takes its place", key)); err != nil {
+		return err
 	}
 	p.s.reporter.preempted(key, len(found.victims))
 
 	return nil
 }
 
-// evict ends a pod, and says why on it.
-func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, reason, kind, message string) error {
+// evictAll ends pods, and says why on each. From now on none of them counts as a
+// member of its gang; those that could not be ended do again.
+func (s *Scheduler) evictAll(ctx context.Context, pods []*corev1.Pod, reason, kind, message string) error {
+	for _, pod := range pods {
+		s.groups.leaving.Store(pod.UID, true)
+	}
+	for i, pod := range pods {
+		if err := s.evict(ctx, pod, reason, message); err != nil {
+			for _, rest := range pods[i:] {
+				s.groups.leaving.Delete(rest.UID)
+			}
+
+			return err
+		}
+		evictions.WithLabelValues(kind).Inc()
+	}
+
+	return nil
+}
+
+func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, reason, message string) error {
 	client := s.groups.client
 	status := pod.Status.DeepCopy()
 	if podutil.UpdatePodCondition(status, &corev1.PodCondition{
@@ -411,10 +428,12 @@ func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, reason, kind, me
 		}
 	}
 	err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+		s.groups.leaving.Delete(pod.UID) // it has gone already, and nobody will tell
+	case err != nil:
 		return fmt.Errorf("cannot evict pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	evictions.WithLabelValues(kind).Inc()
 	s.reporter.recorder.Eventf(pod, nil, corev1.EventTypeNormal, "Evicted", "Evicting", "%s", message)
 
 	return nil
