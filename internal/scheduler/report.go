@@ -196,6 +196,7 @@ func (r *reporter) tellGroup(ctx context.Context, key types.NamespacedName) erro
 	if pg == nil {
 		r.forget(key)
 		r.pods.Add(key) // they wait for a group that is not there
+		r.s.preemptor.add(key)
 
 		return nil
 	}
@@ -209,6 +210,7 @@ func (r *reporter) tellGroup(ctx context.Context, key types.NamespacedName) erro
 	g, why := r.s.groups.read(key)
 	if v.refusal != nil || r.s.hold(key) != nil {
 		r.pods.Add(key)
+		r.s.preemptor.add(key) // it keeps no room for a gang that is not tried
 	}
 	if g != nil {
 		if err := r.mind(ctx, key, g); err != nil {

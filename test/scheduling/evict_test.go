@@ -28,7 +28,13 @@ func (l *lab) class(name string, value int32, policy corev1.PreemptionPolicy) fu
 	l.must(l.c.Create(l.Context(), c))
 	l.Cleanup(func() { _ = l.c.Delete(l.background(), c) })
 
-	return func(p *corev1.Pod) { p.Spec.PriorityClassName = c.Name }
+	use := func(p *corev1.Pod) { p.Spec.PriorityClassName = c.Name }
+	// Admission hears of it some moments later.
+	cluster.Eventually(l, "pods may have the class", func() error {
+		return l.c.Create(l.Context(), l.pod("", "", "nobody", 0, use), client.DryRunAll)
+	})
+
+	return use
 }
 
 // nudge has gangs that wait tried again, and waits until that has come to an end:
@@ -150,7 +156,7 @@ func TestRoomIsNotKeptForNobody(t *testing.T) {
 				pg := &v2alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: "high"}}
 				change(l, pg, func(pg *v2alpha2.PodGroup) { pg.Spec.MinMember = num(6) })
 				l.create(l.pod("high", "", "more-0", 1), l.pod("high", "", "more-1", 1))
-				l.waits("high", "of min 6 pods")
+				l.nudge(false)
 			},
 		},
 	}

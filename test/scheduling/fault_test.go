@@ -312,7 +312,7 @@ func TestAPIServerKilled(t *testing.T) {
 func TestTwoSchedulers(t *testing.T) {
 	l := newLab(t, 6, 8).own("--stale-grace=2s")
 	server.StartScheduler(t, "--scheduler-name="+l.name, "--stale-grace=2s")
-	l.group("never", tree(leaf("small", 4), leaf("large", 1)))
+	l.group("never", tree(leaf("large", 1), leaf("small", 4)))
 	l.pods("never", "small", 4, 1)
 	l.pods("never", "large", 1, 9)
 	c := l.hire("g", 12, 4)
