@@ -33,11 +33,11 @@ up: build ## Start Kubernetes with Arbor on it, in the foreground (ARGS="--nodes
 	@exec bin/arbor up $(ARGS)
 
 .PHONY: build
-build: ## Build bin/arbor, bin/arbor-manager, bin/arbor-executor and the kubectl plugin
+build: ## Build bin/arbor, bin/arbor-manager, bin/arbor-executor, bin/arbor-scheduler and the kubectl plugin
 	@[ -e bin/arbor ] || echo "Building Kubernetes $(KUBERNETES) from its Go modules: about ten minutes the first time, on two cores; seconds after that."
-	@$(STATIC) go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/arbor ./cmd/arbor-manager ./cmd/arbor-executor
+	@$(STATIC) go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/arbor ./cmd/arbor-manager ./cmd/arbor-executor ./cmd/arbor-scheduler
 	@ln -sf arbor bin/kubectl-arbor
-	@ls -l bin/arbor bin/arbor-manager bin/arbor-executor | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
+	@ls -l bin/arbor bin/arbor-manager bin/arbor-executor bin/arbor-scheduler | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
 
 .PHONY: test
 test: setup build verify lint ## Run all tests, on a real control plane where one is needed
