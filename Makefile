@@ -33,18 +33,19 @@ up: build ## Start Kubernetes with Arbor on it, in the foreground (ARGS="--nodes
 	@exec bin/arbor up $(ARGS)
 
 .PHONY: build
-build: ## Build bin/arbor, bin/arbor-manager, bin/arbor-executor, bin/arbor-scheduler and the kubectl plugin
+build: ## Build bin/arbor, bin/arbor-manager, bin/arbor-scheduler, bin/arbor-executor and the kubectl plugin
 	@[ -e bin/arbor ] || echo "Building Kubernetes $(KUBERNETES) from its Go modules: about ten minutes the first time, on two cores; seconds after that."
-	@$(STATIC) go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/arbor ./cmd/arbor-manager ./cmd/arbor-executor ./cmd/arbor-scheduler
+	@$(STATIC) go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/arbor ./cmd/arbor-manager ./cmd/arbor-scheduler ./cmd/arbor-executor
 	@ln -sf arbor bin/kubectl-arbor
-	@ls -l bin/arbor bin/arbor-manager bin/arbor-executor bin/arbor-scheduler | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
+	@ls -l bin/arbor bin/arbor-manager bin/arbor-scheduler bin/arbor-executor | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
 
 .PHONY: test
 test: setup build verify lint ## Run all tests, on a real control plane where one is needed
-	@echo "Building arbor-manager with the race detector and coverage"
+	@echo "Building arbor-manager with the race detector and coverage, and arbor-scheduler with coverage"
 	@go build $(RACE) -cover -coverpkg=./... -o bin/test/arbor-manager ./cmd/arbor-manager
+	@$(STATIC) go build -cover -coverpkg=./... -ldflags "$(LDFLAGS)" -o bin/test/arbor-scheduler ./cmd/arbor-scheduler
 	@rm -rf bin/cover && mkdir -p bin/cover/processes
-	@ARBOR_MANAGER=$(CURDIR)/bin/test/arbor-manager ARBOR_COVERDIR=$(CURDIR)/bin/cover/processes \
+	@ARBOR_MANAGER=$(CURDIR)/bin/test/arbor-manager ARBOR_SCHEDULER=$(CURDIR)/bin/test/arbor-scheduler ARBOR_COVERDIR=$(CURDIR)/bin/cover/processes \
 		go test $(RACE) -timeout=20m -coverprofile=bin/cover/unit.out $(TESTED)
 	@test/coverage.sh bin/cover
 

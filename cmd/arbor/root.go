@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 
 	"github.com/arbor-control/arbor/internal/cli"
 	"github.com/arbor-control/arbor/internal/manager"
+	"github.com/arbor-control/arbor/internal/scheduler"
 )
 
 // release is set by the linker; see the Makefile.
@@ -27,8 +30,23 @@ func newRoot() *cobra.Command {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl arbor"}
 	}
 	root.AddCommand(newUp(streams), manager.NewCommand("manager", "arbor manager"), newKubectl(),
-		cli.NewLint(streams), cli.NewAudit(streams), cli.NewGroups(streams), cli.NewPools(streams), cli.NewFields(streams),
+		cli.NewLint(streams), cli.NewAudit(streams), cli.NewGroups(streams, scheduling()), cli.NewPools(streams), cli.NewFields(streams),
 		cli.NewDelivery(streams), cli.NewDoctor(streams, cli.Release{Parts: manager.Describe, Answers: manager.Answers}))
 
 	return root
+}
+
+// scheduling is what the command line may ask the scheduler.
+func scheduling() cli.Scheduling {
+	return cli.Scheduling{
+		Open: func(ctx context.Context, cluster *rest.Config, minimums, file string) (cli.Oracle, error) {
+			o := scheduler.DefaultOptions()
+			o.Minimums = minimums
+
+			return scheduler.Open(ctx, cluster, o, file)
+		},
+		Offline: scheduler.Offline,
+		Kinds:   scheduler.Kinds,
+		Knows:   scheduler.Knows,
+	}
 }

@@ -146,7 +146,7 @@ func TestClusterByName(t *testing.T) {
 		page(w, "", object("default", "one"))
 	})
 
-	if got := run(t, NewGroups, "", "one", "--server", url); got.Out != "default/one  queue q, min 2 pods\n" {
+	if got := run(t, newGroupsCommand, "", "one", "--server", url); got.Out != "default/one  queue q, min 2 pods\n" {
 		t.Errorf("got %+v, want the one group", got)
 	}
 }

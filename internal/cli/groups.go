@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -24,7 +25,14 @@ const groupsExamples = `  # Draw the pod groups of the current namespace
   arbor groups -f podgroup.yaml
 
   # The top of a very large tree
-  arbor groups training-job --depth 2`
+  arbor groups training-job --depth 2
+
+  # One that is called like one of the commands below
+  arbor groups podgroup/fit
+
+  # Will a gang fit, and why does another one wait?
+  arbor groups fit -f gang.yaml
+  arbor groups explain training-job`
 
 // defaultDepth keeps a chain of thousands of subgroups from drawing a
 // triangle of megabytes. Trees that people write are a few levels deep.
@@ -38,9 +46,25 @@ type groupsOptions struct {
 	name   string
 }
 
-// NewGroups returns the command that draws the trees of PodGroups.
-func NewGroups(streams genericiooptions.IOStreams) *cobra.Command {
-	return newGroups(streams, connect)
+// NewGroups returns the command that draws the trees of PodGroups, and those
+// that ask a scheduler about them.
+func NewGroups(streams genericiooptions.IOStreams, s Scheduling) *cobra.Command {
+	cmd := newGroups(streams, connect)
+	cmd.AddCommand(newGroupsFit(streams, s), newGroupsExplain(streams, s), newGroupsDump(streams, connect, s))
+
+	return cmd
+}
+
+// groupName is what people call a group: its name, or its type and name, which
+// is the way out for one that is called like a command.
+func groupName(arg string) string {
+	kind, name, both := strings.Cut(arg, "/")
+	kind, _, _ = strings.Cut(strings.ToLower(kind), ".")
+	if both && (kind == "podgroup" || kind == "podgroups") {
+		return name
+	}
+
+	return arg
 }
 
 func newGroups(streams genericiooptions.IOStreams, connect connector) *cobra.Command {
@@ -55,7 +79,7 @@ reason and the way to mend it.`,
 		Example: groupsExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				o.name = args[0]
+				o.name = groupName(args[0])
 			}
 
 			return o.run(cmd.Context())

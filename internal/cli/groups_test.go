@@ -166,7 +166,7 @@ func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	for _, build := range []func(genericiooptions.IOStreams) *cobra.Command{NewLint, NewGroups, NewPools} {
+	for _, build := range []func(genericiooptions.IOStreams) *cobra.Command{NewLint, groupsOf(nil), NewPools} {
 		cmd := build(genericiooptions.IOStreams{In: stdin, Out: io.Discard, ErrOut: io.Discard})
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		cmd.SetArgs([]string{"-f", "-"})
@@ -193,7 +193,10 @@ func TestNoKubeconfig(t *testing.T) {
 		}
 	}
 
-	if r := run(t, NewGroups, "", "--kubeconfig", "/nonexistent"); r.Code != ExitBlind || !strings.HasPrefix(r.Err, "cannot read the kubeconfig") {
+	if r := run(t, groupsOf(nil), "", "--kubeconfig", "/nonexistent"); r.Code != ExitBlind || !strings.HasPrefix(r.Err, "cannot read the kubeconfig") {
 		t.Errorf("got %+v, want an error about the kubeconfig", r)
 	}
 }
+
+// newGroupsCommand is the whole command, without a scheduler to ask.
+func newGroupsCommand(s genericiooptions.IOStreams) *cobra.Command { return NewGroups(s, Scheduling{}) }

@@ -145,7 +145,7 @@ func TestHelp(t *testing.T) {
 	streams := genericiooptions.NewTestIOStreamsDiscard()
 	pools := NewPools(streams)
 
-	for _, cmd := range append(pools.Commands(), NewLint(streams), NewAudit(streams), NewGroups(streams), pools) {
+	for _, cmd := range append(pools.Commands(), NewLint(streams), NewAudit(streams), NewGroups(streams, Scheduling{}), pools) {
 		if cmd.Short == "" || cmd.Long == "" || !strings.Contains(cmd.Example, "arbor "+cmd.CommandPath()) {
 			t.Errorf("%s lacks help or examples", cmd.CommandPath())
 		}
@@ -170,7 +170,7 @@ func TestBrokenOutput(t *testing.T) {
 		"LintJSON":   {build: NewLint, args: []string{"-f", "-", "-o", "json"}},
 		"Audit":      {build: auditOf(holding(object("a", "b", "X")))},
 		"AuditSkips": {build: auditOf(failing(errNotInstalled))},
-		"Groups":     {build: NewGroups, args: []string{"-f", "-"}},
+		"Groups":     {build: newGroupsCommand, args: []string{"-f", "-"}},
 		"Pools":      {build: poolsOf(serving(estate("n", network)...)), args: []string{"-A"}},
 		"PoolsNone":  {build: poolsOf(serving()), args: []string{"-A"}},
 		"PoolsJSON":  {build: poolsOf(serving()), args: []string{"-A", "-o", "json"}},

@@ -192,10 +192,15 @@ func (s *Scheduler) commit(ctx context.Context, t *turn, w *world) {
 // the others along.
 func (s *Scheduler) wake(key types.NamespacedName) {
 	for _, pod := range s.groups.members(key) {
-		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && s.kube.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName) {
+		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0 && s.answers(pod) {
 			s.kube.SchedulingQueue.Activate(klog.Background(), map[string]*corev1.Pod{fmt.Sprintf("%s/%s", pod.Namespace, pod.Name): pod})
 
 			return
 		}
 	}
+}
+
+// answers says whether a pod asks for this scheduler.
+func (s *Scheduler) answers(pod *corev1.Pod) bool {
+	return s.kube.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,8 +12,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	kubescheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 )
 
 // A kind is one of those that scheduling looks at.
@@ -62,20 +68,62 @@ func Kinds() []schema.GroupVersionResource {
 	return all
 }
 
+// Knows says whether scheduling looks at a kind.
+func Knows(gvk schema.GroupVersionKind) bool {
+	_, ok := kindOf(gvk)
+
+	return ok
+}
+
 // Offline is a cluster that consists of objects, for Open. It can be read, and
-// nothing ever happens in it.
+// nothing ever happens in it. Objects that scheduling does not look at are left
+// out; the others must be what their kind says.
 func Offline(objects []unstructured.Unstructured) (*rest.Config, error) {
+	types := runtime.NewScheme()
+	if err := errors.Join(kubescheme.AddToScheme(types), v2alpha2.AddToScheme(types)); err != nil {
+		return nil, err
+	}
 	shelf := &shelf{lists: map[string][]unstructured.Unstructured{}}
 	for _, o := range objects {
 		k, ok := kindOf(o.GroupVersionKind())
 		if !ok {
-			return nil, fmt.Errorf("%s %s/%s: a dump has no %s of %s", o.GetKind(), o.GetNamespace(), o.GetName(), o.GetKind(), o.GetAPIVersion())
+			continue
+		}
+		if err := check(types, o); err != nil {
+			return nil, fmt.Errorf("%s %s cannot be read: %w", o.GetKind(), name(o), err)
+		}
+		if o.GetUID() == "" {
+			// Who writes a dump by hand gives names, and pods are told apart by more.
+			o = *o.DeepCopy()
+			o.SetUID(apitypes.UID(o.GetKind() + " " + name(o)))
 		}
 		path := pathOf(k)
 		shelf.lists[path] = append(shelf.lists[path], o)
 	}
 
 	return &rest.Config{Host: "http://offline.invalid", Transport: shelf}, nil
+}
+
+// check reads an object into the type of its kind: whoever reads a list would
+// find the whole of it unreadable, and ask again for ever.
+func check(types *runtime.Scheme, o unstructured.Unstructured) error {
+	if o.GetName() == "" {
+		return errors.New("metadata.name is empty: give it one")
+	}
+	into, err := types.New(o.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, into)
+}
+
+func name(o unstructured.Unstructured) string {
+	if o.GetNamespace() == "" {
+		return o.GetName()
+	}
+
+	return o.GetNamespace() + "/" + o.GetName()
 }
 
 func kindOf(gvk schema.GroupVersionKind) (kind, bool) {

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
@@ -35,8 +38,9 @@ type Oracle struct {
 	rules   gang.Rules
 }
 
-// Open reads a cluster. names are the schedulers that pods ask for; file is the
-// configuration of the scheduler, if it has one. It ends with ctx.
+// Open reads a cluster. file is the configuration of the scheduler, if it has
+// one; pods must then ask for one of its profiles. Without, whichever scheduler
+// they ask for, they are told what this one would do. It ends with ctx.
 func Open(ctx context.Context, source *rest.Config, o Options, file string) (*Oracle, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -45,8 +49,13 @@ func Open(ctx context.Context, source *rest.Config, o Options, file string) (*Or
 	if err != nil {
 		return nil, err
 	}
+	ctx, fail := context.WithCancelCause(ctx)
 	source = rest.CopyConfig(source)
 	source.QPS = -1
+	var complete atomic.Bool
+	source.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &impatient{next: next, fail: fail, complete: &complete}
+	})
 	client, err := clientset.NewForConfig(source)
 	if err != nil {
 		return nil, err
@@ -59,15 +68,19 @@ func Open(ctx context.Context, source *rest.Config, o Options, file string) (*Or
 	if s.trial, err = newTrial(ctx, client, source, factory, cfg, s.newPlugin); err != nil {
 		return nil, err
 	}
+	if file == "" {
+		s.trial.anyone = s.trial.profiles[o.Names[0]]
+	}
 	factory.Start(ctx.Done())
-	for kind, ok := range factory.WaitForCacheSync(ctx.Done()) {
+	for _, ok := range factory.WaitForCacheSync(ctx.Done()) {
 		if !ok {
-			return nil, fmt.Errorf("cannot read %v: %w", kind, context.Cause(ctx))
+			return nil, context.Cause(ctx)
 		}
 	}
 	if err := s.groups.start(ctx); err != nil {
-		return nil, err
+		return nil, cmp.Or(context.Cause(ctx), err)
 	}
+	complete.Store(true)
 	oracle := &Oracle{trial: s.trial, factory: factory, groups: s.groups, rules: s.rules}
 	s.trial.nominees.of = oracle.nominated
 
@@ -113,6 +126,45 @@ func (o *Oracle) nominated(node string) []fwk.PodInfo {
 // Group returns a PodGroup of the cluster with the pods that name it.
 func (o *Oracle) Group(key types.NamespacedName) (*v2alpha2.PodGroup, []*corev1.Pod) {
 	return o.groups.group(key), o.groups.members(key)
+}
+
+// Groups names the PodGroups of the cluster.
+func (o *Oracle) Groups() []types.NamespacedName {
+	var keys []types.NamespacedName
+	for _, item := range o.groups.all.GetStore().List() {
+		if pg, ok := item.(*v2alpha2.PodGroup); ok {
+			keys = append(keys, types.NamespacedName{Namespace: pg.Namespace, Name: pg.Name})
+		}
+	}
+	slices.SortFunc(keys, func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+
+	return keys
+}
+
+// Priority is that of a class, or what pods have that name none. It is false
+// for a class that the cluster does not have.
+func (o *Oracle) Priority(class string) (int32, bool) {
+	if class != "" {
+		c, err := o.groups.classes.Get(class)
+		if err != nil {
+			return 0, false
+		}
+
+		return c.Value, true
+	}
+	all, err := o.groups.classes.List(labels.Everything())
+	if err != nil {
+		return 0, false
+	}
+	for _, c := range all {
+		if c.GlobalDefault {
+			return c.Value, true
+		}
+	}
+
+	return 0, true
 }
 
 // Fit says what would become of a group and its pods if they were there now.

@@ -28,6 +28,10 @@ import (
 // best plan so far counts, or there is none.
 const trialBudget = 5 * time.Second
 
+// overdue is how long after its time a pod that is being deleted still counts as
+// one that is going: its node may be dead.
+const overdue = time.Minute
+
 // A plan says who would have to go, and where the gang would be then.
 type plan struct {
 	victims []*corev1.Pod
@@ -229,8 +233,11 @@ func (p *preemptor) search(ctx context.Context, g *decide.Gang, units []unit) (*
 	ctx, cancel := context.WithTimeout(ctx, trialBudget)
 	defer cancel()
 	s := &search{trial: p.s.trial, gang: g, units: units, without: make([]bool, len(units))}
+	if err := p.s.trial.bury(ctx); err != nil {
+		return nil, err
+	}
 	if best, err := s.fits(ctx, 0); err != nil || best != nil {
-		return nil, err // somebody has gone meanwhile, and that wakes the gang
+		return nil, err // somebody has gone meanwhile, or is going, and that wakes the gang
 	}
 	best, err := s.fits(ctx, len(units))
 	if err != nil || best == nil {
@@ -356,19 +363,36 @@ func (p *preemptor) carryOut(ctx context.Context, key types.NamespacedName, g *d
 		p.s.kube.SchedulingQueue.AddNominatedPod(logger, info, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: place.Node})
 	}
 	p.evicting[key] = found.victims
-	for _, pod := range found.victims {
-		if err := p.s.evict(ctx, pod, corev1.PodReasonPreemptionByScheduler, "preempted",
-			fmt.Sprintf("PodGroup %s, which is more important, takes its place", key)); err != nil {
-			return err
-		}
+	if err := p.s.evictAll(ctx, found.victims, corev1.PodReasonPreemptionByScheduler, "preempted",
+		fmt.Sprintf("PodGroup %s, which is more important, takes its place", key)); err != nil {
+		return err
 	}
 	p.s.reporter.preempted(key, len(found.victims))
 
 	return nil
 }
 
-// evict ends a pod, and says why on it.
-func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, reason, kind, message string) error {
+// evictAll ends pods, and says why on each. From now on none of them counts as a
+// member of its gang; those that could not be ended do again.
+func (s *Scheduler) evictAll(ctx context.Context, pods []*corev1.Pod, reason, kind, message string) error {
+	for _, pod := range pods {
+		s.groups.leaving.Store(pod.UID, true)
+	}
+	for i, pod := range pods {
+		if err := s.evict(ctx, pod, reason, message); err != nil {
+			for _, rest := range pods[i:] {
+				s.groups.leaving.Delete(rest.UID)
+			}
+
+			return err
+		}
+		evictions.WithLabelValues(kind).Inc()
+	}
+
+	return nil
+}
+
+func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, reason, message string) error {
 	client := s.groups.client
 	status := pod.Status.DeepCopy()
 	if podutil.UpdatePodCondition(status, &corev1.PodCondition{
@@ -379,10 +403,12 @@ func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, reason, kind, me
 		}
 	}
 	err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+		s.groups.leaving.Delete(pod.UID) // it has gone already, and nobody will tell
+	case err != nil:
 		return fmt.Errorf("cannot evict pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	evictions.WithLabelValues(kind).Inc()
 	s.reporter.recorder.Eventf(pod, nil, corev1.EventTypeNormal, "Evicted", "Evicting", "%s", message)
 
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -150,7 +151,7 @@ func (r *reporter) work(ctx context.Context, queue workqueue.TypedRateLimitingIn
 // tellPods writes to every member that waits why it does.
 func (r *reporter) tellPods(ctx context.Context, key types.NamespacedName) error {
 	v := r.last(key)
-	_, why := r.s.groups.read(key)
+	why := r.s.hold(key)
 	if why == nil {
 		why = v.refusal
 	}
@@ -159,7 +160,7 @@ func (r *reporter) tellPods(ctx context.Context, key types.NamespacedName) error
 	}
 	var failed error
 	for _, pod := range r.s.groups.members(key) {
-		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded {
+		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || !r.s.answers(pod) {
 			continue
 		}
 		if err := r.tellPod(ctx, pod, decide.Waiting(v.sentence, why)); err != nil {
@@ -198,12 +199,15 @@ func (r *reporter) tellGroup(ctx context.Context, key types.NamespacedName) erro
 
 		return nil
 	}
+	if pods := r.s.groups.members(key); len(pods) > 0 && !slices.ContainsFunc(pods, r.s.answers) {
+		return nil // another scheduler's
+	}
 	v := r.last(key)
 	if v.uid != "" && v.uid != pg.UID {
 		v = verdict{} // about another group of that name
 	}
 	g, why := r.s.groups.read(key)
-	if why != nil || v.refusal != nil {
+	if v.refusal != nil || r.s.hold(key) != nil {
 		r.pods.Add(key)
 	}
 	if g != nil {

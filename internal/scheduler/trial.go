@@ -46,6 +46,8 @@ type trial struct {
 	pods     corelisters.PodLister
 	nodes    corelisters.NodeLister
 	nominees *nominees
+	// anyone is for pods that ask for none of the profiles; nil refuses them.
+	anyone framework.Framework
 
 	// What is in the cache now.
 	inNodes map[string]*corev1.Node
@@ -216,6 +218,20 @@ func (t *trial) remove(ctx context.Context, pod *corev1.Pod) error {
 	return t.cache.RemovePod(klog.FromContext(ctx), pod)
 }
 
+// bury removes the pods that are going already.
+func (t *trial) bury(ctx context.Context) error {
+	for _, pod := range t.inPods {
+		if pod.DeletionTimestamp == nil || time.Since(pod.DeletionTimestamp.Time) > overdue {
+			continue
+		}
+		if err := t.remove(ctx, pod); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
 // place tries a gang and leaves everything as it was. Members that wait must
 // have a scheduler that this one answers for.
 func (t *trial) place(ctx context.Context, g *decide.Gang) (gang.Decision, error) {
@@ -237,6 +253,9 @@ func (t *trial) profile(g *decide.Gang) (framework.Framework, error) {
 			continue
 		}
 		fw, ok := t.profiles[g.Pods[i].Spec.SchedulerName]
+		if !ok && t.anyone != nil {
+			return t.anyone, nil
+		}
 		if !ok {
 			return nil, fmt.Errorf("pod %s/%s asks for scheduler %q, which is not this one", g.Pods[i].Namespace, g.Pods[i].Name, g.Pods[i].Spec.SchedulerName)
 		}

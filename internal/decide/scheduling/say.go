@@ -77,10 +77,14 @@ func withoutFigures(s string) string {
 // are compared only if there is.
 func Shown(pg *v2alpha2.PodGroup, want v2alpha2.PodGroupStatus, counts bool) bool {
 	has, wants := conditionOf(pg.Status), conditionOf(want)
-	if has == nil || has.ObservedGeneration == 0 {
-		wants.ObservedGeneration = 0
+	if has == nil || wants == nil {
+		return wants == nil
 	}
-	if has == nil || *has != *wants {
+	compared := *wants
+	if has.ObservedGeneration == 0 {
+		compared.ObservedGeneration = 0
+	}
+	if *has != compared {
 		return false
 	}
 

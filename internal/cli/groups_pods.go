@@ -1,0 +1,356 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/internal/decide/scheduling"
+)
+
+// maxDrafts is how many pods one file may ask about. More are a typing error.
+const maxDrafts = 20000
+
+// A draft is the pods of one group that manifests speak of, and that may not
+// exist yet.
+type draft struct {
+	key types.NamespacedName
+	// group is nil if the manifests have pods of it only.
+	group *v2alpha2.PodGroup
+	crews []crew
+}
+
+// A crew is the pods of one object of a manifest: of a workload, or one pod.
+type crew struct {
+	owner ObjectRef
+	pods  []*corev1.Pod
+}
+
+// A drafter makes pods of manifests, as controllers and the API server would.
+type drafter struct {
+	// namespace is that of objects that name none.
+	namespace string
+	now       metav1.Time
+	priority  func(class string) (int32, bool)
+	note      func(format string, args ...any)
+
+	drafts []*draft
+	pods   int
+}
+
+func (d *drafter) draft(key types.NamespacedName) *draft {
+	for _, one := range d.drafts {
+		if one.key == key {
+			return one
+		}
+	}
+	one := &draft{key: key}
+	d.drafts = append(d.drafts, one)
+
+	return one
+}
+
+// add takes an object. Those that have nothing to do with pods are passed over.
+func (d *drafter) add(obj map[string]any) error {
+	ref := refOf(obj)
+	ref.Namespace = cmp.Or(ref.Namespace, d.namespace)
+	spec, _ := obj["spec"].(map[string]any)
+	switch {
+	case isPodGroup(ref):
+		return d.addGroup(ref, obj)
+	case ref.Kind == "Pod" && ref.APIVersion == "v1":
+		return d.addPod(ref, obj)
+	case ref.Kind == "CronJob":
+		inner, _, _ := unstructured.NestedMap(obj, "spec", "jobTemplate", "spec")
+
+		return d.addWorkload(ref, inner, "spec.jobTemplate.spec.")
+	default:
+		return d.addWorkload(ref, spec, "spec.")
+	}
+}
+
+func (d *drafter) addGroup(ref ObjectRef, obj map[string]any) error {
+	pg, bad := decodePodGroup(obj)
+	if len(bad) > 0 {
+		return fmt.Errorf("%s: %s: %s", ref, bad[0].Field, bad[0].Message)
+	}
+	if pg.Name == "" {
+		return fmt.Errorf("%s in namespace %s has no name: set metadata.name", ref.Kind, ref.Namespace)
+	}
+	pg.Namespace = ref.Namespace
+	one := d.draft(types.NamespacedName{Namespace: pg.Namespace, Name: pg.Name})
+	if one.group != nil {
+		return fmt.Errorf("%s is there twice: remove or rename one of the two", ref)
+	}
+	// What somebody saved with its status is asked about anew.
+	pg.Status, pg.DeletionTimestamp = v2alpha2.PodGroupStatus{}, nil
+	one.group = pg
+
+	return nil
+}
+
+func (d *drafter) addPod(ref ObjectRef, obj map[string]any) error {
+	pod := &corev1.Pod{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj, pod); err != nil {
+		return fmt.Errorf("%s cannot be read: %w", ref, err)
+	}
+	name := pod.Name
+	if name == "" && pod.GenerateName != "" {
+		name = fmt.Sprintf("%s%d", pod.GenerateName, d.pods)
+	}
+	if name == "" {
+		return fmt.Errorf("a Pod in namespace %s has no name: set metadata.name", ref.Namespace)
+	}
+	ref.Name = name
+
+	return d.enlist(ref, 1, func(int) *corev1.Pod {
+		return d.admit(ref, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: pod.Labels, Annotations: pod.Annotations}, Spec: pod.Spec})
+	}, pod.Annotations)
+}
+
+// addWorkload takes anything with a template of pods.
+func (d *drafter) addWorkload(ref ObjectRef, spec map[string]any, path string) error {
+	content, ok := spec["template"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	if list, found, err := unstructured.NestedSlice(content, "spec", "containers"); err != nil || !found || len(list) == 0 {
+		return nil //nolint:nilerr // a template of something else than pods
+	}
+	var template corev1.PodTemplateSpec
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &template); err != nil {
+		return fmt.Errorf("%s: %stemplate cannot be read: %w", ref, path, err)
+	}
+	if template.Annotations[scheduling.GroupAnnotation] == "" {
+		d.note("the pods of %s name no PodGroup, so they are left out: to count, they need the annotation %s in %stemplate.metadata", ref, scheduling.GroupAnnotation, path)
+
+		return nil
+	}
+	if ref.Name == "" {
+		return fmt.Errorf("a %s in namespace %s has no name: set metadata.name", ref.Kind, ref.Namespace)
+	}
+	if ref.Kind == "DaemonSet" {
+		return fmt.Errorf("%s has as many pods as there are nodes, and they are placed one by one: remove the annotation %s from its template", ref, scheduling.GroupAnnotation)
+	}
+	n, err := podCount(ref, spec, path)
+	if err != nil {
+		return err
+	}
+
+	return d.enlist(ref, n, func(i int) *corev1.Pod {
+		pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
+		pod.Name = fmt.Sprintf("%s-%d", ref.Name, i)
+		pod.Labels = controllerLabels(ref, pod.Name, i, pod.Labels)
+
+		return d.admit(ref, pod)
+	}, template.Annotations)
+}
+
+// podCount is how many pods a workload has at a time.
+func podCount(ref ObjectRef, spec map[string]any, path string) (int, error) {
+	number := func(field string) (int64, bool, error) {
+		value, ok := spec[field]
+		if !ok || value == nil {
+			return 0, false, nil
+		}
+		n, isNumber := value.(int64)
+		if !isNumber || n < 0 || n > math.MaxInt32 {
+			return 0, false, fmt.Errorf("%s: %s%s: %q is no number of pods: write a whole number from 0 on", ref, path, field, fmt.Sprint(value))
+		}
+
+		return n, true, nil
+	}
+	n, found := int64(1), false
+	for _, field := range []string{"replicas", "parallelism"} {
+		value, ok, err := number(field)
+		if err != nil {
+			return 0, err
+		}
+		if ok && !found {
+			n, found = value, true
+		}
+	}
+	most, ok, err := number("completions")
+	if ok {
+		n = min(n, most)
+	}
+
+	return int(n), err
+}
+
+// enlist adds the pods of one object to their group.
+func (d *drafter) enlist(ref ObjectRef, n int, pod func(int) *corev1.Pod, annotations map[string]string) error {
+	group := annotations[scheduling.GroupAnnotation]
+	if group == "" {
+		d.note("%s names no PodGroup, so it is left out: to count, it needs the annotation %s", ref, scheduling.GroupAnnotation)
+
+		return nil
+	}
+	if d.pods += n; d.pods > maxDrafts {
+		return fmt.Errorf("%s brings the pods of the files to %d, and no more than %d can be asked about at a time", ref, d.pods, maxDrafts)
+	}
+	c := crew{owner: ref}
+	for i := range n {
+		c.pods = append(c.pods, pod(i))
+	}
+	one := d.draft(types.NamespacedName{Namespace: ref.Namespace, Name: group})
+	one.crews = append(one.crews, c)
+
+	return nil
+}
+
+// controllerLabels are those of the template and what the controller adds.
+func controllerLabels(ref ObjectRef, pod string, i int, labels map[string]string) map[string]string {
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	switch ref.Kind {
+	case "Job":
+		labels["job-name"], labels["batch.kubernetes.io/job-name"] = ref.Name, ref.Name
+	case "StatefulSet":
+		labels["statefulset.kubernetes.io/pod-name"], labels["apps.kubernetes.io/pod-index"] = pod, fmt.Sprint(i)
+	case "Deployment":
+		labels["pod-template-hash"] = "new"
+	}
+
+	return labels
+}
+
+// admit gives a pod what the API server would. It has no place and no past.
+func (d *drafter) admit(ref ObjectRef, pod *corev1.Pod) *corev1.Pod {
+	pod.Namespace = ref.Namespace
+	pod.UID = types.UID(pod.Namespace + "/" + pod.Name)
+	pod.CreationTimestamp = d.now
+	pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
+
+	spec := &pod.Spec
+	spec.NodeName = ""
+	spec.SchedulerName = cmp.Or(spec.SchedulerName, corev1.DefaultSchedulerName)
+	if spec.Resources != nil {
+		requests(spec.Resources)
+	}
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			requests(&containers[i].Resources)
+			hostPorts(spec.HostNetwork, containers[i].Ports)
+		}
+	}
+	d.prioritize(ref, spec)
+	tolerate(spec)
+
+	return pod
+}
+
+// requests are what is limited, where nothing else is said.
+func requests(r *corev1.ResourceRequirements) {
+	for name, limit := range r.Limits {
+		if _, ok := r.Requests[name]; ok {
+			continue
+		}
+		if r.Requests == nil {
+			r.Requests = corev1.ResourceList{}
+		}
+		r.Requests[name] = limit.DeepCopy()
+	}
+}
+
+// hostPorts are all ports of a pod that is in the network of its node.
+func hostPorts(hostNetwork bool, ports []corev1.ContainerPort) {
+	for i := range ports {
+		ports[i].Protocol = cmp.Or(ports[i].Protocol, corev1.ProtocolTCP)
+		if hostNetwork && ports[i].HostPort == 0 {
+			ports[i].HostPort = ports[i].ContainerPort
+		}
+	}
+}
+
+func (d *drafter) prioritize(ref ObjectRef, spec *corev1.PodSpec) {
+	priority, known := d.priority(spec.PriorityClassName)
+	if !known {
+		d.note("%s: there is no PriorityClass %q, so its pods have the priority 0 here; the API server would refuse them", ref, spec.PriorityClassName)
+	}
+	spec.Priority = &priority
+}
+
+// tolerate adds what every pod puts up with for a while.
+func tolerate(spec *corev1.PodSpec) {
+	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		taint := corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute}
+		tolerated := false
+		for _, t := range spec.Tolerations {
+			tolerated = tolerated || (t.Key == key || t.Key == "") && (t.Effect == taint.Effect || t.Effect == "")
+		}
+		if !tolerated {
+			spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
+				Key: key, Operator: corev1.TolerationOpExists, Effect: taint.Effect, TolerationSeconds: new(int64(300)),
+			})
+		}
+	}
+}
+
+// members are the pods that a group would have: those that exist, and those of
+// the manifests that do not yet.
+func (one *draft) members(existing []*corev1.Pod) []*corev1.Pod {
+	names := map[string]bool{}
+	for _, pod := range existing {
+		if living(pod) {
+			names[pod.Name] = true
+		}
+	}
+	all := append([]*corev1.Pod{}, existing...)
+	for _, c := range one.crews {
+		missing := len(c.pods)
+		for _, pod := range existing {
+			if c.has(pod) {
+				missing--
+			}
+		}
+		for _, pod := range c.pods {
+			if missing > 0 && !names[pod.Name] {
+				all = append(all, pod)
+				missing--
+			}
+		}
+	}
+
+	return all
+}
+
+// has says whether a pod that exists is one of the crew already.
+func (c crew) has(pod *corev1.Pod) bool {
+	if !living(pod) {
+		return false
+	}
+	for _, p := range c.pods {
+		if p.Name == pod.Name {
+			return true
+		}
+	}
+	owner := metav1.GetControllerOf(pod)
+	switch {
+	case owner == nil:
+		return false
+	case owner.Kind == c.owner.Kind:
+		return owner.Name == c.owner.Name
+	case owner.Kind == "ReplicaSet" && c.owner.Kind == "Deployment":
+		hash, ok := strings.CutPrefix(owner.Name, c.owner.Name+"-")
+
+		return ok && !strings.Contains(hash, "-")
+	default:
+		return false
+	}
+}
+
+// living says whether a pod counts. One that does not makes room for another of
+// its name.
+func living(pod *corev1.Pod) bool {
+	return pod.Status.Phase != corev1.PodFailed && pod.DeletionTimestamp == nil
+}
