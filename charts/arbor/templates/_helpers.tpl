@@ -95,6 +95,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
 {{- define "arbor.validateScheduler" -}}
+{{- if not .names }}{{ fail "scheduler.names: name at least one, such as arbor-scheduler" }}{{ end -}}
 {{- range .extraArgs -}}
 {{- if not (hasPrefix "--" .) }}{{ fail (printf "scheduler.extraArgs %q: it must be a flag, such as --kube-api-qps=200" .) }}{{ end -}}
 {{- if hasPrefix "--leader-elect" . }}{{ fail (printf "scheduler.extraArgs %q: the scheduler has rights on the lease arbor-scheduler alone, and always asks for it" .) }}{{ end -}}
