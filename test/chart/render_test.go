@@ -95,7 +95,7 @@ var matrix = map[string]rendering{
 		has:    []string{"ConfigMap/arbor-scheduler"},
 		args:   []string{"--config=/etc/arbor/scheduler/config.yaml", "--leader-elect-resource-name=arbor-scheduler", "--profiling=false"},
 	},
-	"Placed":            {values: []string{"nodeSelector.disk=ssd", "priorityClassName=system-cluster-critical", "podLabels.team=a", "podAnnotations.note=b", "tolerations[0].operator=Exists", "imagePullSecrets[0].name=pull", "serviceAccount.annotations.role=r", "networkPolicy.apiServerCIDRs[0]=10.0.0.0/8", "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.name=monitoring", "extraArgs[0]=--pprof-bind-address=127.0.0.1:6060"}, args: []string{"--pprof-bind-address=127.0.0.1:6060"}},
+	"Placed": {values: []string{"nodeSelector.disk=ssd", "priorityClassName=system-cluster-critical", "podLabels.team=a", "podAnnotations.note=b", "tolerations[0].operator=Exists", "imagePullSecrets[0].name=pull", "serviceAccount.annotations.role=r", "networkPolicy.apiServerCIDRs[0]=10.0.0.0/8", "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.name=monitoring", "extraArgs[0]=--pprof-bind-address=127.0.0.1:6060"}, args: []string{"--pprof-bind-address=127.0.0.1:6060"}},
 }
 
 func render(t *testing.T, values ...string) []*unstructured.Unstructured {
