@@ -93,20 +93,22 @@ upgrade-check: build bin/helm ## Upgrade chart and manager of a commit, with dat
 		bin/helm template arbor $$dir/source/charts/arbor --namespace arbor-system --values test/upgrade/values.yaml >$$dir/arbor.yaml && \
 		ARBOR_FROM=$$dir ARBOR_FROM_TITLE=$$(git rev-parse --short $(FROM)) $(STATIC) go test -count=1 -v -run '^TestUpgrade$$' ./test/upgrade
 
-# The name that the image has once it is loaded. IMAGE=registry.example.com/arbor-manager
-IMAGE ?= localhost/arbor-manager
+# The first part of the names that the images have once they are loaded, and for
+# which platforms they are: REGISTRY=registry.example.com PLATFORMS=linux/amd64
+REGISTRY ?= localhost
+PLATFORMS ?=
 # The same commit is the same image and the same release, so its time is their time.
 EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 PACKAGE = SOURCE_DATE_EPOCH=$(EPOCH) go run ./tools/release -ldflags "$(LDFLAGS)" \
-	-version "$(RELEASE)" -revision "$(shell git rev-parse HEAD 2>/dev/null)" -image "$(IMAGE)"
+	-version "$(RELEASE)" -revision "$(shell git rev-parse HEAD 2>/dev/null)" -registry "$(REGISTRY)"
 
 .PHONY: image
-image: ## Build bin/arbor-manager.oci.tar, an image for amd64 and arm64, without Docker
-	@echo "Building arbor-manager for every platform: some minutes the first time"
-	@$(PACKAGE) -out bin/arbor-manager.oci.tar image
+image: ## Build the images of manager and scheduler, bin/*.oci.tar, for amd64 and arm64, without Docker
+	@echo "Building arbor-manager and arbor-scheduler for every platform: some minutes the first time"
+	@$(PACKAGE) -platforms "$(PLATFORMS)" -out bin images
 
 .PHONY: release
-release: ## Build all that is released into dist: programs, image, SBOMs, licences, checksums
+release: ## Build all that is released into dist: programs, images, SBOMs, licences, checksums
 	@echo "Building Kubernetes $(KUBERNETES) for every platform: long the first time"
 	@rm -rf dist && mkdir dist
 	@$(PACKAGE) -out dist release

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +22,11 @@ import (
 // queue: those of gangs are dealt with here, the others go on as ever. It runs
 // in the one goroutine that places pods, so a gang is alone while it is tried.
 func (s *Scheduler) next(ctx context.Context) func(klog.Logger) (*framework.QueuedPodInfo, error) {
+	// Pods are taken by who leads, and by nobody else.
+	lead := sync.OnceFunc(func() { s.lead(ctx) })
+
 	return func(logger klog.Logger) (*framework.QueuedPodInfo, error) {
+		lead()
 		for {
 			popped, err := s.kube.SchedulingQueue.Pop(logger)
 			if err != nil || popped == nil {

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -199,6 +201,21 @@ func (g *groups) group(key types.NamespacedName) *v2alpha2.PodGroup {
 	pg, _ := o.(*v2alpha2.PodGroup)
 
 	return pg
+}
+
+// keys are all groups that there are, and those that pods name.
+func (g *groups) keys() []types.NamespacedName {
+	names := sets.New(g.all.GetStore().ListKeys()...)
+	for _, informer := range []cache.SharedIndexInformer{g.pods, g.succeeded} {
+		names.Insert(informer.GetIndexer().ListIndexFuncValues(byGroup)...)
+	}
+	keys := make([]types.NamespacedName, 0, len(names))
+	for name := range names {
+		namespace, name, _ := strings.Cut(name, "/")
+		keys = append(keys, types.NamespacedName{Namespace: namespace, Name: name})
+	}
+
+	return keys
 }
 
 // members returns the pods that name the group, those that succeeded included,

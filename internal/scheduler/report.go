@@ -66,6 +66,8 @@ type reporter struct {
 	// gang was tried.
 	slow, fast flowcontrol.RateLimiter
 	busy       atomic.Int64
+	// leads says that there is somebody to work off the queues.
+	leads atomic.Bool
 	// narrow says that the definition of PodGroups, which somebody else has
 	// installed, has no room for counts.
 	narrow atomic.Bool
@@ -101,8 +103,13 @@ func (r *reporter) decided(key types.NamespacedName, v verdict) {
 	r.touch(key)
 }
 
-// touch has the group's status looked at soon.
-func (r *reporter) touch(key types.NamespacedName) { r.status.AddAfter(key, settle) }
+// touch has the group's status looked at soon. Before this replica leads, that
+// would only pile up: when it does, it looks at all of them.
+func (r *reporter) touch(key types.NamespacedName) {
+	if r.leads.Load() {
+		r.status.AddAfter(key, settle)
+	}
+}
 
 // forget drops what is known of a group that is gone.
 func (r *reporter) forget(key types.NamespacedName) {
@@ -120,6 +127,10 @@ func (r *reporter) last(key types.NamespacedName) verdict {
 }
 
 func (r *reporter) run(ctx context.Context) {
+	r.leads.Store(true)
+	for _, key := range r.s.groups.keys() {
+		r.touch(key)
+	}
 	for range reporters {
 		go r.work(ctx, r.pods, r.tellPods)
 	}
