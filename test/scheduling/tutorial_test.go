@@ -15,7 +15,7 @@ type pupil struct {
 	up *cluster.Up
 }
 
-// runs runs a command, which exits with a code, and expects to read texts.
+// runs has a command run, which exits with a code, and expects to read texts.
 func (p *pupil) runs(code int, command string, texts ...string) {
 	p.Helper()
 	out, errs, got := p.up.Arbor(p.T, strings.Fields(command)...)
