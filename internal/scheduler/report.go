@@ -47,6 +47,7 @@ type verdict struct {
 	decision *gang.Decision
 	refusal  *decide.Refusal
 	uid      types.UID // of the group that it was about
+	spec     int64     // its generation
 	sentence string    // for those who wait
 	since    time.Time // that this is the sentence
 }
@@ -94,7 +95,7 @@ func newReporter(s *Scheduler, client clientset.Interface, groups *rest.RESTClie
 func (r *reporter) decided(key types.NamespacedName, v verdict) {
 	v.since = time.Now()
 	r.mu.Lock()
-	if was := r.verdicts[key]; decide.Alike(was.sentence, v.sentence) && v.since.Sub(was.since) < steady {
+	if was := r.verdicts[key]; was.uid == v.uid && was.spec == v.spec && decide.Alike(was.sentence, v.sentence) && v.since.Sub(was.since) < steady {
 		v.sentence, v.since = was.sentence, was.since
 	}
 	r.verdicts[key] = v
