@@ -33,18 +33,19 @@ up: build ## Start Kubernetes with Arbor on it, in the foreground (ARGS="--nodes
 	@exec bin/arbor up $(ARGS)
 
 .PHONY: build
-build: ## Build bin/arbor, bin/arbor-manager, bin/arbor-executor and the kubectl plugin
+build: ## Build bin/arbor, bin/arbor-manager, bin/arbor-scheduler, bin/arbor-executor and the kubectl plugin
 	@[ -e bin/arbor ] || echo "Building Kubernetes $(KUBERNETES) from its Go modules: about ten minutes the first time, on two cores; seconds after that."
-	@$(STATIC) go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/arbor ./cmd/arbor-manager ./cmd/arbor-executor
+	@$(STATIC) go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/arbor ./cmd/arbor-manager ./cmd/arbor-scheduler ./cmd/arbor-executor
 	@ln -sf arbor bin/kubectl-arbor
-	@ls -l bin/arbor bin/arbor-manager bin/arbor-executor | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
+	@ls -l bin/arbor bin/arbor-manager bin/arbor-scheduler bin/arbor-executor | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
 
 .PHONY: test
 test: setup build verify lint ## Run all tests, on a real control plane where one is needed
-	@echo "Building arbor-manager with the race detector and coverage"
+	@echo "Building arbor-manager with the race detector and coverage, and arbor-scheduler with coverage"
 	@go build $(RACE) -cover -coverpkg=./... -o bin/test/arbor-manager ./cmd/arbor-manager
+	@$(STATIC) go build -cover -coverpkg=./... -ldflags "$(LDFLAGS)" -o bin/test/arbor-scheduler ./cmd/arbor-scheduler
 	@rm -rf bin/cover && mkdir -p bin/cover/processes
-	@ARBOR_MANAGER=$(CURDIR)/bin/test/arbor-manager ARBOR_COVERDIR=$(CURDIR)/bin/cover/processes \
+	@ARBOR_MANAGER=$(CURDIR)/bin/test/arbor-manager ARBOR_SCHEDULER=$(CURDIR)/bin/test/arbor-scheduler ARBOR_COVERDIR=$(CURDIR)/bin/cover/processes \
 		go test $(RACE) -timeout=20m -coverprofile=bin/cover/unit.out $(TESTED)
 	@test/coverage.sh bin/cover
 
@@ -92,20 +93,22 @@ upgrade-check: build bin/helm ## Upgrade chart and manager of a commit, with dat
 		bin/helm template arbor $$dir/source/charts/arbor --namespace arbor-system --values test/upgrade/values.yaml >$$dir/arbor.yaml && \
 		ARBOR_FROM=$$dir ARBOR_FROM_TITLE=$$(git rev-parse --short $(FROM)) $(STATIC) go test -count=1 -v -run '^TestUpgrade$$' ./test/upgrade
 
-# The name that the image has once it is loaded. IMAGE=registry.example.com/arbor-manager
-IMAGE ?= localhost/arbor-manager
+# The first part of the names that the images have once they are loaded, and for
+# which platforms they are: REGISTRY=registry.example.com PLATFORMS=linux/amd64
+REGISTRY ?= localhost
+PLATFORMS ?=
 # The same commit is the same image and the same release, so its time is their time.
 EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 PACKAGE = SOURCE_DATE_EPOCH=$(EPOCH) go run ./tools/release -ldflags "$(LDFLAGS)" \
-	-version "$(RELEASE)" -revision "$(shell git rev-parse HEAD 2>/dev/null)" -image "$(IMAGE)"
+	-version "$(RELEASE)" -revision "$(shell git rev-parse HEAD 2>/dev/null)" -registry "$(REGISTRY)"
 
 .PHONY: image
-image: ## Build bin/arbor-manager.oci.tar, an image for amd64 and arm64, without Docker
-	@echo "Building arbor-manager for every platform: some minutes the first time"
-	@$(PACKAGE) -out bin/arbor-manager.oci.tar image
+image: ## Build the images of manager and scheduler, bin/*.oci.tar, for amd64 and arm64, without Docker
+	@echo "Building arbor-manager and arbor-scheduler for every platform: some minutes the first time"
+	@$(PACKAGE) -platforms "$(PLATFORMS)" -out bin images
 
 .PHONY: release
-release: ## Build all that is released into dist: programs, image, SBOMs, licences, checksums
+release: ## Build all that is released into dist: programs, images, SBOMs, licences, checksums
 	@echo "Building Kubernetes $(KUBERNETES) for every platform: long the first time"
 	@rm -rf dist && mkdir dist
 	@$(PACKAGE) -out dist release

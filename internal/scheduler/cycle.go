@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +22,11 @@ import (
 // queue: those of gangs are dealt with here, the others go on as ever. It runs
 // in the one goroutine that places pods, so a gang is alone while it is tried.
 func (s *Scheduler) next(ctx context.Context) func(klog.Logger) (*framework.QueuedPodInfo, error) {
+	// Pods are taken by who leads, and by nobody else.
+	lead := sync.OnceFunc(func() { s.lead(ctx) })
+
 	return func(logger klog.Logger) (*framework.QueuedPodInfo, error) {
+		lead()
 		for {
 			popped, err := s.kube.SchedulingQueue.Pop(logger)
 			if err != nil || popped == nil {
@@ -135,14 +140,14 @@ func (s *Scheduler) place(ctx context.Context, t *turn) string {
 		s.pace.failed(t.key)
 		podsHeld.Set(float64(s.held(t)))
 		s.putAllBack(ctx, t, w.rejectors)
-		s.reporter.decided(t.key, verdict{decision: &decision, uid: t.gang.Group.UID, sentence: decide.Sentence(t.gang, &decision)})
+		s.reporter.decided(t.key, verdict{decision: &decision, uid: t.gang.Group.UID, spec: t.gang.Group.Generation, sentence: decide.Sentence(t.gang, &decision)})
 		s.preempt(t)
 
 		return resultUnschedulable
 	}
 	s.pace.forget(t.key)
 	s.commit(ctx, t, w)
-	s.reporter.decided(t.key, verdict{decision: &decision, uid: t.gang.Group.UID, sentence: decide.Sentence(t.gang, &decision)})
+	s.reporter.decided(t.key, verdict{decision: &decision, uid: t.gang.Group.UID, spec: t.gang.Group.Generation, sentence: decide.Sentence(t.gang, &decision)})
 
 	return resultScheduled
 }
@@ -192,10 +197,15 @@ func (s *Scheduler) commit(ctx context.Context, t *turn, w *world) {
 // the others along.
 func (s *Scheduler) wake(key types.NamespacedName) {
 	for _, pod := range s.groups.members(key) {
-		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && s.kube.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName) {
+		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0 && s.answers(pod) {
 			s.kube.SchedulingQueue.Activate(klog.Background(), map[string]*corev1.Pod{fmt.Sprintf("%s/%s", pod.Namespace, pod.Name): pod})
 
 			return
 		}
 	}
+}
+
+// answers says whether a pod asks for this scheduler.
+func (s *Scheduler) answers(pod *corev1.Pod) bool {
+	return s.kube.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName)
 }

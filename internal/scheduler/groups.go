@@ -3,6 +3,8 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -42,6 +45,10 @@ type groups struct {
 	pods, succeeded cache.SharedIndexInformer
 	classes         schedulinglisters.PriorityClassLister
 	rules           gang.Rules
+	// leaving has the UIDs of pods that are being sent away. They no longer count,
+	// although the API server may not know yet: what takes the place of the first
+	// of a gang must not find the others still there.
+	leaving sync.Map
 	// assumed knows the pods that have a place that the API server does not
 	// know of yet.
 	assumed interface {
@@ -196,7 +203,23 @@ func (g *groups) group(key types.NamespacedName) *v2alpha2.PodGroup {
 	return pg
 }
 
-// members returns the pods that name the group, those that succeeded included.
+// keys are all groups that there are, and those that pods name.
+func (g *groups) keys() []types.NamespacedName {
+	names := sets.New(g.all.GetStore().ListKeys()...)
+	for _, informer := range []cache.SharedIndexInformer{g.pods, g.succeeded} {
+		names.Insert(informer.GetIndexer().ListIndexFuncValues(byGroup)...)
+	}
+	keys := make([]types.NamespacedName, 0, len(names))
+	for name := range names {
+		namespace, name, _ := strings.Cut(name, "/")
+		keys = append(keys, types.NamespacedName{Namespace: namespace, Name: name})
+	}
+
+	return keys
+}
+
+// members returns the pods that name the group, those that succeeded included,
+// and without those that are being sent away.
 // One whose place the API server does not know of yet has it here already.
 func (g *groups) members(key types.NamespacedName) []*corev1.Pod {
 	var pods []*corev1.Pod
@@ -206,7 +229,11 @@ func (g *groups) members(key types.NamespacedName) []*corev1.Pod {
 			continue // the index is there since the start
 		}
 		for _, o := range found {
-			if pod, ok := o.(*corev1.Pod); ok {
+			pod, ok := o.(*corev1.Pod)
+			if !ok {
+				continue
+			}
+			if _, leaves := g.leaving.Load(pod.UID); !leaves {
 				pods = append(pods, g.placed(pod))
 			}
 		}

@@ -52,7 +52,12 @@ var (
 )
 
 func init() { //nolint:gochecknoinits // kube-scheduler's registry is process-wide
-	legacyregistry.MustRegister(cycles, cycleSeconds, podsHeld, podsPlaced, bindFailures, evictions, trialSeconds)
+	legacyregistry.MustRegister(Metrics()...)
+}
+
+// Metrics are those that the scheduler has beyond kube-scheduler's.
+func Metrics() []metrics.Registerable {
+	return []metrics.Registerable{cycles, cycleSeconds, podsHeld, podsPlaced, bindFailures, evictions, trialSeconds}
 }
 
 // observe counts a cycle.

@@ -28,6 +28,10 @@ import (
 // best plan so far counts, or there is none.
 const trialBudget = 5 * time.Second
 
+// overdue is how long after its time a pod that is being deleted still counts as
+// one that is going: its node may be dead.
+const overdue = time.Minute
+
 // A plan says who would have to go, and where the gang would be then.
 type plan struct {
 	victims []*corev1.Pod
@@ -61,10 +65,12 @@ type preemptor struct {
 	// evicting holds, by gang, whom it has sent away: until they are gone it
 	// sends away nobody else.
 	evicting map[types.NamespacedName][]*corev1.Pod
+	// kept holds, by gang, the pods for which room is kept.
+	kept map[types.NamespacedName][]*corev1.Pod
 }
 
 func newPreemptor(s *Scheduler) *preemptor {
-	return &preemptor{s: s, todo: make(chan types.NamespacedName, 1024), evicting: map[types.NamespacedName][]*corev1.Pod{}}
+	return &preemptor{s: s, todo: make(chan types.NamespacedName, 1024), evicting: map[types.NamespacedName][]*corev1.Pod{}, kept: map[types.NamespacedName][]*corev1.Pod{}}
 }
 
 // add is for the goroutine that places pods, so it does not wait: whoever finds
@@ -93,9 +99,16 @@ func (p *preemptor) run(ctx context.Context) {
 
 func (p *preemptor) consider(ctx context.Context, key types.NamespacedName) error {
 	g, why := p.s.groups.read(key)
-	if why != nil || gang.Missing(g.Tree, g.Members, g.Rules) != nil || p.waits(key, g) {
+	if why != nil || gang.Missing(g.Tree, g.Members, g.Rules) != nil {
+		p.giveUp(ctx, key)
+
 		return nil
 	}
+	if p.waits(key, g) {
+		return nil
+	}
+	// It was tried again with the room that was made, and does not fit.
+	p.giveUp(ctx, key)
 	units, err := p.units(key, p.s.groups.priority(g.Group, g.Pods))
 	if err != nil || len(units) == 0 {
 		return err
@@ -106,6 +119,17 @@ func (p *preemptor) consider(ctx context.Context, key types.NamespacedName) erro
 	}
 
 	return p.carryOut(ctx, key, g, found)
+}
+
+// giveUp takes the room away that is kept for a gang, and wakes those that may
+// want it.
+func (p *preemptor) giveUp(ctx context.Context, key types.NamespacedName) {
+	logger, queue := klog.FromContext(ctx), p.s.kube.SchedulingQueue
+	for _, pod := range p.kept[key] {
+		queue.DeleteNominatedPodIfExists(pod)
+		queue.MoveAllToActiveOrBackoffQueue(logger, framework.EventAssignedPodDelete, pod, nil, nil)
+	}
+	delete(p.kept, key)
 }
 
 // waits says whether the gang has to be patient: those it sent away are still
@@ -229,8 +253,11 @@ func (p *preemptor) search(ctx context.Context, g *decide.Gang, units []unit) (*
 	ctx, cancel := context.WithTimeout(ctx, trialBudget)
 	defer cancel()
 	s := &search{trial: p.s.trial, gang: g, units: units, without: make([]bool, len(units))}
+	if err := p.s.trial.bury(ctx); err != nil {
+		return nil, err
+	}
 	if best, err := s.fits(ctx, 0); err != nil || best != nil {
-		return nil, err // somebody has gone meanwhile, and that wakes the gang
+		return nil, err // somebody has gone meanwhile, or is going, and that wakes the gang
 	}
 	best, err := s.fits(ctx, len(units))
 	if err != nil || best == nil {
@@ -348,7 +375,11 @@ func toPlan(units []unit, without []bool, decision *gang.Decision) *plan {
 // carryOut keeps the places for the gang and sends the victims away.
 func (p *preemptor) carryOut(ctx context.Context, key types.NamespacedName, g *decide.Gang, found *plan) error {
 	logger := klog.FromContext(ctx)
+	var kept []*corev1.Pod
 	for _, place := range found.places {
+		pod := g.Pods[place.Member].DeepCopy()
+		pod.Spec.NodeName = place.Node // so that its going is one from there
+		kept = append(kept, pod)
 		info, err := framework.NewPodInfo(g.Pods[place.Member])
 		if err != nil {
 			continue
@@ -356,19 +387,37 @@ func (p *preemptor) carryOut(ctx context.Context, key types.NamespacedName, g *d
 		p.s.kube.SchedulingQueue.AddNominatedPod(logger, info, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: place.Node})
 	}
 	p.evicting[key] = found.victims
-	for _, pod := range found.victims {
-		if err := p.s.evict(ctx, pod, corev1.PodReasonPreemptionByScheduler, "preempted",
-			fmt.Sprintf("PodGroup %s, which is more important, takes its place", key)); err != nil {
-			return err
-		}
+	p.kept[key] = kept
+	if err := p.s.evictAll(ctx, found.victims, corev1.PodReasonPreemptionByScheduler, "preempted",
+		fmt.Sprintf("PodGroup %s, which is more important, takes its place", key)); err != nil {
+		return err
 	}
 	p.s.reporter.preempted(key, len(found.victims))
 
 	return nil
 }
 
-// evict ends a pod, and says why on it.
-func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, reason, kind, message string) error {
+// evictAll ends pods, and says why on each. From now on none of them counts as a
+// member of its gang; those that could not be ended do again.
+func (s *Scheduler) evictAll(ctx context.Context, pods []*corev1.Pod, reason, kind, message string) error {
+	for _, pod := range pods {
+		s.groups.leaving.Store(pod.UID, true)
+	}
+	for i, pod := range pods {
+		if err := s.evict(ctx, pod, reason, message); err != nil {
+			for _, rest := range pods[i:] {
+				s.groups.leaving.Delete(rest.UID)
+			}
+
+			return err
+		}
+		evictions.WithLabelValues(kind).Inc()
+	}
+
+	return nil
+}
+
+func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, reason, message string) error {
 	client := s.groups.client
 	status := pod.Status.DeepCopy()
 	if podutil.UpdatePodCondition(status, &corev1.PodCondition{
@@ -379,10 +428,12 @@ func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, reason, kind, me
 		}
 	}
 	err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+		s.groups.leaving.Delete(pod.UID) // it has gone already, and nobody will tell
+	case err != nil:
 		return fmt.Errorf("cannot evict pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	evictions.WithLabelValues(kind).Inc()
 	s.reporter.recorder.Eventf(pod, nil, corev1.EventTypeNormal, "Evicted", "Evicting", "%s", message)
 
 	return nil

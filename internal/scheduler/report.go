@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,6 +47,7 @@ type verdict struct {
 	decision *gang.Decision
 	refusal  *decide.Refusal
 	uid      types.UID // of the group that it was about
+	spec     int64     // its generation
 	sentence string    // for those who wait
 	since    time.Time // that this is the sentence
 }
@@ -65,6 +67,8 @@ type reporter struct {
 	// gang was tried.
 	slow, fast flowcontrol.RateLimiter
 	busy       atomic.Int64
+	// leads says that there is somebody to work off the queues.
+	leads atomic.Bool
 	// narrow says that the definition of PodGroups, which somebody else has
 	// installed, has no room for counts.
 	narrow atomic.Bool
@@ -91,7 +95,7 @@ func newReporter(s *Scheduler, client clientset.Interface, groups *rest.RESTClie
 func (r *reporter) decided(key types.NamespacedName, v verdict) {
 	v.since = time.Now()
 	r.mu.Lock()
-	if was := r.verdicts[key]; decide.Alike(was.sentence, v.sentence) && v.since.Sub(was.since) < steady {
+	if was := r.verdicts[key]; was.uid == v.uid && was.spec == v.spec && decide.Alike(was.sentence, v.sentence) && v.since.Sub(was.since) < steady {
 		v.sentence, v.since = was.sentence, was.since
 	}
 	r.verdicts[key] = v
@@ -100,8 +104,13 @@ func (r *reporter) decided(key types.NamespacedName, v verdict) {
 	r.touch(key)
 }
 
-// touch has the group's status looked at soon.
-func (r *reporter) touch(key types.NamespacedName) { r.status.AddAfter(key, settle) }
+// touch has the group's status looked at soon. Before this replica leads, that
+// would only pile up: when it does, it looks at all of them.
+func (r *reporter) touch(key types.NamespacedName) {
+	if r.leads.Load() {
+		r.status.AddAfter(key, settle)
+	}
+}
 
 // forget drops what is known of a group that is gone.
 func (r *reporter) forget(key types.NamespacedName) {
@@ -119,6 +128,10 @@ func (r *reporter) last(key types.NamespacedName) verdict {
 }
 
 func (r *reporter) run(ctx context.Context) {
+	r.leads.Store(true)
+	for _, key := range r.s.groups.keys() {
+		r.touch(key)
+	}
 	for range reporters {
 		go r.work(ctx, r.pods, r.tellPods)
 	}
@@ -150,7 +163,7 @@ func (r *reporter) work(ctx context.Context, queue workqueue.TypedRateLimitingIn
 // tellPods writes to every member that waits why it does.
 func (r *reporter) tellPods(ctx context.Context, key types.NamespacedName) error {
 	v := r.last(key)
-	_, why := r.s.groups.read(key)
+	why := r.s.hold(key)
 	if why == nil {
 		why = v.refusal
 	}
@@ -159,7 +172,7 @@ func (r *reporter) tellPods(ctx context.Context, key types.NamespacedName) error
 	}
 	var failed error
 	for _, pod := range r.s.groups.members(key) {
-		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded {
+		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || !r.s.answers(pod) {
 			continue
 		}
 		if err := r.tellPod(ctx, pod, decide.Waiting(v.sentence, why)); err != nil {
@@ -195,16 +208,21 @@ func (r *reporter) tellGroup(ctx context.Context, key types.NamespacedName) erro
 	if pg == nil {
 		r.forget(key)
 		r.pods.Add(key) // they wait for a group that is not there
+		r.s.preemptor.add(key)
 
 		return nil
+	}
+	if pods := r.s.groups.members(key); len(pods) > 0 && !slices.ContainsFunc(pods, r.s.answers) {
+		return nil // another scheduler's
 	}
 	v := r.last(key)
 	if v.uid != "" && v.uid != pg.UID {
 		v = verdict{} // about another group of that name
 	}
 	g, why := r.s.groups.read(key)
-	if why != nil || v.refusal != nil {
+	if v.refusal != nil || r.s.hold(key) != nil {
 		r.pods.Add(key)
+		r.s.preemptor.add(key) // it keeps no room for a gang that is not tried
 	}
 	if g != nil {
 		if err := r.mind(ctx, key, g); err != nil {

@@ -109,7 +109,8 @@ func (s *Scheduler) build(ctx context.Context, c *schedulerserverconfig.Complete
 	return nil
 }
 
-// start reads the groups, so that the first pod that asks for one finds it.
+// start reads the groups, so that the first pod that asks for one finds it. It
+// writes nothing: see lead.
 func (s *Scheduler) start(ctx context.Context) error {
 	if err := s.watch(); err != nil {
 		return err
@@ -117,10 +118,15 @@ func (s *Scheduler) start(ctx context.Context) error {
 	if err := s.groups.start(ctx); err != nil {
 		return err
 	}
-	go s.reporter.run(ctx)
-	go s.preemptor.run(ctx)
 
 	return nil
+}
+
+// lead begins to write: what was decided, and who has to go. Replicas that wait
+// for their turn know all that happens, and must leave it to the one that leads.
+func (s *Scheduler) lead(ctx context.Context) {
+	go s.reporter.run(ctx)
+	go s.preemptor.run(ctx)
 }
 
 // named makes a profile for each name.

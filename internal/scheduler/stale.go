@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/engine/gang"
@@ -39,14 +40,16 @@ func (r *reporter) mind(ctx context.Context, key types.NamespacedName, g *decide
 
 		return nil
 	}
+	var pods []*corev1.Pod
 	for _, i := range left {
-		if err := r.s.evict(ctx, g.Pods[i], reasonStale, "stale",
-			fmt.Sprintf("PodGroup %s has been below its minimum for %s", key, grace)); err != nil {
-			return err
+		// One that succeeded holds no room, and somebody may want to read what it
+		// said.
+		if g.Pods[i].Status.Phase != corev1.PodSucceeded {
+			pods = append(pods, g.Pods[i])
 		}
 	}
 
-	return nil
+	return r.s.evictAll(ctx, pods, reasonStale, "stale", fmt.Sprintf("PodGroup %s has been below its minimum for %s", key, grace))
 }
 
 // grace is how long a gang may stay below its minimum; 0 is for ever.

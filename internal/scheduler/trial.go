@@ -218,6 +218,20 @@ func (t *trial) remove(ctx context.Context, pod *corev1.Pod) error {
 	return t.cache.RemovePod(klog.FromContext(ctx), pod)
 }
 
+// bury removes the pods that are going already.
+func (t *trial) bury(ctx context.Context) error {
+	for _, pod := range t.inPods {
+		if pod.DeletionTimestamp == nil || time.Since(pod.DeletionTimestamp.Time) > overdue {
+			continue
+		}
+		if err := t.remove(ctx, pod); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
 // place tries a gang and leaves everything as it was. Members that wait must
 // have a scheduler that this one answers for.
 func (t *trial) place(ctx context.Context, g *decide.Gang) (gang.Decision, error) {

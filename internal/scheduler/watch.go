@@ -66,6 +66,9 @@ func (s *Scheduler) moved(before, now any, wake bool) {
 	if was != nil && is != nil && !matters(was, is) {
 		return
 	}
+	if is == nil && was != nil {
+		s.groups.leaving.Delete(was.UID)
+	}
 	keys := map[types.NamespacedName]bool{}
 	for _, pod := range []*corev1.Pod{was, is} {
 		if pod != nil {

@@ -25,24 +25,33 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// Where the strictest standard for pods is enforced, the manager's are made, and on
-// two nodes.
+// Where the strictest standard for pods is enforced, the manager's and the scheduler's
+// are made, and on two nodes.
 func TestRestricted(t *testing.T) {
 	c := server.Client(t, nil)
 	foreign(t, c)
-	for name, values := range map[string][]string{"own": nil, "certmanager": {"webhooks.certificates=cert-manager"}, "remote": only("delivery", "delivery.remoteKubeconfigSecret=target")} {
+	for name, tc := range map[string]struct {
+		component string
+		values    []string
+	}{
+		"own":         {"manager", nil},
+		"certmanager": {"manager", []string{"webhooks.certificates=cert-manager"}},
+		"remote":      {"manager", only("delivery", "delivery.remoteKubeconfigSecret=target")},
+		"scheduler":   {"scheduler", []string{"scheduler.enabled=true"}},
+		"configured":  {"scheduler", []string{"scheduler.enabled=true", "scheduler.config=kind: KubeSchedulerConfiguration"}},
+	} {
 		t.Run(name, func(t *testing.T) {
-			r := install(t, c, "arbor-"+name, values...)
+			r := install(t, c, "arbor-"+name, tc.values...)
 			cluster.Eventually(t, "two pods are there", func() error {
 				pods := &corev1.PodList{}
-				must(t, c.List(t.Context(), pods, client.InNamespace(r.name)))
+				must(t, c.List(t.Context(), pods, client.InNamespace(r.name), client.MatchingLabels{"app.kubernetes.io/component": tc.component}))
 				nodes := map[string]bool{}
 				for _, p := range pods.Items {
 					nodes[p.Spec.NodeName] = p.Spec.NodeName != ""
 				}
 				if len(pods.Items) != 2 || len(nodes) != 2 {
 					d := &appsv1.Deployment{}
-					must(t, c.Get(t.Context(), client.ObjectKey{Namespace: r.name, Name: r.name + "-manager"}, d))
+					must(t, c.Get(t.Context(), client.ObjectKey{Namespace: r.name, Name: r.name + "-" + tc.component}, d))
 
 					return fmt.Errorf("there are %d pods on nodes %v: %+v", len(pods.Items), nodes, d.Status.Conditions)
 				}

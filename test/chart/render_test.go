@@ -22,7 +22,7 @@ type rendering struct {
 	values []string
 	has    []string // kind/name
 	not    []string
-	args   []string // of the manager
+	args   []string // of the manager, or of the scheduler where there is one
 }
 
 func all(more ...string) []string {
@@ -33,10 +33,12 @@ func only(part string, more ...string) []string {
 	return append([]string{"podgroups.enabled=false", "subnets.enabled=false", "synthesis.enabled=false", "delivery.enabled=false", part + ".enabled=true"}, more...)
 }
 
+func gangs(more ...string) []string { return append([]string{"scheduler.enabled=true"}, more...) }
+
 var matrix = map[string]rendering{
 	"Defaults": {
 		has:  []string{"Deployment/arbor-manager", "PodDisruptionBudget/arbor-manager", "NetworkPolicy/arbor-manager", "Service/arbor-webhook", "Service/arbor-metrics", "ValidatingWebhookConfiguration/arbor", "ClusterRole/arbor-podgroups", "ClusterRole/arbor-subnets"},
-		not:  []string{"ClusterRole/arbor-synthesis", "ClusterRole/arbor-delivery", "CustomResourceDefinition/", "ServiceMonitor/", "PrometheusRule/", "Certificate/", "ConfigMap/"},
+		not:  []string{"ClusterRole/arbor-synthesis", "ClusterRole/arbor-delivery", "CustomResourceDefinition/", "ServiceMonitor/", "PrometheusRule/", "Certificate/", "ConfigMap/", "Deployment/arbor-scheduler", "ClusterRole/arbor-scheduler", "ServiceAccount/arbor-scheduler"},
 		args: []string{"--controllers=podgroups,subnets", "--crds=install", "--leader-elect=true", "--webhook-service=arbor-webhook", "--webhook-configuration=arbor"},
 	},
 	"PodgroupsAlone": {values: only("podgroups"), has: []string{"ClusterRole/arbor-podgroups"}, not: []string{"ClusterRole/arbor-subnets"}, args: []string{"--controllers=podgroups"}},
@@ -48,7 +50,7 @@ var matrix = map[string]rendering{
 		has:    []string{"ServiceMonitor/arbor-manager", "PrometheusRule/arbor-subnets", "PrometheusRule/arbor-compositions", "PrometheusRule/arbor-admission", "ConfigMap/arbor-dashboard-subnets", "ConfigMap/arbor-dashboard-admission", "CustomResourceDefinition/podgroups.scheduling.run.ai", "CustomResourceDefinition/symphonies.eno.azure.io", "ClusterRoleBinding/arbor-metrics-reader"},
 		args:   []string{"--controllers=podgroups,subnets,synthesis,delivery", "--crds=check"},
 	},
-	"RulesOfPodgroups": {values: only("podgroups", "metrics.rules.enabled=true"), has: []string{"PrometheusRule/arbor-admission"}, not: []string{"PrometheusRule/arbor-subnets", "PrometheusRule/arbor-compositions"}},
+	"RulesOfPodgroups": {values: only("podgroups", "metrics.rules.enabled=true"), has: []string{"PrometheusRule/arbor-admission"}, not: []string{"PrometheusRule/arbor-subnets", "PrometheusRule/arbor-compositions", "PrometheusRule/arbor-gangs"}},
 	"RulesOfSubnets":   {values: only("subnets", "metrics.rules.enabled=true"), has: []string{"PrometheusRule/arbor-admission", "PrometheusRule/arbor-subnets"}, not: []string{"PrometheusRule/arbor-compositions"}},
 	"NoWebhooks":       {values: []string{"webhooks.enabled=false"}, has: []string{"Deployment/"}, not: []string{"Service/arbor-webhook", "ValidatingWebhookConfiguration/"}, args: []string{"--webhooks=false"}},
 	"CertManager": {
@@ -66,7 +68,34 @@ var matrix = map[string]rendering{
 	"NamespaceCleanup":  {values: only("synthesis", "synthesis.namespaceCleanup=true"), args: []string{"--namespace-cleanup=true"}},
 	"OwnerReferences":   {values: all("rbac.ownerReferences=true")},
 	"Digest":            {values: []string{"image.digest=sha256:" + strings.Repeat("0", 64)}},
-	"Placed":            {values: []string{"nodeSelector.disk=ssd", "priorityClassName=system-cluster-critical", "podLabels.team=a", "podAnnotations.note=b", "tolerations[0].operator=Exists", "imagePullSecrets[0].name=pull", "serviceAccount.annotations.role=r", "networkPolicy.apiServerCIDRs[0]=10.0.0.0/8", "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.name=monitoring", "extraArgs[0]=--pprof-bind-address=127.0.0.1:6060"}, args: []string{"--pprof-bind-address=127.0.0.1:6060"}},
+	"Scheduler": {
+		values: []string{"scheduler.enabled=true"},
+		has: []string{
+			"Deployment/arbor-scheduler", "PodDisruptionBudget/arbor-scheduler", "NetworkPolicy/arbor-scheduler", "ServiceAccount/arbor-scheduler", "Service/arbor-scheduler-metrics",
+			"ClusterRole/arbor-scheduler", "ClusterRoleBinding/arbor-scheduler", "ClusterRoleBinding/arbor-scheduler-kubernetes", "ClusterRoleBinding/arbor-scheduler-volumes",
+			"Role/arbor-scheduler", "RoleBinding/arbor-scheduler", "RoleBinding/arbor-scheduler-authentication",
+		},
+		not: []string{"ConfigMap/", "ServiceMonitor/"},
+		args: []string{
+			"--scheduler-name=arbor-scheduler", "--minimums=arbor", "--stale-grace=1m", "--gang-preemption=true", "--leader-elect=true",
+			"--leader-elect-resource-namespace=arbor-system", "--leader-elect-resource-name=arbor-scheduler", "--logging-format=json", "--v=1",
+		},
+	},
+	"SchedulerOfKAI": {
+		values: []string{"scheduler.enabled=true", "scheduler.names={arbor-scheduler,kai-scheduler}", "scheduler.minimums=kai", "scheduler.staleGrace=0s", "scheduler.preemption=false", "scheduler.replicas=1", "metrics.enabled=false", "networkPolicy.enabled=false"},
+		not:    []string{"PodDisruptionBudget/arbor-scheduler", "Service/arbor-scheduler-metrics", "NetworkPolicy/"},
+		args:   []string{"--scheduler-name=arbor-scheduler,kai-scheduler", "--minimums=kai", "--stale-grace=0s", "--gang-preemption=false"},
+	},
+	"SchedulerWatched": {
+		values: []string{"scheduler.enabled=true", "metrics.serviceMonitor.enabled=true", "metrics.rules.enabled=true", "metrics.dashboards.enabled=true"},
+		has:    []string{"ServiceMonitor/arbor-scheduler", "PrometheusRule/arbor-gangs", "ConfigMap/arbor-dashboard-gangs"},
+	},
+	"SchedulerConfigured": {
+		values: []string{"scheduler.enabled=true", "scheduler.config=apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n", "scheduler.image.digest=sha256:" + strings.Repeat("0", 64), "scheduler.extraArgs[0]=--profiling=false", "scheduler.nodeSelector.disk=ssd", "scheduler.priorityClassName=system-cluster-critical", "scheduler.tolerations[0].operator=Exists", "imagePullSecrets[0].name=pull"},
+		has:    []string{"ConfigMap/arbor-scheduler"},
+		args:   []string{"--config=/etc/arbor/scheduler/config.yaml", "--leader-elect-resource-name=arbor-scheduler", "--profiling=false"},
+	},
+	"Placed": {values: []string{"nodeSelector.disk=ssd", "priorityClassName=system-cluster-critical", "podLabels.team=a", "podAnnotations.note=b", "tolerations[0].operator=Exists", "imagePullSecrets[0].name=pull", "serviceAccount.annotations.role=r", "networkPolicy.apiServerCIDRs[0]=10.0.0.0/8", "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.name=monitoring", "extraArgs[0]=--pprof-bind-address=127.0.0.1:6060"}, args: []string{"--pprof-bind-address=127.0.0.1:6060"}},
 }
 
 func render(t *testing.T, values ...string) []*unstructured.Unstructured {
@@ -99,8 +128,8 @@ func TestMatrix(t *testing.T) {
 				}
 			}
 			for _, want := range tc.args {
-				if !slices.Contains(managerArgs(t, made), want) {
-					t.Errorf("%s is not among %q", want, managerArgs(t, made))
+				if !slices.Contains(argsOf(t, made), want) {
+					t.Errorf("%s is not among %q", want, argsOf(t, made))
 				}
 			}
 			for _, o := range made {
@@ -110,9 +139,14 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-func managerArgs(t *testing.T, made []*unstructured.Unstructured) []string {
+// argsOf are those of the scheduler, or of the manager where there is none.
+func argsOf(t *testing.T, made []*unstructured.Unstructured) []string {
 	t.Helper()
-	containers, _, err := unstructured.NestedSlice(find(made, "Deployment", "").Object, "spec", "template", "spec", "containers")
+	deployment := find(made, "Deployment", "arbor-scheduler")
+	if deployment == nil {
+		deployment = find(made, "Deployment", "")
+	}
+	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	must(t, err)
 	args, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
 	must(t, err)
@@ -145,6 +179,18 @@ func TestBadValues(t *testing.T) {
 		"NoParts":        {[]string{"podgroups.enabled=false", "subnets.enabled=false"}, []string{"all parts are off; switch at least one on"}},
 		"AdminAndRules":  {only("delivery", "delivery.clusterAdmin=true", "delivery.rules[0].apiGroups[0]=apps", "delivery.rules[0].resources[0]=deployments", "delivery.rules[0].verbs[0]=get"), []string{"delivery.clusterAdmin already gives all rights; set one of the two"}},
 		"PodsOff":        {[]string{"synthesis.pods.enabled=true"}, []string{"synthesis.pods.enabled: the part synthesis is off"}},
+		"Minimums":       {gangs("scheduler.minimums=volcano"), []string{"/scheduler/minimums", "'arbor', 'kai'"}},
+		"NoNames":        {gangs("scheduler.names=null"), []string{"scheduler.names: name at least one, such as arbor-scheduler"}},
+		"Names":          {gangs("scheduler.names={a,a}"), []string{"/scheduler/names", "items at 0 and 1 are equal"}},
+		"Grace":          {gangs("scheduler.staleGrace=soon"), []string{`scheduler.staleGrace "soon": it must be a duration`}},
+		"Verbosity":      {gangs("scheduler.log.verbosity=11"), []string{"/scheduler/log/verbosity", "got 11, want 10"}},
+		"ImageDigest":    {gangs("scheduler.image.digest=latest"), []string{`scheduler.image.digest "latest": it must be sha256:`}},
+		"ConfigAndNames": {gangs("scheduler.config=kind: KubeSchedulerConfiguration", "scheduler.names={mine}"), []string{"scheduler.names [mine]: scheduler.config has profiles, which have names of their own; set one of the two"}},
+		"ConfigKind":     {gangs("scheduler.config=kind: Policy"), []string{`scheduler.config has the kind "Policy": it must be a KubeSchedulerConfiguration`}},
+		"ConfigText":     {gangs("scheduler.config=: :"), []string{"scheduler.config cannot be read as YAML"}},
+		"SchedulerLease": {gangs("scheduler.extraArgs[0]=--leader-elect=false"), []string{`scheduler.extraArgs "--leader-elect=false": the scheduler has rights on the lease arbor-scheduler alone`}},
+		"SchedulerName":  {gangs("scheduler.extraArgs[0]=--scheduler-name=a"), []string{`scheduler.extraArgs "--scheduler-name=a": set scheduler.names instead`}},
+		"SchedulerFlag":  {gangs("scheduler.extraArgs[0]=v"), []string{`scheduler.extraArgs "v": it must be a flag`}},
 		"NothingScraped": {[]string{"metrics.enabled=false", "metrics.serviceMonitor.enabled=true"}, []string{"metrics.serviceMonitor.enabled: there is nothing to scrape"}},
 	}
 	for name, tc := range cases {

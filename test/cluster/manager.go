@@ -100,11 +100,11 @@ func (u *Up) Manager(args ...string) (*Manager, error) {
 
 // Await waits until the manager is ready.
 func (m *Manager) Await() error {
-	return poll("the manager is ready", m.Done(), func() error { return get("http://" + m.Health + "/readyz") })
+	return poll("the manager is ready", m.Done(), func() error { return get(http.DefaultClient, "http://"+m.Health+"/readyz") })
 }
 
-func get(url string) error {
-	response, err := http.Get(url) //nolint:noctx // the transport's own limits are enough here
+func get(c *http.Client, url string) error {
+	response, err := c.Get(url) //nolint:noctx // the transport's own limits are enough here
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"testing"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -22,8 +21,9 @@ type Up struct {
 }
 
 // Main runs the tests of a package on one control plane, which server points
-// to. It returns the code to exit with.
-func Main(m *testing.M, server **Up, args ...string) int {
+// to. It returns the code to exit with. m is a testing.M, or whoever starts
+// something on the control plane before it runs one.
+func Main(m interface{ Run() int }, server **Up, args ...string) int {
 	dir, err := os.MkdirTemp("", "arbor-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

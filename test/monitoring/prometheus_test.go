@@ -25,6 +25,8 @@ const (
 	plainJob = "arbor"
 	// securedJob is scraped as docs/monitoring.md says, with a token.
 	securedJob = "arbor-secured"
+	// gangsJob is the scheduler, which serves over HTTPS only.
+	gangsJob = "arbor-gangs"
 )
 
 // A monitor is a real Prometheus.
@@ -50,6 +52,7 @@ func startPrometheus(t *testing.T) *monitor {
 	p := &monitor{dir: t.TempDir(), url: "http://" + address, began: time.Now()}
 	p.scrape(t, plainJob)
 	p.scrape(t, securedJob)
+	p.scrape(t, gangsJob)
 	p.rules(t)
 	found := func(job string) []any {
 		return []any{map[string]any{"files": []string{p.targets(job)}, "refresh_interval": scrapes.String()}}
@@ -63,6 +66,7 @@ func startPrometheus(t *testing.T) *monitor {
 				"job_name": securedJob, "file_sd_configs": found(securedJob), "scheme": "https",
 				"tls_config": map[string]any{"insecure_skip_verify": true}, "authorization": map[string]any{"credentials_file": p.token()},
 			},
+			map[string]any{"job_name": gangsJob, "file_sd_configs": found(gangsJob), "scheme": "https", "tls_config": map[string]any{"insecure_skip_verify": true}},
 		},
 	})
 	process, err := cluster.StartProcess(path, "--config.file="+p.file("prometheus.yaml"), "--storage.tsdb.path="+p.file("data"), "--web.listen-address="+address)

@@ -16,14 +16,17 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// A world is a Prometheus that scrapes a manager, which reaches the API server
-// through a proxy. We reach it directly.
+// A world is a Prometheus that scrapes a manager and a scheduler, which reach the API
+// server through a proxy. We reach it directly.
 type world struct {
 	*monitor
 
-	client  client.Client
-	manager *cluster.Manager
-	proxy   *cluster.Proxy
+	client    client.Client
+	manager   *cluster.Manager
+	scheduler *cluster.Scheduler
+	proxy     *cluster.Proxy
+	// extender is asked by the scheduler about pods that want it so.
+	extender *extender
 	// ns is where everything happens.
 	ns string
 
@@ -51,15 +54,17 @@ type scenario struct {
 // something for whatever a dashboard asks. Rules are those of monitoring with
 // durations divided, see factor.
 func TestMonitoring(t *testing.T) {
-	w := &world{monitor: startPrometheus(t), client: server.Client(t, nil), proxy: server.NewProxy(t, "", 0)}
+	w := &world{monitor: startPrometheus(t), client: server.Client(t, nil), proxy: server.NewProxy(t, "", 0), extender: newExtender(t)}
 	w.ns = cluster.Namespace(t, w.client)
 	t.Cleanup(func() {
 		if w.manager == nil {
 			return
 		}
 		w.manager.Stop()
+		w.scheduler.Stop()
 		if t.Failed() {
 			t.Logf("--- arbor-manager\n%s", w.manager.Output())
+			t.Logf("--- arbor-scheduler\n%s", w.scheduler.Output())
 		}
 	})
 	w.act(t, "Absent", absent)
@@ -182,6 +187,12 @@ func load(t *testing.T, every time.Duration, do func(i int) error) (stop func())
 	return stop
 }
 
+// unprovoked are alerts about what nobody here can bring about, with the reason.
+// promtool's tests are all that there is of them.
+var unprovoked = map[string]string{
+	"ArborGangPodsHeld": "it is about an error in the scheduler, and we know of none",
+}
+
 // report says what was seen, and that no alert was left out.
 func (w *world) report(t *testing.T) {
 	slices.SortFunc(w.seen, func(a, b sight) int { return strings.Compare(a.alert, b.alert) })
@@ -189,7 +200,7 @@ func (w *world) report(t *testing.T) {
 		t.Logf("%-28s fired after %4.0fs, resolved after %4.0fs: %s", s.alert, s.fired.Seconds(), s.resolved.Seconds(), s.scenario)
 	}
 	for _, r := range rules(t) {
-		if r.Alert != "" && !slices.ContainsFunc(w.seen, func(s sight) bool { return s.alert == r.Alert }) {
+		if r.Alert != "" && unprovoked[r.Alert] == "" && !slices.ContainsFunc(w.seen, func(s sight) bool { return s.alert == r.Alert }) {
 			t.Errorf("nobody has seen %s fire", r.Alert)
 		}
 	}

@@ -41,15 +41,15 @@ const (
 // slots is how many syntheses the manager lets run at once.
 const slots = 4
 
-// absences are the alerts that fire when there is no manager.
-var absences = []string{"SubnetManagerAbsent", "SynthesisManagerAbsent", "DeliveryManagerAbsent"}
+// absences are the alerts that fire when there is no manager and no scheduler.
+var absences = []string{"SubnetManagerAbsent", "SynthesisManagerAbsent", "DeliveryManagerAbsent", "ArborSchedulerAbsent"}
 
-// absent are scenarios without a manager. They end when there is one.
+// absent are scenarios without a manager and a scheduler. They end when there are.
 var absent = func() []scenario {
 	var all []scenario
 	for _, name := range absences {
 		all = append(all, scenario{
-			alert: name, what: "no manager runs, until one is started",
+			alert: name, what: "no manager and no scheduler run, until they are started",
 			breaks: func(t *testing.T, w *world) (map[string]string, func()) {
 				t.Helper()
 
@@ -72,6 +72,8 @@ var work = []scenario{
 	{alert: "DeliveryErrorRate", what: "manifests change, and the API server refuses half of them", breaks: refused},
 	{alert: "OwnershipMigrationsFailing", what: "ownership is split, and the manager may not write Deployments, until it may", breaks: split},
 	{alert: "WebhookDenialsSurging", what: "twenty invalid PodGroups a second, until nobody asks any more", breaks: denied},
+	{alert: "ArborGangBindFailures", what: "the API server refuses to bind pods of gangs, until it does not", breaks: unbound},
+	{alert: "ArborGangCycleSlow", what: "an extender takes 1.2 s for each gang, until it takes less", breaks: slowGangs},
 	{alert: "WebhookCertificateExpiring", what: "the manager may not read the Secret of the webhooks, until it may", breaks: expiring},
 }
 
@@ -85,7 +87,8 @@ var outage = []scenario{
 	{alert: "SynthesisSlotsExhausted", what: "as many programs hang as may run, until they end", breaks: hanging},
 }
 
-// start starts the manager, if it does not run yet, and has it scraped.
+// start starts the manager and the scheduler, if they do not run yet, and has them
+// scraped.
 func (w *world) start(t *testing.T) {
 	t.Helper()
 	w.mu.Lock()
@@ -113,6 +116,7 @@ func (w *world) start(t *testing.T) {
 	w.manager = m
 	must(t, m.Await())
 	w.scrape(t, plainJob, m.Metrics)
+	w.startScheduler(t)
 }
 
 func (w *world) create(t *testing.T, o client.Object) {

@@ -17,6 +17,7 @@ import (
 	"github.com/arbor-control/arbor/internal/controller/subnetclaim"
 	"github.com/arbor-control/arbor/internal/controller/synthesis"
 	"github.com/arbor-control/arbor/internal/ownership"
+	"github.com/arbor-control/arbor/internal/scheduler"
 	"github.com/arbor-control/arbor/internal/webhook"
 	"github.com/arbor-control/arbor/internal/webhook/serving"
 )
@@ -61,12 +62,16 @@ func own(t *testing.T) series {
 	synthesis.NewMetrics(r)
 	webhook.NewMetrics(r)
 	r.MustRegister(serving.NewExpiry(nil))
+	all := described(t, r)
+	for _, m := range scheduler.Metrics() {
+		maps.Copy(all, described(t, m))
+	}
 
-	return described(t, r)
+	return all
 }
 
-// served returns what a manager registers: its own metrics, and those that
-// controller-runtime has on its behalf.
+// served returns what a manager and a scheduler register: their own metrics, and those
+// that controller-runtime has on the manager's behalf.
 func served(t *testing.T) series {
 	t.Helper()
 	theirs, ok := metrics.Registry.(prometheus.Collector)
@@ -114,6 +119,7 @@ func TestServed(t *testing.T) {
 		"eno_compositions_stuck_reconciling_total":        {reason: "So are those of what is counted when somebody asks.", want: []string{"synthesizer", "owner"}},
 		"eno_split_ownership_detected_total":              {reason: "And those of migrations.", want: []string{"kind", "other_manager"}},
 		"eno_resource_slice_status_update_total":          {reason: "And of deliveries.", want: []string{"result"}},
+		"arbor_gang_cycles_total":                         {reason: "And of the scheduler.", want: []string{"result"}},
 		"workqueue_depth":                                 {reason: "The queues' are there.", want: []string{"name", "controller", "priority"}},
 		"controller_runtime_reconcile_errors_total":       {reason: "And the controllers'.", want: []string{"controller"}},
 		"subnetpool_parent_status_last_timestamp_seconds": {reason: "It says of which pool.", want: []string{"ns", "name"}},

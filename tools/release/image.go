@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/arbor-control/arbor/tools/release/licence"
@@ -14,21 +14,31 @@ import (
 	"github.com/arbor-control/arbor/tools/release/product"
 )
 
-// makeImage builds the programs of the image for each platform, and the image.
-func (o options) makeImage(ctx context.Context) error {
+// makeImages writes all images into a folder.
+func (o options) makeImages(ctx context.Context) error {
+	for _, i := range product.Images {
+		if err := o.makeImage(ctx, i); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// makeImage builds the programs of an image for each platform, and the image.
+func (o options) makeImage(ctx context.Context, i product.Image) error {
 	dir, err := os.MkdirTemp("", "arbor-image-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	commands := product.InImage
-	image := o.describe()
-	for _, p := range product.Platforms {
-		files, err := o.texts(ctx, p, commands)
+	image := o.describe(i)
+	for _, p := range o.platforms {
+		files, err := o.texts(ctx, p, i.Commands)
 		if err != nil {
 			return err
 		}
-		for _, name := range commands {
+		for _, name := range i.Commands {
 			at := filepath.Join(dir, p.Arch, name)
 			if err := o.build(ctx, p, "./cmd/"+name, at); err != nil {
 				return err
@@ -42,40 +52,44 @@ func (o options) makeImage(ctx context.Context) error {
 		image.Variants = append(image.Variants, oci.Variant{OS: p.OS, Arch: p.Arch, Files: files})
 	}
 
-	return o.writeImage(image)
+	return o.writeImage(image, filepath.Join(o.out, i.Name+".oci.tar"))
 }
 
-// describe is the image without what is in it.
-func (o options) describe() oci.Image {
-	labels := maps.Clone(product.Labels)
+// describe is an image without what is in it.
+func (o options) describe(i product.Image) oci.Image {
+	labels := i.Labels()
 	labels[product.VersionLabel], labels[product.CreatedLabel] = o.version, o.created.Format(time.RFC3339)
 	if o.revision != "" {
 		labels[product.RevisionLabel] = o.revision
 	}
 
-	return oci.Image{Name: o.image, Tag: o.version, Created: o.created, User: product.User, Entrypoint: []string{product.Entrypoint}, Labels: labels}
+	return oci.Image{Name: o.registry + "/" + i.Name, Tag: o.version, Created: o.created, User: product.User, Entrypoint: []string{i.Entrypoint()}, Labels: labels}
 }
 
-func (o options) writeImage(image oci.Image) error {
+func (o options) writeImage(image oci.Image, to string) error {
 	var b bytes.Buffer
 	digest, err := image.Write(&b)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(o.out), 0o755); err != nil { //nolint:gosec // what is released may be read
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil { //nolint:gosec // what is released may be read
 		return err
 	}
-	if err := os.WriteFile(o.out, b.Bytes(), 0o644); err != nil { //nolint:gosec // what is released may be read
+	if err := os.WriteFile(to, b.Bytes(), 0o644); err != nil { //nolint:gosec // what is released may be read
 		return err
 	}
-	fmt.Fprintf(o.progress, "%-40s %4d MB  %s:%s %s\n", filepath.Base(o.out), b.Len()/1000000, image.Name, image.Tag, digest)
+	fmt.Fprintf(o.progress, "%-40s %4d MB  %s:%s %s\n", filepath.Base(to), b.Len()/1000000, image.Name, image.Tag, digest)
 
 	return nil
 }
 
-// makeNotices writes the licences of others that go along with the image.
-func (o options) makeNotices(ctx context.Context) error {
-	files, err := o.texts(ctx, product.Platforms[0], product.InImage)
+// makeNotices writes the licences of others that go along with an image.
+func (o options) makeNotices(ctx context.Context, name string) error {
+	at := slices.IndexFunc(product.Images, func(i product.Image) bool { return i.Name == name })
+	if at < 0 {
+		return fmt.Errorf("%q is no image; say whose notices: notices %s", name, product.Images[0].Name)
+	}
+	files, err := o.texts(ctx, product.Platforms[0], product.Images[at].Commands)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-// Release makes what others run Arbor from: the container image, and everything
+// Release makes what others run Arbor from: the container images, and everything
 // that goes along with a release. `make image` and `make release` call it.
 package main
 
@@ -9,8 +9,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/arbor-control/arbor/tools/release/product"
 )
 
 func main() {
@@ -29,7 +33,8 @@ type options struct {
 
 	version, revision string
 	created           time.Time
-	image             string
+	registry          string
+	platforms         []product.Platform
 	out               string
 	progress          io.Writer
 }
@@ -41,8 +46,9 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags.StringVar(&o.ldflags, "ldflags", "", "flags for the linker")
 	flags.StringVar(&o.version, "version", "development", "version, as people know it")
 	flags.StringVar(&o.revision, "revision", "", "commit that it is built from")
-	flags.StringVar(&o.image, "image", "localhost/arbor-manager", "name of the image, once it is loaded")
-	flags.StringVar(&o.out, "out", "", "what is written: the archive of image, the file of notices, the folder of release")
+	flags.StringVar(&o.registry, "registry", "localhost", "first part of the names of the images, once they are loaded")
+	platforms := flags.String("platforms", "", "platforms, such as linux/amd64; all if it is empty")
+	flags.StringVar(&o.out, "out", "", "what is written: the folder of images or of a release, the file of notices")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -50,21 +56,41 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return fmt.Errorf("--out is empty: say where to write the %s", flags.Arg(0))
 	}
 	if flags.Arg(0) == "notices" {
-		return o.makeNotices(ctx)
+		return o.makeNotices(ctx, flags.Arg(1))
 	}
 	var err error
+	if o.platforms, err = chosen(*platforms); err != nil {
+		return err
+	}
 	if o.created, err = epoch(os.Getenv("SOURCE_DATE_EPOCH")); err != nil {
 		return err
 	}
 
 	switch flags.Arg(0) {
-	case "image":
-		return o.makeImage(ctx)
+	case "images":
+		return o.makeImages(ctx)
 	case "release":
 		return o.makeRelease(ctx)
 	default:
-		return fmt.Errorf("%q is nothing that can be made; known are image, notices and release", flags.Arg(0))
+		return fmt.Errorf("%q is nothing that can be made; known are images, notices and release", flags.Arg(0))
 	}
+}
+
+// chosen are the platforms that are named, all if none is.
+func chosen(names string) ([]product.Platform, error) {
+	if names == "" {
+		return product.Platforms, nil
+	}
+	var all []product.Platform
+	for name := range strings.SplitSeq(names, ",") {
+		at := slices.IndexFunc(product.Platforms, func(p product.Platform) bool { return p.String() == name })
+		if at < 0 {
+			return nil, fmt.Errorf("--platforms %q: it must be some of %v", names, product.Platforms)
+		}
+		all = append(all, product.Platforms[at])
+	}
+
+	return all, nil
 }
 
 // epoch is the time that everything is said to be made at. It is told, not asked

@@ -18,13 +18,13 @@ import (
 const checksums = "SHA256SUMS"
 
 // makeRelease writes a folder with all that is released: programs, their SBOMs,
-// the image, the licences, and the checksums of all these.
+// the images, the licences, and the checksums of all these.
 func (o options) makeRelease(ctx context.Context) error {
 	if entries, err := os.ReadDir(o.out); err == nil && len(entries) > 0 {
 		return fmt.Errorf("%s is not empty: remove it first, so that nothing of another release gets into this one", o.out)
 	}
 	var all [][]licence.Module
-	for _, p := range product.Platforms {
+	for _, p := range o.platforms {
 		modules, err := o.programs(ctx, p)
 		if err != nil {
 			return err
@@ -38,9 +38,7 @@ func (o options) makeRelease(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(o.out, filepath.Base(product.Notices)), notices.Bytes(), 0o644); err != nil { //nolint:gosec // what is released may be read
 		return err
 	}
-	image := o
-	image.out = filepath.Join(o.out, "arbor-manager.oci.tar")
-	if err := image.makeImage(ctx); err != nil {
+	if err := o.makeImages(ctx); err != nil {
 		return err
 	}
 

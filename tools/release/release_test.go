@@ -106,27 +106,33 @@ func (l layout) document(t *testing.T, descriptor any) map[string]any {
 	return v
 }
 
-func TestImage(t *testing.T) {
-	root, dir := tiny(t), t.TempDir()
-	one, two := filepath.Join(dir, "one.tar"), filepath.Join(dir, "two.tar")
-	produce(t, "image", root, one)
-	again := tiny(t) // elsewhere, later: the same source is the same image
-	produce(t, "image", again, two)
-	a, err := os.ReadFile(one)
-	must(t, err)
-	b, err := os.ReadFile(two)
-	must(t, err)
-	if !bytes.Equal(a, b) {
-		t.Error("the same source has become two images")
+func TestImages(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	produce(t, "images", tiny(t), one)
+	produce(t, "images", tiny(t), two) // elsewhere, later: the same source is the same image
+	for _, i := range product.Images {
+		t.Run(i.Name, func(t *testing.T) {
+			a, err := os.ReadFile(filepath.Join(one, i.Name+".oci.tar"))
+			must(t, err)
+			b, err := os.ReadFile(filepath.Join(two, i.Name+".oci.tar"))
+			must(t, err)
+			if !bytes.Equal(a, b) {
+				t.Error("the same source has become two images")
+			}
+			checkImage(t, i, a)
+		})
 	}
+}
 
-	files, _ := untar(t, a)
+func checkImage(t *testing.T, i product.Image, archive []byte) {
+	t.Helper()
+	files, _ := untar(t, archive)
 	l := layout(files)
 	if got := l.read(t, "oci-layout")["imageLayoutVersion"]; got != "1.0.0" {
 		t.Errorf("the layout has version %v", got)
 	}
 	top := l.read(t, "index.json")["manifests"].([]any)[0].(map[string]any)
-	want := map[string]any{"io.containerd.image.name": "localhost/arbor-manager:v1.2.3", "org.opencontainers.image.ref.name": "v1.2.3"}
+	want := map[string]any{"io.containerd.image.name": "localhost/" + i.Name + ":v1.2.3", "org.opencontainers.image.ref.name": "v1.2.3"}
 	if diff := cmp.Diff(want, top["annotations"]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -134,7 +140,7 @@ func TestImage(t *testing.T) {
 	for _, m := range l.document(t, top)["manifests"].([]any) {
 		p := m.(map[string]any)["platform"].(map[string]any)
 		platforms = append(platforms, fmt.Sprintf("%v/%v", p["os"], p["architecture"]))
-		checkVariant(t, l, m, p)
+		checkVariant(t, i, l, m, p)
 	}
 	if diff := cmp.Diff([]string{"linux/amd64", "linux/arm64"}, platforms); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -146,12 +152,12 @@ func TestImage(t *testing.T) {
 		RepoTags, Layers []string
 	}
 	must(t, json.Unmarshal(files["manifest.json"], &saved))
-	if len(saved) != 1 || files[saved[0].Config] == nil || files[saved[0].Layers[0]] == nil || saved[0].RepoTags[0] != "localhost/arbor-manager:v1.2.3" {
+	if len(saved) != 1 || files[saved[0].Config] == nil || files[saved[0].Layers[0]] == nil || saved[0].RepoTags[0] != "localhost/"+i.Name+":v1.2.3" {
 		t.Errorf("got %+v, want the blobs of the first platform", saved)
 	}
 }
 
-func checkVariant(t *testing.T, l layout, descriptor any, platform map[string]any) {
+func checkVariant(t *testing.T, i product.Image, l layout, descriptor any, platform map[string]any) {
 	t.Helper()
 	m := l.document(t, descriptor)
 	c := l.document(t, m["config"])
@@ -160,7 +166,7 @@ func checkVariant(t *testing.T, l layout, descriptor any, platform map[string]an
 	}
 	runs := c["config"].(map[string]any)
 	labels := runs["Labels"].(map[string]any)
-	if runs["User"] != "65532:65532" || fmt.Sprint(runs["Entrypoint"]) != "[/arbor-manager]" || labels["org.opencontainers.image.version"] != "v1.2.3" ||
+	if runs["User"] != "65532:65532" || fmt.Sprint(runs["Entrypoint"]) != "[/"+i.Name+"]" || labels["org.opencontainers.image.title"] != i.Name || labels["org.opencontainers.image.version"] != "v1.2.3" ||
 		labels["org.opencontainers.image.revision"] != "abc" || labels["org.opencontainers.image.created"] != "2023-11-14T22:13:20Z" {
 		t.Errorf("it runs as %v", runs)
 	}
@@ -179,7 +185,7 @@ func checkVariant(t *testing.T, l layout, descriptor any, platform map[string]an
 		modes[name] = fmt.Sprintf("%o %d:%d %d", h.Mode, h.Uid, h.Gid, h.ModTime.Unix())
 	}
 	want := map[string]string{"LICENSE": "444 0:0 1700000000", "THIRD_PARTY_NOTICES": "444 0:0 1700000000"}
-	for _, name := range product.InImage {
+	for _, name := range i.Commands {
 		want[name] = "555 0:0 1700000000"
 	}
 	if diff := cmp.Diff(want, modes); diff != "" {
@@ -188,7 +194,7 @@ func checkVariant(t *testing.T, l layout, descriptor any, platform map[string]an
 	if !strings.Contains(string(files["THIRD_PARTY_NOTICES"]), "Copyright 2009 The Go Authors") {
 		t.Error("the licence of Go's own library does not go along")
 	}
-	checkProgram(t, files["arbor-manager"], platform["architecture"].(string))
+	checkProgram(t, files[i.Name], platform["architecture"].(string))
 }
 
 // checkProgram sees whether a program of the layer is static, and runs it if this
@@ -223,7 +229,7 @@ func TestRelease(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	want := []string{"SHA256SUMS", "THIRD_PARTY_NOTICES", "arbor-manager.oci.tar"}
+	want := []string{"SHA256SUMS", "THIRD_PARTY_NOTICES", "arbor-manager.oci.tar", "arbor-scheduler.oci.tar"}
 	for _, name := range product.InRelease {
 		for _, arch := range []string{"amd64", "arm64"} {
 			want = append(want, name+"_linux_"+arch, name+"_linux_"+arch+".cdx.json")
@@ -251,9 +257,11 @@ func TestBadArguments(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"NoTime":  {"Without a time no two releases are the same.", "", []string{"-out", "x", "image"}, `SOURCE_DATE_EPOCH "": it must be the time of the commit`},
-		"NoOut":   {"It must be known where to write.", "1", []string{"image"}, "--out is empty: say where to write the image"},
-		"Unknown": {"A typo makes nothing.", "1", []string{"-out", "x", "imgae"}, `"imgae" is nothing that can be made; known are image, notices and release`},
+		"NoTime":   {"Without a time no two releases are the same.", "", []string{"-out", "x", "images"}, `SOURCE_DATE_EPOCH "": it must be the time of the commit`},
+		"NoOut":    {"It must be known where to write.", "1", []string{"images"}, "--out is empty: say where to write the images"},
+		"Unknown":  {"A typo makes nothing.", "1", []string{"-out", "x", "imgaes"}, `"imgaes" is nothing that can be made; known are images, notices and release`},
+		"Platform": {"What is not built for is named.", "1", []string{"-out", "x", "-platforms", "linux/amd64,plan9/386", "images"}, `--platforms "linux/amd64,plan9/386": it must be some of [linux/amd64 linux/arm64]`},
+		"Notices":  {"Each image has its own.", "1", []string{"-out", "x", "notices"}, `"" is no image; say whose notices: notices arbor-manager`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -272,37 +280,71 @@ func TestStatic(t *testing.T) {
 	}
 }
 
-// The Dockerfile makes the same image.
+// One platform is enough for some.
+func TestPlatforms(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("SOURCE_DATE_EPOCH", "1")
+	t.Setenv("GOFLAGS", "-mod=mod")
+	t.Setenv("GOWORK", "off")
+	must(t, run(t.Context(), []string{"-root", tiny(t), "-out", dir, "-platforms", "linux/arm64", "images"}, io.Discard))
+	data, err := os.ReadFile(filepath.Join(dir, "arbor-scheduler.oci.tar"))
+	must(t, err)
+	files, _ := untar(t, data)
+	l := layout(files)
+	all := l.document(t, l.read(t, "index.json")["manifests"].([]any)[0])["manifests"].([]any)
+	if len(all) != 1 || all[0].(map[string]any)["platform"].(map[string]any)["architecture"] != "arm64" {
+		t.Errorf("it is for %v", all)
+	}
+}
+
+// The Dockerfile makes the same images.
 func TestDockerfile(t *testing.T) {
 	data, err := os.ReadFile("../../Dockerfile")
 	must(t, err)
 	text := string(data)
-	_, last, ok := strings.Cut(text, "\nFROM scratch\n")
-	if !ok {
-		t.Fatal("the image of the Dockerfile is not made from scratch")
+	for _, i := range product.Images {
+		t.Run(i.Name, func(t *testing.T) { checkStages(t, i, text) })
 	}
-	for _, want := range []string{"\nUSER " + product.User + "\n", "\nENTRYPOINT [\"" + product.Entrypoint + "\"]\n", product.VersionLabel + `="$RELEASE"`} {
-		if !strings.Contains(last, want) {
-			t.Errorf("the image of the Dockerfile has no %q", strings.TrimSpace(want))
-		}
-	}
-	for name, value := range product.Labels {
-		if !strings.Contains(last, fmt.Sprintf("%s=%q", name, value)) {
-			t.Errorf("the image of the Dockerfile has no label %s=%q", name, value)
-		}
+	if _, last, _ := strings.Cut(text, "\nFROM scratch AS "+product.Images[0].Stage+"\n"); strings.Contains(last, "\nFROM ") {
+		t.Errorf("%s is not the last image of the Dockerfile, which is what is built if nobody says which", product.Images[0].Name)
 	}
 	modfile, err := os.ReadFile("../../go.mod")
 	must(t, err)
 	_, version, _ := strings.Cut(string(modfile), "\ngo ")
 	minor := strings.Join(strings.SplitN(strings.SplitN(version, "\n", 2)[0], ".", 3)[:2], ".")
-	for _, want := range []string{"FROM --platform=$BUILDPLATFORM golang:" + minor + " AS build\n", "CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH", "-trimpath -buildvcs=false"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the build of the Dockerfile has no %q", want)
+	if want := "FROM --platform=$BUILDPLATFORM golang:" + minor + " AS build\n"; !strings.Contains(text, want) {
+		t.Errorf("the Dockerfile has no %q", want)
+	}
+}
+
+// stage is a part of the Dockerfile, without what comes before and after it.
+func stage(t *testing.T, text, from string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(text, "\nFROM "+from+"\n")
+	if !ok {
+		t.Fatalf("the Dockerfile has no FROM %s", from)
+	}
+	one, _, _ := strings.Cut(rest, "\nFROM ")
+
+	return "\n" + one
+}
+
+func checkStages(t *testing.T, i product.Image, text string) {
+	t.Helper()
+	image := stage(t, text, "scratch AS "+i.Stage)
+	wants := []string{"\nCOPY --from=build-" + i.Stage + " /image/ /\n", "\nUSER " + product.User + "\n", "\nENTRYPOINT [\"" + i.Entrypoint() + "\"]\n", product.VersionLabel + `="$RELEASE"`}
+	for name, value := range i.Labels() {
+		wants = append(wants, fmt.Sprintf("%s=%q", name, value))
+	}
+	for _, want := range wants {
+		if !strings.Contains(image, want) {
+			t.Errorf("the image has no %q", strings.TrimSpace(want))
 		}
 	}
-	for _, name := range product.InImage {
-		if !strings.Contains(text, name+" ") {
-			t.Errorf("the Dockerfile does not build %s", name)
+	build := stage(t, text, "build AS build-"+i.Stage)
+	for _, want := range []string{"for name in " + strings.Join(i.Commands, " ") + " ;", "CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH", "-trimpath -buildvcs=false", "THIRD_PARTY_NOTICES notices " + i.Name + "\n"} {
+		if !strings.Contains(build, want) {
+			t.Errorf("its build has no %q", want)
 		}
 	}
 }

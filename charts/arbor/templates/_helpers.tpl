@@ -10,11 +10,18 @@
 
 {{- define "arbor.manager" -}}{{ include "arbor.fullname" . }}-manager{{- end -}}
 {{- define "arbor.webhook" -}}{{ include "arbor.fullname" . }}-webhook{{- end -}}
+{{- define "arbor.scheduler" -}}{{ include "arbor.fullname" . }}-scheduler{{- end -}}
 
 {{- define "arbor.selector" -}}
 app.kubernetes.io/name: arbor
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: manager
+{{- end -}}
+
+{{- define "arbor.schedulerSelector" -}}
+app.kubernetes.io/name: arbor
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: scheduler
 {{- end -}}
 
 {{- define "arbor.labels" -}}
@@ -55,11 +62,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if and (include "arbor.serves" .) (eq .Values.webhooks.certificates "cert-manager") }}yes{{ end -}}
 {{- end -}}
 
-{{- define "arbor.image" -}}
-{{- if .Values.image.digest -}}
-{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- define "arbor.image" -}}{{ include "arbor.reference" (dict "image" .Values.image "root" .) }}{{- end -}}
+{{- define "arbor.reference" -}}
+{{- if .image.digest -}}
+{{ .image.repository }}@{{ .image.digest }}
 {{- else -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ .image.repository }}:{{ .image.tag | default .root.Chart.AppVersion }}
 {{- end -}}
 {{- end -}}
 
@@ -68,7 +76,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* What a schema cannot say: values that do not go together. */}}
 {{- define "arbor.validate" -}}
-{{- range $name, $value := dict "synthesis.timeout" .Values.synthesis.timeout "synthesis.rolloutCooldown" .Values.synthesis.rolloutCooldown "webhooks.caLifetime" .Values.webhooks.caLifetime "metrics.serviceMonitor.interval" .Values.metrics.serviceMonitor.interval -}}
+{{- range $name, $value := dict "synthesis.timeout" .Values.synthesis.timeout "synthesis.rolloutCooldown" .Values.synthesis.rolloutCooldown "webhooks.caLifetime" .Values.webhooks.caLifetime "metrics.serviceMonitor.interval" .Values.metrics.serviceMonitor.interval "scheduler.staleGrace" .Values.scheduler.staleGrace -}}
 {{- if not (regexMatch "^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$" $value) }}{{ fail (printf "%s %q: it must be a duration, such as 30s or 8760h" $name $value) }}{{ end -}}
 {{- end -}}
 {{- range .Values.extraArgs -}}
@@ -76,9 +84,30 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if hasPrefix "--leader-election-id" . }}{{ fail (printf "extraArgs %q: the manager has rights on the lease arbor-manager alone; install a second release in a namespace of its own instead" .) }}{{ end -}}
 {{- if hasPrefix "--namespace-cleanup" . }}{{ fail (printf "extraArgs %q: the manager would have no rights for it; set synthesis.namespaceCleanup" .) }}{{ end -}}
 {{- end -}}
-{{- if and .Values.image.digest (not (regexMatch "^sha256:[0-9a-f]{64}$" .Values.image.digest)) }}{{ fail (printf "image.digest %q: it must be sha256: and 64 hexadecimal digits" .Values.image.digest) }}{{ end -}}
+{{- range $name, $image := dict "image" .Values.image "scheduler.image" .Values.scheduler.image -}}
+{{- if and $image.digest (not (regexMatch "^sha256:[0-9a-f]{64}$" $image.digest)) }}{{ fail (printf "%s.digest %q: it must be sha256: and 64 hexadecimal digits" $name $image.digest) }}{{ end -}}
+{{- end -}}
 {{- if not (include "arbor.parts" .) }}{{ fail "podgroups.enabled, subnets.enabled, synthesis.enabled, delivery.enabled: all parts are off; switch at least one on" }}{{ end -}}
 {{- if and .Values.delivery.clusterAdmin .Values.delivery.rules }}{{ fail "delivery.rules: delivery.clusterAdmin already gives all rights; set one of the two" }}{{ end -}}
 {{- if and .Values.synthesis.pods.enabled (not .Values.synthesis.enabled) }}{{ fail "synthesis.pods.enabled: the part synthesis is off; set synthesis.enabled too" }}{{ end -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) }}{{ fail "metrics.serviceMonitor.enabled: there is nothing to scrape; set metrics.enabled too" }}{{ end -}}
+{{- if .Values.scheduler.enabled }}{{ include "arbor.validateScheduler" .Values.scheduler }}{{ end -}}
+{{- end -}}
+
+{{- define "arbor.validateScheduler" -}}
+{{- if not .names }}{{ fail "scheduler.names: name at least one, such as arbor-scheduler" }}{{ end -}}
+{{- range .extraArgs -}}
+{{- if not (hasPrefix "--" .) }}{{ fail (printf "scheduler.extraArgs %q: it must be a flag, such as --kube-api-qps=200" .) }}{{ end -}}
+{{- if hasPrefix "--leader-elect" . }}{{ fail (printf "scheduler.extraArgs %q: the scheduler has rights on the lease arbor-scheduler alone, and always asks for it" .) }}{{ end -}}
+{{- $given := . -}}
+{{- range $flag, $value := dict "--scheduler-name" "names" "--config" "config" "--minimums" "minimums" "--stale-grace" "staleGrace" "--gang-preemption" "preemption" -}}
+{{- if eq $flag (splitList "=" $given | first) }}{{ fail (printf "scheduler.extraArgs %q: set scheduler.%s instead" $given $value) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- if .config -}}
+{{- $config := fromYaml .config -}}
+{{- if $config.Error }}{{ fail (printf "scheduler.config cannot be read as YAML: %s" $config.Error) }}{{ end -}}
+{{- if ne (toString $config.kind) "KubeSchedulerConfiguration" }}{{ fail (printf "scheduler.config has the kind %q: it must be a KubeSchedulerConfiguration, as text" (toString (default "" $config.kind))) }}{{ end -}}
+{{- if ne (join "," .names) "arbor-scheduler" }}{{ fail (printf "scheduler.names [%s]: scheduler.config has profiles, which have names of their own; set one of the two" (join " " .names)) }}{{ end -}}
+{{- end -}}
 {{- end -}}

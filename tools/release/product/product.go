@@ -1,5 +1,5 @@
 // Package product says what Arbor ships, and in which form: the one list for the
-// image, the release and the check of licences. A test compares it with the
+// images, the release and the check of licences. A test compares it with the
 // Dockerfile.
 package product
 
@@ -15,24 +15,45 @@ func (p Platform) String() string { return p.OS + "/" + p.Arch }
 // Platforms are those of every release.
 var Platforms = []Platform{{"linux", "amd64"}, {"linux", "arm64"}}
 
-// What the image is like.
+// What all images are like.
 const (
-	// User runs the programs of the image: nobody in particular, and not root.
+	// User runs the programs of an image: nobody in particular, and not root.
 	User = "65532:65532"
-	// Entrypoint is what runs if nothing else is said.
-	Entrypoint = "/arbor-manager"
-	// Notices is where the licences of others are in the image.
+	// Notices is where the licences of others are in an image.
 	Notices = "/THIRD_PARTY_NOTICES"
 	// License is where Arbor's own is.
 	License = "/LICENSE"
 )
 
-// Labels of the image, beside its version, its revision and its date.
-var Labels = map[string]string{
-	"org.opencontainers.image.title":       "arbor-manager",
-	"org.opencontainers.image.description": "Arbor's controllers and admission webhooks",
-	"org.opencontainers.image.source":      "https://" + Module,
-	"org.opencontainers.image.licenses":    "Apache-2.0",
+// An Image is one that is shipped.
+type Image struct {
+	// Name is that of the image, and of the command that runs if nothing else is said.
+	Name string
+	// Stage is the target in the Dockerfile.
+	Stage       string
+	Description string
+	// Commands are the programs that it holds.
+	Commands []string
+}
+
+// Images are those of every release. The scheduler has one of its own: it is as large
+// as all the rest, and most clusters do without.
+var Images = []Image{
+	{Name: "arbor-manager", Stage: "manager", Description: "Arbor's controllers and admission webhooks", Commands: []string{"arbor-manager", "arbor-executor"}},
+	{Name: "arbor-scheduler", Stage: "scheduler", Description: "kube-scheduler that places the pods of a PodGroup together or not at all", Commands: []string{"arbor-scheduler"}},
+}
+
+// Entrypoint is what runs if nothing else is said.
+func (i Image) Entrypoint() string { return "/" + i.Name }
+
+// Labels are those beside its version, its revision and its date.
+func (i Image) Labels() map[string]string {
+	return map[string]string{
+		"org.opencontainers.image.title":       i.Name,
+		"org.opencontainers.image.description": i.Description,
+		"org.opencontainers.image.source":      "https://" + Module,
+		"org.opencontainers.image.licenses":    "Apache-2.0",
+	}
 }
 
 // Labels that are different from one build to the next.
@@ -42,12 +63,8 @@ const (
 	CreatedLabel  = "org.opencontainers.image.created"
 )
 
-var (
-	// InImage are the commands that the image holds.
-	InImage = []string{"arbor-manager", "arbor-executor"}
-	// InRelease are the commands that are released as files.
-	InRelease = []string{"arbor", "arbor-manager", "arbor-executor"}
-)
+// InRelease are the commands that are released as files.
+var InRelease = []string{"arbor", "arbor-manager", "arbor-scheduler", "arbor-executor"}
 
 // Packages are the import patterns of commands.
 func Packages(names []string) []string {

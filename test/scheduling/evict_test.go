@@ -1,0 +1,407 @@
+package scheduling_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+// classes makes two PriorityClasses, and returns what gives pods one of them.
+func (l *lab) classes() (low, high func(*corev1.Pod)) {
+	l.Helper()
+
+	return l.class("low", 10, corev1.PreemptLowerPriority), l.class("high", 50, corev1.PreemptLowerPriority)
+}
+
+func (l *lab) class(name string, value int32, policy corev1.PreemptionPolicy) func(*corev1.Pod) {
+	l.Helper()
+	c := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: l.ns + "-" + name}, Value: value, PreemptionPolicy: &policy}
+	l.must(l.c.Create(l.Context(), c))
+	l.Cleanup(func() { _ = l.c.Delete(l.background(), c) })
+
+	use := func(p *corev1.Pod) { p.Spec.PriorityClassName = c.Name }
+	// Admission hears of it some moments later.
+	cluster.Eventually(l, "pods may have the class", func() error {
+		return l.c.Create(l.Context(), l.pod("", "", "nobody", 0, use), client.DryRunAll)
+	})
+
+	return use
+}
+
+// nudge has gangs that wait tried again, and waits until that has come to an end:
+// in vain, and in a search for victims if victims is true.
+func (l *lab) nudge(victims bool) {
+	l.Helper()
+	counter := `arbor_gang_cycles_total{result="unschedulable"}`
+	if victims {
+		counter = `arbor_gang_trial_duration_seconds_count{kind="preemption"}`
+	}
+	before := l.scheduler.Sum(l, counter)
+	l.addNodes(1, 0)
+	cluster.Eventually(l, "gangs were tried again", func() error {
+		if now := l.scheduler.Sum(l, counter); now <= before {
+			return fmt.Errorf("%s is %v, before it was %v", counter, now, before)
+		}
+
+		return nil
+	})
+}
+
+// names are the members of a group that nobody has deleted.
+func (l *lab) names(group string) []string {
+	l.Helper()
+	var names []string
+	for _, pod := range l.members(group) {
+		names = append(names, pod.Name)
+	}
+
+	return names
+}
+
+// A more important gang takes the place of a less important one, which goes
+// whole, and is told whom it made room for.
+func TestPreemption(t *testing.T) {
+	l := newLab(t, 2, 4)
+	low, high := l.classes()
+	l.group("low", simple(8))
+	// The API server keeps the victims, so that they can be looked at.
+	l.pods("low", "", 8, 1, low, lingering)
+	l.runs("low", 8)
+	l.group("high", simple(6))
+	l.pods("high", "", 6, 1, high)
+	cluster.Eventually(t, "all of the gang goes", func() error {
+		if left := l.names("low"); len(left) > 0 {
+			return fmt.Errorf("%v stay", left)
+		}
+
+		return nil
+	})
+	l.none("high")
+	list := &corev1.PodList{}
+	l.must(l.c.List(t.Context(), list, client.InNamespace(l.ns), client.MatchingLabels{groupLabel: "low"}))
+	for _, pod := range list.Items {
+		c := condition(&pod, corev1.DisruptionTarget)
+		if c == nil || c.Reason != corev1.PodReasonPreemptionByScheduler {
+			t.Fatalf("pod %s has conditions %v", pod.Name, pod.Status.Conditions)
+		}
+	}
+
+	// Room is kept for those for whom it was made.
+	l.pods("", "", 3, 1, low)
+	for _, pod := range list.Items {
+		change(l, &pod, func(p *corev1.Pod) { p.Finalizers = nil })
+	}
+	l.runs("high", 6)
+	l.runs("", 2)
+}
+
+// lingering pods are there until somebody takes the finalizer away.
+func lingering(p *corev1.Pod) { p.Finalizers = []string{"example.com/linger"} }
+
+// Nobody goes for a gang that does not fit anyway.
+func TestNoPointlessEviction(t *testing.T) {
+	l := newLab(t, 2, 4)
+	low, high := l.classes()
+	l.group("low", simple(4))
+	l.pods("low", "", 4, 1, low)
+	l.group("fixed", v2alpha2.PodGroupSpec{MinMember: num(4), Preemptibility: v2alpha2.NonPreemptible})
+	l.pods("fixed", "", 4, 1, low)
+	l.runs("low", 4)
+	l.runs("fixed", 4)
+
+	// Six fit if both went, and one of them may not.
+	l.group("high", simple(6))
+	l.pods("high", "", 6, 1, high)
+	l.waits("high", "of min 6 pods")
+	l.nudge(true)
+	l.runs("low", 4)
+	l.runs("fixed", 4)
+	l.none("high")
+
+	// Four fit.
+	l.end("high")
+	l.group("four", simple(4))
+	l.pods("four", "", 4, 1, high)
+	l.runs("four", 4)
+	l.runs("fixed", 4)
+	if left := l.names("low"); len(left) > 0 {
+		t.Errorf("of a gang that is broken, %v are left", left)
+	}
+}
+
+// Room that was made for a gang is not kept for one that is given up.
+func TestRoomIsNotKeptForNobody(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		giveUp func(l *lab)
+	}{
+		"GroupDeleted": {
+			"Its pods are there, and wait for a PodGroup that may never come.",
+			func(l *lab) {
+				l.must(l.c.Delete(l.Context(), &v2alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: "high"}}))
+			},
+		},
+		"GroupLarger": {
+			"It wants more than there is by now.",
+			func(l *lab) {
+				pg := &v2alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: "high"}}
+				change(l, pg, func(pg *v2alpha2.PodGroup) { pg.Spec.MinMember = num(6) })
+				l.create(l.pod("high", "", "more-0", 1), l.pod("high", "", "more-1", 1))
+				l.nudge(false)
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, 1, 4)
+			low, high := l.classes()
+			l.group("low", simple(4))
+			victims := l.pods("low", "", 4, 1, low, lingering)
+			l.runs("low", 4)
+			l.group("high", simple(4))
+			l.pods("high", "", 4, 1, high)
+			cluster.Eventually(t, "all of the gang goes", func() error {
+				if left := l.names("low"); len(left) > 0 {
+					return fmt.Errorf("%v stay", left)
+				}
+
+				return nil
+			})
+			tc.giveUp(l)
+			for _, pod := range victims {
+				change(l, pod, func(p *corev1.Pod) { p.Finalizers = nil })
+			}
+			l.pods("", "", 4, 1, low)
+			l.runs("", 4)
+			l.none("high")
+		})
+	}
+}
+
+// The class of the group counts, whatever its pods have.
+func TestPriorityOfTheGroup(t *testing.T) {
+	l := newLab(t, 1, 4)
+	low, _ := l.classes()
+	l.group("low", simple(4))
+	l.pods("low", "", 4, 1, low)
+	l.runs("low", 4)
+	l.group("high", v2alpha2.PodGroupSpec{MinMember: num(4), PriorityClassName: l.ns + "-high"})
+	l.pods("high", "", 4, 1)
+	l.runs("high", 4)
+	if left := l.names("low"); len(left) > 0 {
+		t.Errorf("of a gang that is broken, %v are left", left)
+	}
+}
+
+// Only as many go as must.
+func TestFewestVictims(t *testing.T) {
+	l := newLab(t, 2, 4)
+	low, high := l.classes()
+	l.pods("", "", 8, 1, low)
+	l.runs("", 8)
+	l.group("high", simple(3))
+	l.pods("high", "", 3, 1, high)
+	l.runs("high", 3)
+	l.runs("", 5)
+}
+
+// Pods that a gang can do without go before a gang that cannot.
+func TestSurplusFirst(t *testing.T) {
+	l := newLab(t, 2, 4)
+	low, high := l.classes()
+	l.group("large", simple(4))
+	l.pods("large", "", 6, 1, low)
+	l.runs("large", 6)
+	l.group("small", simple(2))
+	l.pods("small", "", 2, 1, low)
+	l.runs("small", 2)
+
+	l.group("high", simple(2))
+	l.pods("high", "", 2, 1, high)
+	l.runs("high", 2)
+	l.runs("large", 4)
+	l.runs("small", 2)
+
+	// No surplus is left: the smaller gang goes, and whole.
+	l.group("more", simple(1))
+	l.pods("more", "", 1, 1, high)
+	l.runs("more", 1)
+	l.runs("large", 4)
+	if left := l.names("small"); len(left) > 0 {
+		t.Errorf("of a gang that is broken, %v are left", left)
+	}
+}
+
+// Those as important, and those that asked not to, evict nobody.
+func TestWhoMayNotPreempt(t *testing.T) {
+	l := newLab(t, 1, 4)
+	low, _ := l.classes()
+	l.group("low", simple(4))
+	l.pods("low", "", 4, 1, low)
+	l.runs("low", 4)
+	l.group("equal", simple(2))
+	l.pods("equal", "", 2, 1, low)
+	l.group("polite", simple(2))
+	l.pods("polite", "", 2, 1, l.class("polite", 50, corev1.PreemptNever))
+	l.waits("equal", "of min 2 pods")
+	l.waits("polite", "of min 2 pods")
+	l.nudge(false)
+	l.runs("low", 4)
+}
+
+// A gang waits for those that are going already before it sends away others.
+func TestTerminatingVictims(t *testing.T) {
+	l := newLab(t, 1, 8)
+	low, high := l.classes()
+	l.group("going", simple(4))
+	going := l.pods("going", "", 4, 1, low, lingering)
+	l.group("staying", simple(4))
+	l.pods("staying", "", 4, 1, low)
+	l.runs("going", 4)
+	l.runs("staying", 4)
+	l.end("going")
+
+	l.group("high", simple(4))
+	l.pods("high", "", 4, 1, high)
+	l.waits("high", "of min 4 pods")
+	l.nudge(true)
+	if n := len(l.names("staying")); n != 4 {
+		t.Errorf("four pods were going, which is enough, and %d of the others were sent away", 4-n)
+	}
+	for _, pod := range going {
+		change(l, pod, func(p *corev1.Pod) { p.Finalizers = nil })
+	}
+	l.runs("high", 4)
+	l.runs("staying", 4)
+}
+
+// A gang that has lost too many, and does not get them back, goes when its grace
+// period is over; one whose period has no end stays.
+func TestStale(t *testing.T) {
+	l := newLab(t, 1, 8)
+	l.group("patient", v2alpha2.PodGroupSpec{MinMember: num(4), StalenessGracePeriod: &metav1.Duration{Duration: -time.Second}})
+	patient := l.pods("patient", "", 4, 1)
+	l.group("broken", v2alpha2.PodGroupSpec{MinMember: num(4), StalenessGracePeriod: &metav1.Duration{Duration: 500 * time.Millisecond}})
+	broken := l.pods("broken", "", 4, 1, lingering)
+	l.runs("patient", 4)
+	l.runs("broken", 4)
+
+	l.must(l.c.Delete(t.Context(), patient[0]))
+	change(l, broken[0], func(p *corev1.Pod) { p.Finalizers = nil })
+	l.must(l.c.Delete(t.Context(), broken[0]))
+	cluster.Eventually(t, "the rest of the gang goes", func() error {
+		if left := l.names("broken"); len(left) > 0 {
+			return fmt.Errorf("%v stay", left)
+		}
+
+		return nil
+	})
+	for _, pod := range broken[1:] {
+		l.must(l.c.Get(t.Context(), key(pod), pod))
+		if c := condition(pod, corev1.DisruptionTarget); c == nil || c.Reason != "GangBelowMinimum" {
+			t.Errorf("pod %s has conditions %v", pod.Name, pod.Status.Conditions)
+		}
+		change(l, pod, func(p *corev1.Pod) { p.Finalizers = nil })
+	}
+	l.runs("patient", 3)
+}
+
+// A gang that gets back what it lost in time stays.
+func TestStaleMended(t *testing.T) {
+	l := newLab(t, 1, 4)
+	const grace = 4 * time.Second
+	l.group("mended", v2alpha2.PodGroupSpec{MinMember: num(4), StalenessGracePeriod: &metav1.Duration{Duration: grace}})
+	pods := l.pods("mended", "", 4, 1)
+	l.runs("mended", 4)
+	l.create(l.pod("mended", "", "spare", 1))
+	l.waits("mended")
+	l.must(l.c.Delete(t.Context(), pods[0]))
+	l.runs("mended", 4)
+
+	// Another one is broken later. When it has gone, the first would have.
+	l.group("later", v2alpha2.PodGroupSpec{MinMember: num(2), StalenessGracePeriod: &metav1.Duration{Duration: grace}})
+	later := l.pods("later", "", 2, 0)
+	l.runs("later", 2)
+	l.must(l.c.Delete(t.Context(), later[0]))
+	cluster.Eventually(t, "the other one goes", func() error {
+		if left := l.names("later"); len(left) > 0 {
+			return fmt.Errorf("%v stay", left)
+		}
+
+		return nil
+	})
+	l.runs("mended", 4)
+}
+
+// What has ended well is not evicted: it holds no room, and is somebody's result.
+func TestFinishedIsNotStale(t *testing.T) {
+	l := newLab(t, 1, 8)
+	short := &metav1.Duration{Duration: 500 * time.Millisecond}
+	l.group("done", v2alpha2.PodGroupSpec{MinMember: num(3), StalenessGracePeriod: short})
+	done := l.pods("done", "", 3, 1)
+	l.runs("done", 3)
+	for _, pod := range done {
+		l.phase(pod, corev1.PodSucceeded)
+	}
+	l.must(l.c.Delete(t.Context(), done[0]))
+
+	// One is broken later. When it has gone, the others would have.
+	l.group("later", v2alpha2.PodGroupSpec{MinMember: num(2), StalenessGracePeriod: short})
+	later := l.pods("later", "", 2, 1)
+	l.runs("later", 2)
+	l.must(l.c.Delete(t.Context(), later[0]))
+	cluster.Eventually(t, "the other one goes", func() error {
+		if left := l.names("later"); len(left) > 0 {
+			return fmt.Errorf("%v stay", left)
+		}
+
+		return nil
+	})
+	if left := l.names("done"); len(left) != 2 {
+		t.Errorf("of two pods that have succeeded, %v are left", left)
+	}
+}
+
+// A replica that nobody needs goes alone when it is broken; when too few are
+// left, all go.
+func TestStaleBySubGroup(t *testing.T) {
+	l := newLab(t, 1, 8)
+	spec := v2alpha2.PodGroupSpec{MinSubGroup: num(1), StalenessGracePeriod: &metav1.Duration{Duration: 500 * time.Millisecond}}
+	for _, r := range []string{"r0", "r1"} {
+		spec.SubGroups = append(spec.SubGroups, v2alpha2.SubGroup{Name: r}, leaf(r+"-leader", 1, r), leaf(r+"-workers", 3, r))
+	}
+	l.group("g", spec)
+	var all []*corev1.Pod
+	for _, r := range []string{"r0", "r1"} {
+		all = slices.Concat(all, l.pods("g", r+"-leader", 1, 1), l.pods("g", r+"-workers", 3, 1))
+	}
+	l.runs("g", 8)
+
+	l.must(l.c.Delete(t.Context(), all[7])) // a worker of r1
+	cluster.Eventually(t, "the replica goes", func() error {
+		if left := slices.Concat(l.members("g", "r1-leader"), l.members("g", "r1-workers")); len(left) > 0 {
+			return fmt.Errorf("%d stay", len(left))
+		}
+
+		return nil
+	})
+	l.runs("g", 4)
+
+	l.must(l.c.Delete(t.Context(), all[0])) // the leader of r0
+	cluster.Eventually(t, "the gang goes", func() error {
+		if left := l.names("g"); len(left) > 0 {
+			return fmt.Errorf("%v stay", left)
+		}
+
+		return nil
+	})
+}

@@ -1,0 +1,78 @@
+// Package scheduling_test shows arbor-scheduler at work on a real API server:
+// gangs that are placed whole or not at all, those that give way, those that
+// break, and what is left when the scheduler, or the API server, dies meanwhile.
+//
+// The cluster has a kube-scheduler of its own, which is asked for nothing, and
+// kwok, which plays every node that a test makes. Each test has a namespace and
+// nodes of its own; see lab.
+package scheduling_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/arbor-control/arbor/api/crds"
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/test/cluster"
+)
+
+var (
+	server *cluster.Up
+	// shared is the scheduler of all tests that need none of their own.
+	shared *cluster.Scheduler
+)
+
+// sharedName is whom pods ask for to get there.
+const sharedName = "arbor-scheduler"
+
+func TestMain(m *testing.M) {
+	os.Exit(cluster.Main(suite{m}, &server, "--bare", "--nodes=1"))
+}
+
+type suite struct{ *testing.M }
+
+// Run starts the shared scheduler before the tests. The PodGroups are defined,
+// and no webhook looks at them, so that bad ones can be stored.
+func (s suite) Run() int {
+	code, err := s.run()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+
+		return 1
+	}
+
+	return code
+}
+
+func (s suite) run() (int, error) {
+	c, err := server.NewClient(nil)
+	if err != nil {
+		return 1, err
+	}
+	definition, ok := crds.ByKind(v2alpha2.GroupVersion.Group, "PodGroup")
+	if !ok {
+		return 1, errors.New("there is no definition of PodGroups")
+	}
+	if err := c.Create(context.Background(), definition); err != nil {
+		return 1, err
+	}
+	shared, err = server.Scheduler("--scheduler-name="+sharedName+",kai-scheduler", "--v=2")
+	if err != nil {
+		return 1, err
+	}
+	defer shared.Stop()
+	if err := shared.Await(); err != nil {
+		return 1, fmt.Errorf("%w\n%s", err, shared.Output())
+	}
+	code := s.M.Run()
+	if code != 0 {
+		said := shared.Output()
+		const end = 32 << 10
+		fmt.Fprintf(os.Stderr, "--- the shared arbor-scheduler\n%s\n", said[max(0, len(said)-end):])
+	}
+
+	return code, nil
+}
