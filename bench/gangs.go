@@ -84,6 +84,13 @@ func gangs() ([]result, error) {
 			{"gangs/400x10-to-stock", tens / base},
 			{"gangs/4000x1-to-stock", ones / base},
 		}
+		for _, size := range []int{10, 100, 500} {
+			took, err := f.ask(size) //nolint:contextcheck // it has a limit of its own
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, result{fmt.Sprintf("gangs/fit-%d", size), took})
+		}
 		if err := f.grow(ctx, farmNodes, wide); err != nil {
 			return nil, err
 		}

@@ -45,7 +45,7 @@ func newUp(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:   "up",
 		Short: "Start a Kubernetes control plane with Arbor on it",
 		Long: `Start a real Kubernetes control plane (etcd, kube-apiserver,
-kube-controller-manager, kube-scheduler) with Arbor on it, in the foreground, on
+kube-controller-manager) with Arbor and its scheduler on it, in the foreground, on
 127.0.0.1. No Docker, no download: everything is in this binary.
 
 The kubeconfig appears when everything is ready, webhooks included. Ctrl-C stops
@@ -57,8 +57,9 @@ where it stopped.`,
   # A control plane and nothing else, on a port of your choice
   arbor up --bare --port=6443
 
-  # Elsewhere, with ten nodes
-  arbor up --dir=/tmp/lab --nodes=10`,
+  # Elsewhere, with ten nodes, and with four that have eight GPUs each
+  arbor up --dir=/tmp/lab --nodes=10
+  arbor up --dir=/tmp/gpus --nodes=4 --node-gpus=8`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Progress = streams.ErrOut
@@ -230,6 +231,7 @@ Try, in another terminal:
   kubectl apply -f examples/podgroup-hierarchy.yaml     # accepted
   kubectl apply -f examples/podgroup-mixed-case.yaml    # refused, with the reason
   bin/arbor groups                                      # the tree
+  bin/arbor groups fit -f examples/gang-training.yaml   # would it fit, and where?
   kubectl apply -f examples/subnet-pool.yaml            # a pool of addresses, and claims
   bin/arbor pools                                       # who has what
   kubectl apply -f examples/composition.yaml            # a program that makes manifests

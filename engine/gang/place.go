@@ -233,6 +233,12 @@ func (r *run) attempt(i int, h how) (bool, error) {
 func (r *run) attemptLeaf(i int) (bool, error) {
 	missing := r.min[i] - r.bound[i]
 	found, misfit, err := r.singles(i, missing)
+	// Who comes later may make a place for who was refused: pods that want to be
+	// close to each other, or evenly spread.
+	for more := found; err == nil && more > 0 && found < missing; {
+		more, _, err = r.singles(i, missing-found)
+		found += more
+	}
 	if err != nil {
 		return false, err
 	}
@@ -444,8 +450,28 @@ func (r *run) attemptUnlessOk(i int) (bool, error) {
 }
 
 // extras places what the minimum does not need: first optional subgroups, then
-// further pods.
+// further pods. It goes on for as long as that makes places, since who was
+// refused may fit beside who came later; asked again, there is nothing to add.
 func (r *run) extras() error {
+	before := len(r.places)
+	if err := r.extraRound(); err != nil {
+		return err
+	}
+	_, err := r.quietly(func() (bool, error) {
+		for before < len(r.places) {
+			before = len(r.places)
+			if err := r.extraRound(); err != nil {
+				return false, err
+			}
+		}
+
+		return true, nil
+	})
+
+	return err
+}
+
+func (r *run) extraRound() error {
 	if err := r.extraSets(r.tree.Root()); err != nil {
 		return err
 	}

@@ -287,6 +287,18 @@ func TestPlace(t *testing.T) {
 				with(1, "default", gang.Waiting, pod{wants: map[string]int{gpus: 1}, app: "f", near: "l"}),
 			world: nodes(1, 8, gpus), want: map[string]int{"default": 3},
 		},
+		"AffinityOfTheMinimum": {
+			reason: "also if the minimum needs it",
+			crowd: flat(3).with(2, "default", gang.Waiting, pod{wants: map[string]int{gpus: 1}, app: "f", near: "l"}).
+				with(1, "default", gang.Waiting, pod{wants: map[string]int{gpus: 1}, app: "l"}),
+			world: nodes(1, 8, gpus), want: map[string]int{"default": 3},
+		},
+		"AffinityOfFurtherPods": {
+			reason: "or nobody does",
+			crowd: tree(leaf("", "f", 0), leaf("", "l", 0)).with(2, "f", gang.Waiting, pod{wants: map[string]int{gpus: 1}, app: "f", near: "l"}).
+				with(1, "l", gang.Waiting, pod{wants: map[string]int{gpus: 1}, app: "l"}),
+			world: nodes(1, 8, gpus), want: map[string]int{"f": 2, "l": 1},
+		},
 		"Nobody": {
 			reason: "a gang without pods waits for them",
 			crowd:  flat(1).with(0, "default", gang.Waiting, gpu(1)),

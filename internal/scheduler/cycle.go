@@ -140,14 +140,14 @@ func (s *Scheduler) place(ctx context.Context, t *turn) string {
 		s.pace.failed(t.key)
 		podsHeld.Set(float64(s.held(t)))
 		s.putAllBack(ctx, t, w.rejectors)
-		s.reporter.decided(t.key, verdict{decision: &decision, uid: t.gang.Group.UID, sentence: decide.Sentence(t.gang, &decision)})
+		s.reporter.decided(t.key, verdict{decision: &decision, uid: t.gang.Group.UID, spec: t.gang.Group.Generation, sentence: decide.Sentence(t.gang, &decision)})
 		s.preempt(t)
 
 		return resultUnschedulable
 	}
 	s.pace.forget(t.key)
 	s.commit(ctx, t, w)
-	s.reporter.decided(t.key, verdict{decision: &decision, uid: t.gang.Group.UID, sentence: decide.Sentence(t.gang, &decision)})
+	s.reporter.decided(t.key, verdict{decision: &decision, uid: t.gang.Group.UID, spec: t.gang.Group.Generation, sentence: decide.Sentence(t.gang, &decision)})
 
 	return resultScheduled
 }

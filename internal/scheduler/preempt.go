@@ -65,10 +65,12 @@ type preemptor struct {
 	// evicting holds, by gang, whom it has sent away: until they are gone it
 	// sends away nobody else.
 	evicting map[types.NamespacedName][]*corev1.Pod
+	// kept holds, by gang, the pods for which room is kept.
+	kept map[types.NamespacedName][]*corev1.Pod
 }
 
 func newPreemptor(s *Scheduler) *preemptor {
-	return &preemptor{s: s, todo: make(chan types.NamespacedName, 1024), evicting: map[types.NamespacedName][]*corev1.Pod{}}
+	return &preemptor{s: s, todo: make(chan types.NamespacedName, 1024), evicting: map[types.NamespacedName][]*corev1.Pod{}, kept: map[types.NamespacedName][]*corev1.Pod{}}
 }
 
 // add is for the goroutine that places pods, so it does not wait: whoever finds
@@ -97,9 +99,16 @@ func (p *preemptor) run(ctx context.Context) {
 
 func (p *preemptor) consider(ctx context.Context, key types.NamespacedName) error {
 	g, why := p.s.groups.read(key)
-	if why != nil || gang.Missing(g.Tree, g.Members, g.Rules) != nil || p.waits(key, g) {
+	if why != nil || gang.Missing(g.Tree, g.Members, g.Rules) != nil {
+		p.giveUp(ctx, key)
+
 		return nil
 	}
+	if p.waits(key, g) {
+		return nil
+	}
+	// It was tried again with the room that was made, and does not fit.
+	p.giveUp(ctx, key)
 	units, err := p.units(key, p.s.groups.priority(g.Group, g.Pods))
 	if err != nil || len(units) == 0 {
 		return err
@@ -110,6 +119,17 @@ func (p *preemptor) consider(ctx context.Context, key types.NamespacedName) erro
 	}
 
 	return p.carryOut(ctx, key, g, found)
+}
+
+// giveUp takes the room away that is kept for a gang, and wakes those that may
+// want it.
+func (p *preemptor) giveUp(ctx context.Context, key types.NamespacedName) {
+	logger, queue := klog.FromContext(ctx), p.s.kube.SchedulingQueue
+	for _, pod := range p.kept[key] {
+		queue.DeleteNominatedPodIfExists(pod)
+		queue.MoveAllToActiveOrBackoffQueue(logger, framework.EventAssignedPodDelete, pod, nil, nil)
+	}
+	delete(p.kept, key)
 }
 
 // waits says whether the gang has to be patient: those it sent away are still
@@ -355,7 +375,11 @@ func toPlan(units []unit, without []bool, decision *gang.Decision) *plan {
 // carryOut keeps the places for the gang and sends the victims away.
 func (p *preemptor) carryOut(ctx context.Context, key types.NamespacedName, g *decide.Gang, found *plan) error {
 	logger := klog.FromContext(ctx)
+	var kept []*corev1.Pod
 	for _, place := range found.places {
+		pod := g.Pods[place.Member].DeepCopy()
+		pod.Spec.NodeName = place.Node // so that its going is one from there
+		kept = append(kept, pod)
 		info, err := framework.NewPodInfo(g.Pods[place.Member])
 		if err != nil {
 			continue
@@ -363,6 +387,7 @@ func (p *preemptor) carryOut(ctx context.Context, key types.NamespacedName, g *d
 		p.s.kube.SchedulingQueue.AddNominatedPod(logger, info, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: place.Node})
 	}
 	p.evicting[key] = found.victims
+	p.kept[key] = kept
 	if err := p.s.evictAll(ctx, found.victims, corev1.PodReasonPreemptionByScheduler, "preempted",
 		fmt.Sprintf("PodGroup %s, which is more important, takes its place", key)); err != nil {
 		return err

@@ -47,6 +47,7 @@ type verdict struct {
 	decision *gang.Decision
 	refusal  *decide.Refusal
 	uid      types.UID // of the group that it was about
+	spec     int64     // its generation
 	sentence string    // for those who wait
 	since    time.Time // that this is the sentence
 }
@@ -94,7 +95,7 @@ func newReporter(s *Scheduler, client clientset.Interface, groups *rest.RESTClie
 func (r *reporter) decided(key types.NamespacedName, v verdict) {
 	v.since = time.Now()
 	r.mu.Lock()
-	if was := r.verdicts[key]; decide.Alike(was.sentence, v.sentence) && v.since.Sub(was.since) < steady {
+	if was := r.verdicts[key]; was.uid == v.uid && was.spec == v.spec && decide.Alike(was.sentence, v.sentence) && v.since.Sub(was.since) < steady {
 		v.sentence, v.since = was.sentence, was.since
 	}
 	r.verdicts[key] = v
@@ -207,6 +208,7 @@ func (r *reporter) tellGroup(ctx context.Context, key types.NamespacedName) erro
 	if pg == nil {
 		r.forget(key)
 		r.pods.Add(key) // they wait for a group that is not there
+		r.s.preemptor.add(key)
 
 		return nil
 	}
@@ -220,6 +222,7 @@ func (r *reporter) tellGroup(ctx context.Context, key types.NamespacedName) erro
 	g, why := r.s.groups.read(key)
 	if v.refusal != nil || r.s.hold(key) != nil {
 		r.pods.Add(key)
+		r.s.preemptor.add(key) // it keeps no room for a gang that is not tried
 	}
 	if g != nil {
 		if err := r.mind(ctx, key, g); err != nil {

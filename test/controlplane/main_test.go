@@ -62,7 +62,7 @@ func TestUp(t *testing.T) {
 	c := newClient(t, up.Config)
 
 	t.Run("Screen", func(t *testing.T) {
-		for _, want := range []string{"is up after", "export KUBECONFIG=" + up.Kubeconfig, "kube-scheduler", "arbor-manager", "kubectl apply", "arbor groups"} {
+		for _, want := range []string{"is up after", "export KUBECONFIG=" + up.Kubeconfig, "arbor-scheduler", "arbor-manager", "kubectl apply", "arbor groups"} {
 			cluster.Eventually(t, "the screen says "+want, func() error {
 				if !strings.Contains(up.Output(), want) {
 					return errors.New(up.Output())
@@ -112,7 +112,7 @@ func TestUp(t *testing.T) {
 		}
 	})
 	t.Run("ChildIsRestarted", func(t *testing.T) {
-		for _, name := range []string{"kube-scheduler", "kube-apiserver", "arbor-manager"} {
+		for _, name := range []string{"arbor-scheduler", "kube-apiserver", "arbor-manager"} {
 			old := child(t, dir, name)
 			must(t, syscall.Kill(old, syscall.SIGKILL))
 			cluster.Eventually(t, name+" runs again", func() error {

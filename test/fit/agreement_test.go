@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -45,7 +46,7 @@ type answer struct {
 // node that was named, or on none.
 func TestAgreement(t *testing.T) {
 	t.Logf("the trials are those of -seed=%d", *seed)
-	a := &agreement{T: t, c: server.Client(t, nil), m: maker{rand.New(rand.NewPCG(*seed, 0))}}
+	a := &agreement{T: t, c: server.Client(t, nil), m: maker{rand.New(rand.NewPCG(*seed, 0))}, reasons: map[string]bool{}}
 	for first := 0; first < *trials; first += batch {
 		var all []*trial
 		for i := first; i < min(*trials, first+batch); i++ {
@@ -56,6 +57,11 @@ func TestAgreement(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d groups fit; %d pods are where they were said to be, %d have no place, as was said", a.fit, *trials, a.placed, a.unplaced)
+	for _, reason := range []string{"Fits", v2alpha2.ReasonScheduled, v2alpha2.ReasonUnschedulable, v2alpha2.ReasonTooFewPods} {
+		if *trials >= 100 && !a.reasons[reason] {
+			t.Errorf("no trial was %s", reason)
+		}
+	}
 	if *trials >= 100 && (a.fit < *trials/5 || a.fit > *trials*4/5) {
 		t.Errorf("%d of %d groups fit: trials that all end in the same way show nothing", a.fit, *trials)
 	}
@@ -68,49 +74,48 @@ type agreement struct {
 	m maker
 
 	fit, placed, unplaced int
+	// reasons are those of which the group was asked as well.
+	reasons map[string]bool
 }
 
 // hold asks about some trials and then carries them out. It is false if the
 // answers were wrong.
 func (a *agreement) hold(all []*trial) bool {
 	a.Helper()
-	a.each(all, func(tr *trial) error {
-		for _, n := range tr.nodes {
-			if err := a.create(n.DeepCopy()); err != nil {
-				return err
-			}
-		}
-		for _, p := range tr.fillers {
-			if err := a.create(p.DeepCopy()); err != nil {
-				return err
-			}
-		}
-
-		return nil
-	})
+	a.each(all, func(tr *trial) error { return a.createAll(tr.world()) })
+	last := a.last(all[0].name)
 	answers := a.ask(all)
 
-	// The group comes last, so that it is not tried before all of its pods exist.
+	// The group asks for too much at first, so that it is not tried before all of
+	// its pods exist.
 	a.each(all, func(tr *trial) error {
-		for _, p := range tr.pods {
-			if err := a.create(p.DeepCopy()); err != nil {
-				return err
-			}
+		early := tr.group.DeepCopy()
+		early.Spec.MinMember = new(int32(1000))
+		if err := a.create(early); err != nil {
+			return err
 		}
 
-		return nil
+		return a.createAll(tr.gang()[1:])
 	})
-	a.seen(all[0].name)
-	a.each(all, func(tr *trial) error { return a.create(tr.group.DeepCopy()) })
+	a.seen(last)
+	a.each(all, func(tr *trial) error {
+		patch, err := json.Marshal(map[string]any{"spec": map[string]any{"minMember": tr.group.Spec.MinMember}})
+		if err != nil {
+			return err
+		}
 
-	nodes := a.outcome(all)
-	for i, tr := range all {
+		return a.c.Patch(a.Context(), tr.group.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+	})
+
+	nodes := a.outcome(all, answers)
+	for _, tr := range all {
 		if wrong := a.compare(tr, answers[tr.name], nodes); wrong != "" {
-			a.Errorf("trial %s, seed %d: %s\n\nAsk again with 'arbor groups fit -f dump.yaml --from dump.yaml':\n%s", tr.name, *seed, wrong, dump(a.T, tr))
+			a.Errorf("trial %s, seed %d: %s\n\nAsk again with 'arbor groups fit -f gang.yaml --from cluster.yaml'.\n--- cluster.yaml\n%s--- gang.yaml\n%s", tr.name, *seed, wrong, list(a.T, tr.world()), list(a.T, tr.gang()))
 
 			return false
 		}
-		if i == 0 || tr.short {
+		if reason := answers[tr.name].Reason; !a.reasons[reason] {
+			a.reasons[reason] = true
 			a.told(tr, answers[tr.name])
 		}
 	}
@@ -129,6 +134,21 @@ func (a *agreement) hold(all []*trial) bool {
 func (a *agreement) create(o client.Object) error {
 	if err := a.c.Create(a.Context(), o); err != nil {
 		return fmt.Errorf("cannot create %s: %w", o.GetName(), err)
+	}
+
+	return nil
+}
+
+// createAll leaves the objects as they are.
+func (a *agreement) createAll(all []client.Object) error {
+	for _, o := range all {
+		c, ok := o.DeepCopyObject().(client.Object)
+		if !ok {
+			return fmt.Errorf("%T is no object", o)
+		}
+		if err := a.create(c); err != nil {
+			return err
+		}
 	}
 
 	return nil
@@ -162,10 +182,7 @@ func (a *agreement) ask(all []*trial) map[string]answer {
 	a.Helper()
 	var items []client.Object
 	for _, tr := range all {
-		items = append(items, tr.group)
-		for _, p := range tr.pods {
-			items = append(items, p)
-		}
+		items = append(items, tr.gang()...)
 	}
 	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 	if err != nil {
@@ -190,22 +207,35 @@ func (a *agreement) ask(all []*trial) map[string]answer {
 	return answers
 }
 
-// seen waits until the scheduler knows all pods that were created: it hears of
-// them in order, so it is enough that it has placed one that came later.
-func (a *agreement) seen(name string) {
+// last is a plain pod with a node for it, which is there before anybody asks:
+// nodes are counted in answers.
+func (a *agreement) last(name string) *corev1.Pod {
 	a.Helper()
 	tr := &trial{name: name + "-last"}
-	last := a.m.pod(tr, tr.name, 0, 0)
 	resources := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourcePods: resource.MustParse("1")}
-	if err := errors.Join(a.create(&corev1.Node{
+	if err := a.create(&corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: tr.name, Labels: map[string]string{caseLabel: tr.name}},
 		Status:     corev1.NodeStatus{Capacity: resources, Allocatable: resources},
-	}), a.create(last)); err != nil {
+	}); err != nil {
+		a.Fatal(err)
+	}
+
+	return a.m.pod(tr, tr.name, 0, 0)
+}
+
+// seen waits until the scheduler knows all pods that were created: it hears of
+// them in order, so it is enough that it has placed one that came last.
+func (a *agreement) seen(last *corev1.Pod) {
+	a.Helper()
+	if err := a.create(last); err != nil {
 		a.Fatal(err)
 	}
 	cluster.Eventually(a.T, "a plain pod has a place", func() error {
-		if err := a.c.Get(a.Context(), client.ObjectKeyFromObject(last), last); err != nil || last.Spec.NodeName == "" {
-			return fmt.Errorf("it has none: %w", err)
+		if err := a.c.Get(a.Context(), client.ObjectKeyFromObject(last), last); err != nil {
+			return err
+		}
+		if last.Spec.NodeName == "" {
+			return errors.New("it has none")
 		}
 
 		return nil
@@ -214,12 +244,13 @@ func (a *agreement) seen(name string) {
 
 // outcome waits until every pod has a node or was told that there is none, and
 // returns the nodes.
-func (a *agreement) outcome(all []*trial) map[string]string {
+func (a *agreement) outcome(all []*trial, answers map[string]answer) map[string]string {
 	a.Helper()
 	waits := map[string]bool{}
 	for _, tr := range all {
 		for _, p := range tr.pods {
-			waits[p.Name] = !tr.short // too few pods are not told, and the group is looked at later
+			// Of too few pods the group tells, and they are not told.
+			waits[p.Name] = answers[tr.name].Reason != v2alpha2.ReasonTooFewPods
 		}
 	}
 	nodes := map[string]string{}
@@ -236,7 +267,6 @@ func (a *agreement) outcome(all []*trial) map[string]string {
 				missing = fmt.Errorf("pod %s: %v", p.Name, p.Status.Conditions)
 			}
 		}
-
 		return missing
 	})
 
@@ -296,10 +326,10 @@ func (a *agreement) told(tr *trial, said answer) {
 	})
 }
 
-// dump is a trial for whoever looks into it.
-func dump(t *testing.T, tr *trial) string {
+// list is objects for whoever looks into them.
+func list(t *testing.T, objects []client.Object) string {
 	t.Helper()
-	text, err := yaml.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": tr.objects()})
+	text, err := yaml.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,21 +31,29 @@ type trial struct {
 	fillers []*corev1.Pod
 	group   *v2alpha2.PodGroup
 	pods    []*corev1.Pod
-	// short says that there are fewer pods than the group asks for.
-	short bool
 }
 
-// objects are all of it, in the order in which they can be created.
-func (tr *trial) objects() []client.Object {
+// world is what is there before the gang.
+func (tr *trial) world() []client.Object {
 	var all []client.Object
 	for _, n := range tr.nodes {
 		all = append(all, n)
 	}
-	for _, p := range slices.Concat(tr.fillers, tr.pods) {
+	for _, p := range tr.fillers {
 		all = append(all, p)
 	}
 
-	return append(all, tr.group)
+	return all
+}
+
+// gang is the group with its pods, by name.
+func (tr *trial) gang() []client.Object {
+	all := []client.Object{tr.group}
+	for _, p := range tr.pods {
+		all = append(all, p)
+	}
+
+	return all
 }
 
 // A maker draws trials.
@@ -73,11 +81,6 @@ func (m maker) trial(i int) *trial {
 		m.tree(tr)
 	}
 	slices.SortFunc(tr.pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
-	if tr.short = m.chance(4) && len(tr.pods) > 1; tr.short {
-		tr.pods = tr.pods[:1]
-		tr.group.Spec.MinMember = new(int32(30))
-	}
-
 	return tr
 }
 

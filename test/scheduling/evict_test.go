@@ -28,7 +28,13 @@ func (l *lab) class(name string, value int32, policy corev1.PreemptionPolicy) fu
 	l.must(l.c.Create(l.Context(), c))
 	l.Cleanup(func() { _ = l.c.Delete(l.background(), c) })
 
-	return func(p *corev1.Pod) { p.Spec.PriorityClassName = c.Name }
+	use := func(p *corev1.Pod) { p.Spec.PriorityClassName = c.Name }
+	// Admission hears of it some moments later.
+	cluster.Eventually(l, "pods may have the class", func() error {
+		return l.c.Create(l.Context(), l.pod("", "", "nobody", 0, use), client.DryRunAll)
+	})
+
+	return use
 }
 
 // nudge has gangs that wait tried again, and waits until that has come to an end:
@@ -127,6 +133,70 @@ func TestNoPointlessEviction(t *testing.T) {
 	l.pods("four", "", 4, 1, high)
 	l.runs("four", 4)
 	l.runs("fixed", 4)
+	if left := l.names("low"); len(left) > 0 {
+		t.Errorf("of a gang that is broken, %v are left", left)
+	}
+}
+
+// Room that was made for a gang is not kept for one that is given up.
+func TestRoomIsNotKeptForNobody(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		giveUp func(l *lab)
+	}{
+		"GroupDeleted": {
+			"Its pods are there, and wait for a PodGroup that may never come.",
+			func(l *lab) {
+				l.must(l.c.Delete(l.Context(), &v2alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: "high"}}))
+			},
+		},
+		"GroupLarger": {
+			"It wants more than there is by now.",
+			func(l *lab) {
+				pg := &v2alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: "high"}}
+				change(l, pg, func(pg *v2alpha2.PodGroup) { pg.Spec.MinMember = num(6) })
+				l.create(l.pod("high", "", "more-0", 1), l.pod("high", "", "more-1", 1))
+				l.nudge(false)
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, 1, 4)
+			low, high := l.classes()
+			l.group("low", simple(4))
+			victims := l.pods("low", "", 4, 1, low, lingering)
+			l.runs("low", 4)
+			l.group("high", simple(4))
+			l.pods("high", "", 4, 1, high)
+			cluster.Eventually(t, "all of the gang goes", func() error {
+				if left := l.names("low"); len(left) > 0 {
+					return fmt.Errorf("%v stay", left)
+				}
+
+				return nil
+			})
+			tc.giveUp(l)
+			for _, pod := range victims {
+				change(l, pod, func(p *corev1.Pod) { p.Finalizers = nil })
+			}
+			l.pods("", "", 4, 1, low)
+			l.runs("", 4)
+			l.none("high")
+		})
+	}
+}
+
+// The class of the group counts, whatever its pods have.
+func TestPriorityOfTheGroup(t *testing.T) {
+	l := newLab(t, 1, 4)
+	low, _ := l.classes()
+	l.group("low", simple(4))
+	l.pods("low", "", 4, 1, low)
+	l.runs("low", 4)
+	l.group("high", v2alpha2.PodGroupSpec{MinMember: num(4), PriorityClassName: l.ns + "-high"})
+	l.pods("high", "", 4, 1)
+	l.runs("high", 4)
 	if left := l.names("low"); len(left) > 0 {
 		t.Errorf("of a gang that is broken, %v are left", left)
 	}

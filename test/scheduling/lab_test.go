@@ -90,8 +90,8 @@ func (l *lab) must(err error) {
 	}
 }
 
-// addNodes makes nodes and waits until pods may go there. It returns their names.
-func (l *lab) addNodes(n, gpus int, change ...func(*corev1.Node)) []string {
+// addNodes makes nodes and waits until pods may go there.
+func (l *lab) addNodes(n, gpus int) {
 	l.Helper()
 	resources := corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("32"),
@@ -109,9 +109,6 @@ func (l *lab) addNodes(n, gpus int, change ...func(*corev1.Node)) []string {
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labLabel: l.ns, corev1.LabelHostname: name}},
 			Status:     corev1.NodeStatus{Capacity: resources, Allocatable: resources},
-		}
-		for _, c := range change {
-			c(node)
 		}
 		l.must(l.c.Create(l.Context(), node))
 	}
@@ -131,8 +128,6 @@ func (l *lab) addNodes(n, gpus int, change ...func(*corev1.Node)) []string {
 
 		return nil
 	})
-
-	return names
 }
 
 // num is a minimum.
@@ -304,7 +299,7 @@ func (l *lab) runs(group string, n int, part ...string) {
 	})
 }
 
-// waits waits until every member without a node has been told why, in words that
+// waits is over when every member without a node has been told why, in words that
 // contain all of texts, and all the same. It returns what they were told. How many
 // found room is no good text: a sentence that differs in its figures only is not
 // written again at once.
@@ -327,7 +322,7 @@ func (l *lab) waits(group string, texts ...string) *corev1.PodCondition {
 			told = c
 		}
 		if told == nil {
-			return fmt.Errorf("nobody waits")
+			return errors.New("nobody waits")
 		}
 		for _, text := range texts {
 			if !strings.Contains(told.Message, text) {

@@ -9,6 +9,7 @@ package scheduling_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -53,7 +54,7 @@ func (s suite) run() (int, error) {
 	}
 	definition, ok := crds.ByKind(v2alpha2.GroupVersion.Group, "PodGroup")
 	if !ok {
-		return 1, fmt.Errorf("there is no definition of PodGroups")
+		return 1, errors.New("there is no definition of PodGroups")
 	}
 	if err := c.Create(context.Background(), definition); err != nil {
 		return 1, err

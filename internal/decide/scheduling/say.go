@@ -94,10 +94,10 @@ func Shown(pg *v2alpha2.PodGroup, want v2alpha2.PodGroupStatus, counts bool) boo
 }
 
 // Keep has the condition Scheduled go on with the words that it has, as long as
-// only figures differ.
+// only figures differ that the cluster has changed, and not the group.
 func Keep(pg *v2alpha2.PodGroup, want *v2alpha2.PodGroupStatus) {
 	has, wants := conditionOf(pg.Status), conditionOf(*want)
-	if has != nil && wants != nil && has.Reason == wants.Reason && Alike(has.Message, wants.Message) {
+	if has != nil && wants != nil && has.Reason == wants.Reason && has.ObservedGeneration == wants.ObservedGeneration && Alike(has.Message, wants.Message) {
 		wants.Message = has.Message
 	}
 }

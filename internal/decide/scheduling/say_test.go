@@ -87,6 +87,11 @@ func TestKeep(t *testing.T) {
 	if got := want.Conditions[1].Message; got != has.Status.Conditions[1].Message {
 		t.Errorf("only a figure differs, but the message became %q", got)
 	}
+	changed := said(metav1.ConditionFalse, "Unschedulable", "room for 12 of min 30 pods: 0/4 nodes", 2)
+	scheduling.Keep(has, &changed)
+	if got := changed.Conditions[1].Message; got == has.Status.Conditions[1].Message {
+		t.Errorf("the group asks for more, but the message stayed %q", got)
+	}
 	other := said(metav1.ConditionFalse, "Unschedulable", `subgroup "b": room for 9 of min 20 pods: 0/4 nodes`, 1)
 	scheduling.Keep(has, &other)
 	if got := other.Conditions[1].Message; got == has.Status.Conditions[1].Message {
