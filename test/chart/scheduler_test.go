@@ -133,11 +133,17 @@ func (h *theatre) leaves(t *testing.T, pods ...*corev1.Pod) {
 	}
 }
 
+// class makes a PriorityClass, and waits until the API server takes pods of it.
 func (h *theatre) class(t *testing.T, name string, value int32) string {
 	t.Helper()
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: h.namespace + name}, Value: value}
 	must(t, h.Create(t.Context(), class))
 	t.Cleanup(func() { must(t, h.Delete((&lasting{t}).Context(), class)) })
+	cluster.Eventually(t, "pods may be of "+class.Name, func() error {
+		pod := &corev1.Pod{ObjectMeta: h.meta("any"), Spec: corev1.PodSpec{PriorityClassName: class.Name, Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+
+		return h.Create(t.Context(), pod, client.DryRunAll)
+	})
 
 	return class.Name
 }

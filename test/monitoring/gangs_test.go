@@ -108,23 +108,42 @@ func (w *world) gang(ctx context.Context, name, class string, size int, of corev
 }
 
 // unbound has a gang after the other come, none of which can be bound; and before that,
-// one that takes the place of another, so that there is something to see of that too.
+// one that takes the place of another, and meanwhile some that would like to, so that
+// there is something to see of that too.
 func unbound(t *testing.T, w *world) (map[string]string, func()) {
 	t.Helper()
 	for i, name := range []string{"modest", "important"} {
-		must(t, w.client.Create(t.Context(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: int32(10 + 1000*i)})) //nolint:gosec // two
+		w.class(t, name, int32(10+1000*i)) //nolint:gosec // two
 		must(t, w.gang(t.Context(), name, name, 2, seat))
 		w.placed(t, name)
 	}
 	allow := w.proxy.Forbid(t, bindings)
 	stop := load(t, 250*time.Millisecond, func(i int) error {
-		return w.gang(context.WithoutCancel(t.Context()), fmt.Sprintf("unbound-%d", i), "", 1, "")
+		ctx := context.WithoutCancel(t.Context())
+		if i%4 == 0 { // there is no room for this one, whoever goes
+			if err := w.gang(ctx, fmt.Sprintf("crowd-%d", i), "important", 3, seat); err != nil {
+				return err
+			}
+		}
+
+		return w.gang(ctx, fmt.Sprintf("unbound-%d", i), "", 1, "")
 	})
 
 	return map[string]string{"job": gangsJob}, func() {
 		stop()
 		allow()
 	}
+}
+
+// class makes a PriorityClass, and waits until the API server takes pods of it.
+func (w *world) class(t *testing.T, name string, value int32) {
+	t.Helper()
+	must(t, w.client.Create(t.Context(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}))
+	cluster.Eventually(t, "pods may be "+name, func() error {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "any"}, Spec: corev1.PodSpec{PriorityClassName: name, Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+
+		return w.client.Create(t.Context(), pod, client.DryRunAll)
+	})
 }
 
 // slowGangs has a gang after the other come, about which the extender thinks for long.
