@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -84,27 +85,28 @@ func gangs() ([]result, error) {
 			{"gangs/400x10-to-stock", tens / base},
 			{"gangs/4000x1-to-stock", ones / base},
 		}
-		for _, size := range []int{10, 100, 500} {
-			took, err := f.ask(size) //nolint:contextcheck // it has a limit of its own
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, result{fmt.Sprintf("gangs/fit-%d", size), took})
-		}
-		if err := f.grow(ctx, farmNodes, wide); err != nil {
-			return nil, err
-		}
-		single, err := f.race(ctx, stock, wide, 0, nodeGPUs)
+		answers, err := f.answers()
 		if err != nil {
 			return nil, err
 		}
-		one, err := f.race(ctx, ours, wide, wide, nodeGPUs)
-		if err != nil {
-			return nil, err
-		}
+		one, err := f.oneGang(ctx)
 
-		return append(all, result{"gangs/512-stock", single}, result{"gangs/512-in-one", one}, result{"gangs/512-in-one-to-stock", one / single}), nil
+		return slices.Concat(all, answers, one), err
 	}, "--unsafe-no-fsync")
+}
+
+// oneGang has a pod for each node, all of them one gang.
+func (f *farm) oneGang(ctx context.Context) ([]result, error) {
+	if err := f.grow(ctx, farmNodes, wide); err != nil {
+		return nil, err
+	}
+	single, err := f.race(ctx, stock, wide, 0, nodeGPUs)
+	if err != nil {
+		return nil, err
+	}
+	one, err := f.race(ctx, ours, wide, wide, nodeGPUs)
+
+	return []result{{"gangs/512-stock", single}, {"gangs/512-in-one", one}, {"gangs/512-in-one-to-stock", one / single}}, err
 }
 
 func newFarm(ctx context.Context, u *cluster.Up) (*farm, error) {

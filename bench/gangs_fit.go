@@ -14,6 +14,20 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
+// answers are about gangs of several sizes.
+func (f *farm) answers() ([]result, error) {
+	var all []result
+	for _, size := range []int{10, 100, 500} {
+		took, err := f.ask(size)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, result{fmt.Sprintf("gangs/fit-%d", size), took})
+	}
+
+	return all, nil
+}
+
 // ask measures what an answer to "would it fit?" takes from the command to the
 // answer, in milliseconds: it starts, reads the cluster, and decides.
 func (f *farm) ask(size int) (float64, error) {

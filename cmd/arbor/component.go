@@ -14,7 +14,7 @@ import (
 // one.
 func runComponent(name string, args []string) {
 	if name == scheduler.Name {
-		os.Exit(scheduler.Main(args))
+		os.Exit(scheduler.Main(args)) //nolint:revive // it is all that this process is for
 	}
 	if err := component.Run(name, args); err != nil {
 		controlplane.Die(err)

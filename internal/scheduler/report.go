@@ -52,6 +52,16 @@ type verdict struct {
 	since    time.Time // that this is the sentence
 }
 
+// obstacle is the decision as long as it stands in the way. Pods of one that fits
+// have their places by now, and are counted there.
+func (v verdict) obstacle() *gang.Decision {
+	if v.decision == nil || v.decision.Fits {
+		return nil
+	}
+
+	return v.decision
+}
+
 // A reporter tells people what was decided: on the pods, on the PodGroup, in
 // events. It does so in its own time, from what is true when it writes, and it
 // writes nothing that is there already.
@@ -229,12 +239,7 @@ func (r *reporter) tellGroup(ctx context.Context, key types.NamespacedName) erro
 			return err
 		}
 	}
-
-	decision := v.decision
-	if decision != nil && decision.Fits {
-		decision = nil // its pods have their places by now, and are counted there
-	}
-	want := decide.Show(pg, g, decision, why, metav1.Now())
+	want := decide.Show(pg, g, v.obstacle(), why, metav1.Now())
 	decide.Keep(pg, &want)
 
 	return r.show(ctx, pg, &want)
