@@ -43,10 +43,7 @@ func newExtender(t *testing.T) *extender {
 	t.Helper()
 	e := &extender{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var asked struct {
-			Nodes     json.RawMessage
-			NodeNames json.RawMessage
-		}
+		var asked map[string]json.RawMessage
 		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 
@@ -55,7 +52,7 @@ func newExtender(t *testing.T) *extender {
 		if e.slow.Load() {
 			<-time.After(1200 * time.Millisecond)
 		}
-		_ = json.NewEncoder(w).Encode(asked)
+		_ = json.NewEncoder(w).Encode(map[string]json.RawMessage{"Nodes": asked["Nodes"], "NodeNames": asked["NodeNames"]})
 	}))
 	t.Cleanup(s.Close)
 	e.url = s.URL
@@ -89,7 +86,7 @@ func (w *world) startScheduler(t *testing.T) {
 // gang makes a group of so many pods, which ask for one of something each.
 func (w *world) gang(ctx context.Context, name, class string, size int, of corev1.ResourceName) error {
 	group := &v2alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}}
-	group.Spec = v2alpha2.PodGroupSpec{MinMember: new(int32(size)), PriorityClassName: class} //nolint:gosec // a few
+	group.Spec = v2alpha2.PodGroupSpec{MinMember: new(int32(size)), PriorityClassName: class}
 	if err := w.client.Create(ctx, group); err != nil {
 		return err
 	}
@@ -113,7 +110,7 @@ func (w *world) gang(ctx context.Context, name, class string, size int, of corev
 func unbound(t *testing.T, w *world) (map[string]string, func()) {
 	t.Helper()
 	for i, name := range []string{"modest", "important"} {
-		w.class(t, name, int32(10+1000*i)) //nolint:gosec // two
+		w.class(t, name, int32(10+1000*i))
 		must(t, w.gang(t.Context(), name, name, 2, seat))
 		w.placed(t, name)
 	}
