@@ -5,16 +5,21 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -28,7 +33,7 @@ var (
 )
 
 // batch is how many trials are held at the same time.
-const batch = 50
+const batch = 40
 
 // An answer is what arbor groups fit -o json says of one group.
 type answer struct {
@@ -119,7 +124,8 @@ func (a *agreement) hold(all []*trial) bool {
 			a.told(tr, answers[tr.name])
 		}
 	}
-	for _, kind := range []client.Object{&corev1.Pod{}, &v2alpha2.PodGroup{}} {
+	// Without their groups, nobody tries for those who wait while others go.
+	for _, kind := range []client.Object{&v2alpha2.PodGroup{}, &corev1.Pod{}} {
 		if err := a.c.DeleteAllOf(a.Context(), kind, client.InNamespace(namespace)); err != nil {
 			a.Fatal(err)
 		}
@@ -242,34 +248,59 @@ func (a *agreement) seen(last *corev1.Pod) {
 	})
 }
 
+// watch hears of all pods of gangs as they are, and from now on.
+func (a *agreement) watch() watch.Interface {
+	a.Helper()
+	kube, err := kubernetes.NewForConfig(server.Config)
+	if err != nil {
+		a.Fatal(err)
+	}
+	w, err := kube.CoreV1().Pods(namespace).Watch(a.Context(), metav1.ListOptions{LabelSelector: leafLabel})
+	if err != nil {
+		a.Fatal(err)
+	}
+
+	return w
+}
+
 // outcome waits until every pod has a node or was told that there is none, and
 // returns the nodes.
 func (a *agreement) outcome(all []*trial, answers map[string]answer) map[string]string {
 	a.Helper()
 	waits := map[string]bool{}
 	for _, tr := range all {
+		// Of too few pods the group tells, and they are not told.
+		if answers[tr.name].Reason == v2alpha2.ReasonTooFewPods {
+			continue
+		}
 		for _, p := range tr.pods {
-			// Of too few pods the group tells, and they are not told.
-			waits[p.Name] = answers[tr.name].Reason != v2alpha2.ReasonTooFewPods
+			waits[p.Name] = true
 		}
 	}
 	nodes := map[string]string{}
-	cluster.Eventually(a.T, "every pod has a node or was refused", func() error {
-		var pods corev1.PodList
-		if err := a.c.List(a.Context(), &pods, client.InNamespace(namespace), client.HasLabels{leafLabel}); err != nil {
-			return err
-		}
-		var missing error
-		for i := range pods.Items {
-			p := &pods.Items[i]
-			nodes[p.Name] = p.Spec.NodeName
-			if waits[p.Name] && p.Spec.NodeName == "" && !refused(p) {
-				missing = fmt.Errorf("pod %s: %v", p.Name, p.Status.Conditions)
-			}
-		}
+	patience := time.After(5 * time.Minute)
+	w := a.watch()
+	defer func() { w.Stop() }()
+	for len(waits) > 0 {
+		select {
+		case e, open := <-w.ResultChan():
+			if !open {
+				w = a.watch() // an API server may end it at any time
 
-		return missing
-	})
+				continue
+			}
+			p, ok := e.Object.(*corev1.Pod)
+			if !ok {
+				a.Fatalf("the watch of pods says %+v", e.Object)
+			}
+			nodes[p.Name] = p.Spec.NodeName
+			if p.Spec.NodeName != "" || refused(p) {
+				delete(waits, p.Name)
+			}
+		case <-patience:
+			a.Fatalf("these pods have no node and were not refused: %v", slices.Sorted(maps.Keys(waits)))
+		}
+	}
 
 	return nodes
 }

@@ -66,7 +66,7 @@ func (m maker) between(low, high int) int { return low + m.IntN(high-low+1) }
 
 func (m maker) trial(i int) *trial {
 	tr := &trial{name: fmt.Sprintf("t%04d", i)}
-	for n := range m.between(1, 5) {
+	for n := range m.between(1, 4) {
 		tr.nodes = append(tr.nodes, m.node(tr, n))
 	}
 	tr.group = &v2alpha2.PodGroup{
@@ -75,7 +75,7 @@ func (m maker) trial(i int) *trial {
 		Spec:       v2alpha2.PodGroupSpec{Queue: "q"},
 	}
 	if m.chance(35) {
-		tr.group.Spec.MinMember = new(int32(m.between(0, 10)))
+		tr.group.Spec.MinMember = new(int32(m.between(0, 5)))
 		m.leaf(tr, "", int(*tr.group.Spec.MinMember))
 	} else {
 		m.tree(tr)
@@ -87,7 +87,7 @@ func (m maker) trial(i int) *trial {
 
 func (m maker) node(tr *trial, n int) *corev1.Node {
 	name := fmt.Sprintf("%s-n%d", tr.name, n)
-	cpus, gpus, pods := m.between(2, 16), []int{0, 1, 2, 4, 8, 8}[m.IntN(6)], 110
+	cpus, gpus, pods := m.between(3, 16), []int{0, 1, 4, 8, 8}[m.IntN(5)], 110
 	if m.chance(10) {
 		pods = m.between(1, 6)
 	}
@@ -96,7 +96,7 @@ func (m maker) node(tr *trial, n int) *corev1.Node {
 		corev1.ResourcePods: *resource.NewQuantity(int64(pods), resource.DecimalSI), gpu: *resource.NewQuantity(int64(gpus), resource.DecimalSI),
 	}
 	// Nobody checks that what is bound at creation has room, so it must.
-	for range m.between(0, min(3, pods-1)) {
+	for range m.between(0, min(2, pods-1)) {
 		filler := m.pod(tr, fmt.Sprintf("%s-f%d", name, len(tr.fillers)), m.between(0, cpus/2), 0)
 		filler.Spec.NodeName = name
 		if m.chance(20) {
@@ -116,7 +116,7 @@ func (m maker) node(tr *trial, n int) *corev1.Node {
 // tree draws subgroups of one or two levels, with all kinds of minimums.
 func (m maker) tree(tr *trial) {
 	spec := &tr.group.Spec
-	tops := m.between(1, 3)
+	tops := m.between(1, 2)
 	if m.chance(30) {
 		spec.MinSubGroup = new(int32(m.between(0, tops)))
 	}
@@ -127,10 +127,10 @@ func (m maker) tree(tr *trial) {
 		top := v2alpha2.SubGroup{Name: string(rune('a' + t))}
 		children := 0
 		if m.chance(40) {
-			children = m.between(1, 3)
+			children = m.between(2, 3)
 		}
 		if children == 0 {
-			top.MinMember = new(int32(m.between(0, 4)))
+			top.MinMember = new(int32(m.between(0, 3)))
 			spec.SubGroups = append(spec.SubGroups, top)
 			m.leaf(tr, top.Name, int(*top.MinMember))
 
@@ -144,7 +144,7 @@ func (m maker) tree(tr *trial) {
 		}
 		spec.SubGroups = append(spec.SubGroups, top)
 		for c := range children {
-			child := v2alpha2.SubGroup{Name: top.Name + strconv.Itoa(c), Parent: &top.Name, MinMember: new(int32(m.between(0, 3)))}
+			child := v2alpha2.SubGroup{Name: top.Name + strconv.Itoa(c), Parent: &top.Name, MinMember: new(int32(m.between(0, 2)))}
 			spec.SubGroups = append(spec.SubGroups, child)
 			m.leaf(tr, child.Name, int(*child.MinMember))
 		}
@@ -153,9 +153,9 @@ func (m maker) tree(tr *trial) {
 
 // leaf draws the pods of a leaf: enough of them, most often alike.
 func (m maker) leaf(tr *trial, leaf string, minimum int) {
-	cpus, gpus := m.between(0, 5), []int{0, 0, 1, 1, 2, 4, 9}[m.IntN(7)]
+	cpus, gpus := m.between(0, 4), []int{0, 0, 0, 1, 1, 2, 4, 9}[m.IntN(8)]
 	differ, rule := m.chance(25), m.IntN(100)
-	for i := range max(1, minimum) + m.IntN(4) {
+	for i := range max(1, minimum) + m.IntN(3) {
 		if differ {
 			cpus, gpus = m.between(0, 5), m.IntN(3)
 		}
