@@ -29,7 +29,7 @@ import (
 
 var (
 	seed   = flag.Uint64("seed", 1, "the random trials of TestAgreement")
-	trials = flag.Int("trials", 250, "how many of them there are")
+	trials = flag.Int("trials", 100, "how many of them there are")
 )
 
 // batch is how many trials are held at the same time.
