@@ -71,6 +71,7 @@ func (s *Scheduler) try(ctx context.Context, key types.NamespacedName, popped *f
 		}
 	}
 	if why != nil {
+		s.ready.Delete(key)
 		s.putBack(ctx, popped, sets.New(pluginName))
 		s.reporter.decided(key, verdict{refusal: why})
 

@@ -47,16 +47,32 @@ func (p *plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	if !ok {
 		return nil
 	}
-	if why := p.s.hold(key); why != nil {
-		p.s.reporter.touch(key)
+	if !p.s.wasReady(key) {
+		if why := p.s.hold(key); why != nil {
+			p.s.reporter.touch(key)
 
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.Message)
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.Message)
+		}
+		p.s.ready.Store(key, time.Now())
 	}
 	if p.s.pace.hold(key) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the gang has just been tried and did not fit")
 	}
 
 	return nil
+}
+
+// fresh is how long a gang that was complete is taken to be so still. The cycle
+// looks again; this keeps the gate from counting a gang of hundreds once for each
+// of its pods.
+const fresh = 200 * time.Millisecond
+
+// wasReady says whether a gang was found complete just now.
+func (s *Scheduler) wasReady(key types.NamespacedName) bool {
+	at, ok := s.ready.Load(key)
+	since, isTime := at.(time.Time)
+
+	return ok && isTime && time.Since(since) < fresh
 }
 
 // hold says why a gang may not be tried.

@@ -127,6 +127,7 @@ func (r *reporter) forget(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.verdicts, key)
+	r.s.ready.Delete(key)
 	delete(r.stale, key)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
@@ -21,12 +22,14 @@ import (
 
 // A Scheduler is kube-scheduler and what it needs for gangs.
 type Scheduler struct {
-	kube      *kubescheduler.Scheduler
-	snapshot  *internalcache.Snapshot
-	fitters   map[string]*fitter // by profile, for the goroutine that places pods
-	options   *Options
-	rules     gang.Rules
-	groups    *groups
+	kube     *kubescheduler.Scheduler
+	snapshot *internalcache.Snapshot
+	fitters  map[string]*fitter // by profile, for the goroutine that places pods
+	options  *Options
+	rules    gang.Rules
+	groups   *groups
+	// ready is when gangs were last found complete, by key.
+	ready     sync.Map
 	pace      *pace
 	reporter  *reporter
 	trial     *trial
