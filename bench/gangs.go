@@ -21,7 +21,6 @@ import (
 
 	"github.com/arbor-control/arbor/api/crds"
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
-	"github.com/arbor-control/arbor/internal/controlplane"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/test/cluster"
 )
@@ -167,7 +166,7 @@ func (f *farm) race(ctx context.Context, who string, pods, size, gpus int) (floa
 	bound, stop := f.bound(ctx)
 	defer stop()
 	began := time.Now()
-	p, _, err := f.start(who) //nolint:contextcheck // it is stopped, not cancelled
+	p, err := f.start(who) //nolint:contextcheck // it is stopped, not cancelled
 	if err != nil {
 		return 0, err
 	}
@@ -233,17 +232,8 @@ func waiting(who string, i, size, gpus int) *corev1.Pod {
 	return pod
 }
 
-// start starts a scheduler with the same configuration but for the gangs, and
-// says where it is asked.
-func (f *farm) start(who string) (*cluster.Process, string, error) {
-	binary, err := cluster.Binary("arbor", "ARBOR")
-	if err != nil {
-		return nil, "", err
-	}
-	ports, err := controlplane.FreePorts(1)
-	if err != nil {
-		return nil, "", err
-	}
+// start starts a scheduler with the same configuration but for the gangs.
+func (f *farm) start(who string) (*cluster.Scheduler, error) {
 	file := filepath.Join(f.up.Dir, who+".yaml")
 	text := fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -252,12 +242,13 @@ leaderElection: {leaderElect: false}
 profiles: [{schedulerName: %s-bench}]
 `, f.up.Kubeconfig, who)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	p, err := cluster.StartProcess(binary, controlplane.Command, who, "--config="+file, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(ports[0]),
-		"--authorization-always-allow-paths=/metrics,/readyz")
+	if who == stock {
+		return f.up.KubeScheduler("--config=" + file)
+	}
 
-	return p, fmt.Sprintf("https://127.0.0.1:%d", ports[0]), err
+	return f.up.Scheduler("--config=" + file)
 }
 
 // clear removes all pods and groups.

@@ -2,16 +2,11 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
-	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -79,12 +74,12 @@ func (f *farm) fill(ctx context.Context) error {
 // verdict is how long it takes from the first of ten pods to the last that was
 // told that there is no room, in milliseconds.
 func (f *farm) verdict(ctx context.Context, who string, size int) (float64, error) {
-	p, address, err := f.start(who) //nolint:contextcheck // it is stopped, not cancelled
+	p, err := f.start(who) //nolint:contextcheck // it is stopped, not cancelled
 	if err != nil {
 		return 0, err
 	}
 	defer p.Stop()
-	if err := until(ctx, soon, func(context.Context) (bool, error) { return get(address+"/readyz") == nil, nil }); err != nil {
+	if err := p.Await(); err != nil {
 		return 0, err
 	}
 	var took []float64
@@ -147,7 +142,7 @@ func (f *farm) leave(ctx context.Context, which client.ListOption) error {
 // freed has many gangs wait, frees room for one, and counts how often gangs are
 // tried until all is quiet again.
 func (f *farm) freed(ctx context.Context) (float64, error) {
-	p, address, err := f.start(ours) //nolint:contextcheck // it is stopped, not cancelled
+	p, err := f.start(ours) //nolint:contextcheck // it is stopped, not cancelled
 	if err != nil {
 		return 0, err
 	}
@@ -158,7 +153,7 @@ func (f *farm) freed(ctx context.Context) (float64, error) {
 	if err := f.told(ctx, waiters*gangSize); err != nil {
 		return 0, fmt.Errorf("not all gangs were told: %w\n%s", err, p.Output())
 	}
-	before, err := quiet(ctx, address)
+	before, err := quiet(ctx, p)
 	if err != nil {
 		return 0, err
 	}
@@ -173,7 +168,7 @@ func (f *farm) freed(ctx context.Context) (float64, error) {
 	if err := until(ctx, soon, func(context.Context) (bool, error) { return bound() >= had+gangSize, nil }); err != nil {
 		return 0, fmt.Errorf("no gang took the place that was freed: %w\n%s", err, p.Output())
 	}
-	after, err := quiet(ctx, address)
+	after, err := quiet(ctx, p)
 	fmt.Fprintf(os.Stderr, "  %d gangs waited, one got a place, gangs were tried %.0f times\n", waiters, after-before)
 
 	return after - before, err
@@ -181,10 +176,10 @@ func (f *farm) freed(ctx context.Context) (float64, error) {
 
 // quiet waits until no gang is tried any more, and returns how often any was.
 // Gangs pause for ten seconds at most.
-func quiet(ctx context.Context, address string) (float64, error) {
+func quiet(ctx context.Context, p *cluster.Scheduler) (float64, error) {
 	last, since := -1.0, time.Now()
 	err := until(ctx, later, func(context.Context) (bool, error) {
-		now, err := tries(address)
+		now, err := p.Value("arbor_gang_cycles_total")
 		if now != last {
 			last, since = now, time.Now()
 		}
@@ -193,44 +188,4 @@ func quiet(ctx context.Context, address string) (float64, error) {
 	})
 
 	return last, err
-}
-
-// tries reads how often gangs were tried.
-func tries(address string) (float64, error) {
-	response, err := insecureClient().Get(address + "/metrics") //nolint:noctx // it has a time limit
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
-	if err != nil {
-		return 0, err
-	}
-	total := 0.0
-	for _, m := range families["arbor_gang_cycles_total"].GetMetric() {
-		total += m.GetCounter().GetValue()
-	}
-
-	return total, nil
-}
-
-func get(url string) error {
-	response, err := insecureClient().Get(url) //nolint:noctx // it has a time limit
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", strings.TrimPrefix(url, "https://"), response.Status)
-	}
-
-	return nil
-}
-
-func insecureClient() *http.Client {
-	return &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
-		DisableKeepAlives: true,
-	}}
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -48,6 +49,21 @@ func (u *Up) Scheduler(args ...string) (*Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	return u.scheduler(binary, nil, args)
+}
+
+// KubeScheduler starts Kubernetes' own in the same way, to compare the two.
+func (u *Up) KubeScheduler(args ...string) (*Scheduler, error) {
+	binary, err := Binary("arbor", "ARBOR")
+	if err != nil {
+		return nil, err
+	}
+
+	return u.scheduler(binary, []string{controlplane.Command, "kube-scheduler"}, args)
+}
+
+func (u *Up) scheduler(binary string, command, args []string) (*Scheduler, error) {
 	ports, err := controlplane.FreePorts(1)
 	if err != nil {
 		return nil, err
@@ -60,7 +76,7 @@ func (u *Up) Scheduler(args ...string) (*Scheduler, error) {
 	if s.client, err = rest.HTTPClientFor(config); err != nil {
 		return nil, err
 	}
-	s.Process, err = StartProcess(binary, append([]string{
+	s.Process, err = StartProcess(binary, slices.Concat(command, []string{
 		"--kubeconfig=" + u.Kubeconfig,
 		"--authentication-kubeconfig=" + u.Kubeconfig,
 		"--authorization-kubeconfig=" + u.Kubeconfig,
@@ -68,7 +84,7 @@ func (u *Up) Scheduler(args ...string) (*Scheduler, error) {
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", ports[0]),
 		"--kube-api-qps=500", "--kube-api-burst=1000",
-	}, args...)...)
+	}, args)...)
 
 	return s, err
 }
@@ -81,10 +97,17 @@ func (s *Scheduler) Await() error {
 // Sum adds up the series that a selector such as name{label="value"} chooses.
 func (s *Scheduler) Sum(t testing.TB, selector string) float64 {
 	t.Helper()
-	all, err := series(s.Process, s.client, s.Address+"/metrics", selector)
+	sum, err := s.Value(selector)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	return total(all)
+	return sum
+}
+
+// Value is Sum for whoever is not a test.
+func (s *Scheduler) Value(selector string) (float64, error) {
+	all, err := series(s.Process, s.client, s.Address+"/metrics", selector)
+
+	return total(all), err
 }
