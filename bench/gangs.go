@@ -31,6 +31,7 @@ const (
 	nodeGPUs  = 8
 	crowd     = farmNodes * nodeGPUs
 	wide      = 512
+	laps      = 3
 	ground    = "gangs"
 
 	// waitingLabel is on pods that a scheduler has to place.
@@ -60,23 +61,11 @@ func gangs() ([]result, error) {
 		if err := f.grow(ctx, 0, farmNodes); err != nil {
 			return nil, err
 		}
-		plain, err := f.race(ctx, stock, crowd, 0, 1)
+		best, err := f.races(ctx, contestant{stock, crowd, 0, 1}, contestant{ours, crowd, 10, 1}, contestant{ours, crowd, 1, 1})
 		if err != nil {
 			return nil, err
 		}
-		tens, err := f.race(ctx, ours, crowd, 10, 1)
-		if err != nil {
-			return nil, err
-		}
-		ones, err := f.race(ctx, ours, crowd, 1, 1)
-		if err != nil {
-			return nil, err
-		}
-		again, err := f.race(ctx, stock, crowd, 0, 1)
-		if err != nil {
-			return nil, err
-		}
-		base := (plain + again) / 2
+		base, tens, ones := best[0], best[1], best[2]
 		all := []result{
 			{"gangs/stock", base},
 			{"gangs/400x10", tens},
@@ -99,13 +88,13 @@ func (f *farm) oneGang(ctx context.Context) ([]result, error) {
 	if err := f.grow(ctx, farmNodes, wide); err != nil {
 		return nil, err
 	}
-	single, err := f.race(ctx, stock, wide, 0, nodeGPUs)
+	best, err := f.races(ctx, contestant{stock, wide, 0, nodeGPUs}, contestant{ours, wide, wide, nodeGPUs})
 	if err != nil {
 		return nil, err
 	}
-	one, err := f.race(ctx, ours, wide, wide, nodeGPUs)
+	single, one := best[0], best[1]
 
-	return []result{{"gangs/512-stock", single}, {"gangs/512-in-one", one}, {"gangs/512-in-one-to-stock", one / single}}, err
+	return []result{{"gangs/512-stock", single}, {"gangs/512-in-one", one}, {"gangs/512-in-one-to-stock", one / single}}, nil
 }
 
 func newFarm(ctx context.Context, u *cluster.Up) (*farm, error) {
@@ -156,29 +145,53 @@ func (f *farm) grow(ctx context.Context, from, to int) error {
 	return err
 }
 
-// race makes pods, in gangs of a size unless that is 0, starts a scheduler, and
-// returns how many it places per second, from the start of its process to the
-// last binding that a watch tells of.
-func (f *farm) race(ctx context.Context, who string, pods, size, gpus int) (float64, error) {
-	if err := f.crowd(ctx, who, pods, size, gpus); err != nil {
+// A contestant is a scheduler with the pods that it has to place, in gangs of a
+// size unless that is 0.
+type contestant struct {
+	who        string
+	pods, size int
+	gpus       int // that each pod wants
+}
+
+// races has contestants run in turns, and returns the best of each, in pods per
+// second: whatever else happens on a machine makes a race slower, never faster.
+func (f *farm) races(ctx context.Context, all ...contestant) ([]float64, error) {
+	best := make([]float64, len(all))
+	for range laps {
+		for i, c := range all {
+			speed, err := f.race(ctx, c)
+			if err != nil {
+				return nil, err
+			}
+			best[i] = max(best[i], speed)
+		}
+	}
+
+	return best, nil
+}
+
+// race makes the pods, starts the scheduler, and returns how many it places per
+// second, from the start of its process to the last binding that a watch tells of.
+func (f *farm) race(ctx context.Context, c contestant) (float64, error) {
+	if err := f.crowd(ctx, c); err != nil {
 		return 0, err
 	}
 	bound, stop := f.bound(ctx)
 	defer stop()
 	began := time.Now()
-	p, err := f.start(who) //nolint:contextcheck // it is stopped, not cancelled
+	p, err := f.start(c.who) //nolint:contextcheck // it is stopped, not cancelled
 	if err != nil {
 		return 0, err
 	}
 	defer p.Stop()
-	if err := until(ctx, soon, func(context.Context) (bool, error) { return bound() >= pods, nil }); err != nil {
-		return 0, fmt.Errorf("%s has placed %d of %d pods: %w\n%s", who, bound(), pods, err, p.Output())
+	if err := until(ctx, soon, func(context.Context) (bool, error) { return bound() >= c.pods, nil }); err != nil {
+		return 0, fmt.Errorf("%s has placed %d of %d pods: %w\n%s", c.who, bound(), c.pods, err, p.Output())
 	}
 	took := time.Since(began)
 	p.Stop()
-	fmt.Fprintf(os.Stderr, "  %s: %d pods in gangs of %d after %.1f s, with %.1f s of CPU\n", who, pods, size, took.Seconds(), p.CPU().Seconds())
+	fmt.Fprintf(os.Stderr, "  %s: %d pods in gangs of %d after %.1f s, with %.1f s of CPU\n", c.who, c.pods, c.size, took.Seconds(), p.CPU().Seconds())
 
-	return float64(pods) / took.Seconds(), f.clear(ctx)
+	return float64(c.pods) / took.Seconds(), f.clear(ctx)
 }
 
 // bound follows how many pods have a node.
@@ -196,37 +209,37 @@ func (f *farm) bound(ctx context.Context) (count func() int, stop func()) {
 }
 
 // crowd makes pods that wait.
-func (f *farm) crowd(ctx context.Context, who string, pods, size, gpus int) error {
-	if size > 0 {
-		if _, err := perSecond(pods/size, func(i int) error {
+func (f *farm) crowd(ctx context.Context, c contestant) error {
+	if c.size > 0 {
+		if _, err := perSecond(c.pods/c.size, func(i int) error {
 			return f.Create(ctx, &v2alpha2.PodGroup{
 				ObjectMeta: metav1.ObjectMeta{Namespace: ground, Name: "g" + strconv.Itoa(i-1)},
-				Spec:       v2alpha2.PodGroupSpec{MinMember: new(int32(size))},
+				Spec:       v2alpha2.PodGroupSpec{MinMember: new(int32(c.size))},
 			})
 		}); err != nil {
 			return err
 		}
 	}
-	_, err := perSecond(pods, func(i int) error {
-		return f.Create(ctx, waiting(who, i-1, size, gpus))
+	_, err := perSecond(c.pods, func(i int) error {
+		return f.Create(ctx, c.pod(i-1))
 	})
 
 	return err
 }
 
-func waiting(who string, i, size, gpus int) *corev1.Pod {
+func (c contestant) pod(i int) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ground, Name: fmt.Sprintf("p-%d", i), Labels: map[string]string{waitingLabel: "true"}},
 		Spec: corev1.PodSpec{
-			SchedulerName: who + "-bench",
+			SchedulerName: c.who + "-bench",
 			Tolerations:   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Containers: []corev1.Container{{Name: "c", Image: "i", Resources: corev1.ResourceRequirements{
-				Limits: corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(int64(gpus), resource.DecimalSI)},
+				Limits: corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(int64(c.gpus), resource.DecimalSI)},
 			}}},
 		},
 	}
-	if size > 0 {
-		pod.Annotations = map[string]string{"pod-group-name": "g" + strconv.Itoa(i/size)}
+	if c.size > 0 {
+		pod.Annotations = map[string]string{"pod-group-name": "g" + strconv.Itoa(i/c.size)}
 	}
 
 	return pod

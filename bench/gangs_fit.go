@@ -39,7 +39,7 @@ func (f *farm) ask(size int) (float64, error) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g0, namespace: %s}\nspec: {minMember: %d}\n", ground, size)
 	for i := range size {
-		pod := waiting(ours, i, size, 1)
+		pod := contestant{ours, size, size, 1}.pod(i)
 		pod.APIVersion, pod.Kind = "v1", "Pod"
 		manifest, err := yaml.Marshal(pod)
 		if err != nil {

@@ -61,7 +61,7 @@ func (f *farm) fill(ctx context.Context) error {
 		return err
 	}
 	_, err := perSecond(wide*nodeGPUs, func(i int) error {
-		pod := waiting("nobody", 0, 0, 1)
+		pod := contestant{who: "nobody", gpus: 1}.pod(0)
 		pod.Name, pod.Labels = fmt.Sprintf("full-%d", i-1), nil
 		pod.Spec.NodeName = fmt.Sprintf("node-%04d", (i-1)/nodeGPUs+1)
 
@@ -85,7 +85,7 @@ func (f *farm) verdict(ctx context.Context, who string, size int) (float64, erro
 	var took []float64
 	for range verdicts {
 		began := time.Now()
-		if err := f.crowd(ctx, who, gangSize, size, 1); err != nil {
+		if err := f.crowd(ctx, contestant{who, gangSize, size, 1}); err != nil {
 			return 0, err
 		}
 		if err := f.told(ctx, gangSize); err != nil {
@@ -147,7 +147,7 @@ func (f *farm) freed(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	defer p.Stop()
-	if err := f.crowd(ctx, ours, waiters*gangSize, gangSize, 1); err != nil {
+	if err := f.crowd(ctx, contestant{ours, waiters * gangSize, gangSize, 1}); err != nil {
 		return 0, err
 	}
 	if err := f.told(ctx, waiters*gangSize); err != nil {

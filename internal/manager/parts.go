@@ -65,7 +65,7 @@ type part struct {
 type hook struct {
 	serving.Webhook
 
-	handler func(client.Reader, *webhook.Metrics) admission.Handler
+	handler func(cache, live client.Reader, m *webhook.Metrics) admission.Handler
 	// refused returns an object that it must refuse; see Probe.
 	refused func() client.Object
 }
@@ -94,7 +94,7 @@ var parts = []part{
 		},
 		webhooks: []hook{{
 			Webhook: podgroupwebhook.Registration,
-			handler: func(_ client.Reader, m *webhook.Metrics) admission.Handler { return podgroupwebhook.NewHandler(m) },
+			handler: func(_, _ client.Reader, m *webhook.Metrics) admission.Handler { return podgroupwebhook.NewHandler(m) },
 			refused: func() client.Object {
 				return &v2alpha2.PodGroup{
 					ObjectMeta: probe,

@@ -89,6 +89,7 @@ func (s *Scheduler) bindOne(ctx context.Context, t *turn, h holding) {
 	metrics.Goroutines.WithLabelValues(metrics.Binding).Inc()
 	defer metrics.Goroutines.WithLabelValues(metrics.Binding).Dec()
 	h.state.SetPodGroupSchedulingCycle(nil)
+	s.groups.binding.Store(h.pod.UID, true)
 
 	status := s.bind(ctx, t, h)
 	if status.IsSuccess() {
@@ -175,6 +176,7 @@ func bound(t *turn, h holding) {
 func (s *Scheduler) unbound(ctx context.Context, t *turn, h holding, status *fwk.Status) {
 	logger := klog.FromContext(ctx)
 	bindFailures.Inc()
+	s.groups.binding.Delete(h.pod.UID)
 	t.fw.RunReservePluginsUnreserve(ctx, h.state, h.pod, h.node)
 	if err := s.kube.Cache.ForgetPod(logger, h.pod); err != nil {
 		logger.Error(err, "A pod that could not be bound was not in the cache any more", "pod", klog.KObj(h.pod))

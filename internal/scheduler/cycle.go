@@ -122,7 +122,7 @@ func (s *Scheduler) place(ctx context.Context, t *turn) string {
 		}
 	}
 	t.gang.Compare()
-	w := newWorld(ctx, s.fitters[t.fw.ProfileName()], s.kube.Cache, pods)
+	w := newWorld(ctx, s.fitters[t.fw.ProfileName()], s.kube.Cache, t.gang.Group, pods)
 	if len(s.kube.Extenders) > 0 {
 		w.choose = s.ask(t)
 	}

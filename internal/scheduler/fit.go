@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"hash/fnv"
 	"slices"
 	"sync/atomic"
 
@@ -12,6 +13,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 )
 
 // errNoNodes says that there is nothing to place pods on.
@@ -37,11 +40,21 @@ type fitter struct {
 	fw       framework.Framework
 	snapshot *internalcache.Snapshot
 
-	// nodes are those of the snapshot, whose list starts at source, by name. The
-	// next search starts at begin, which every gang finds at 0.
+	// nodes are those of the snapshot, whose list starts at source, by name.
 	nodes  []fwk.NodeInfo
 	source *fwk.NodeInfo
-	begin  int
+	// begin is where the next search starts, modulo the number of nodes.
+	begin int
+}
+
+// start is where the search for a gang does. Each has a place of its own, so that
+// in a large cluster the first nodes are not filled first and then passed by all
+// who come later; it depends on nothing but the name, which a question has too.
+func start(group *v2alpha2.PodGroup) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(group.Namespace + "/" + group.Name))
+
+	return int(h.Sum32() >> 1) // not negative, wherever an int has 32 bits
 }
 
 // choose returns the node's name, or a FitError, or errNoNodes.
@@ -95,7 +108,7 @@ func (f *fitter) filter(ctx context.Context, state fwk.CycleState, pod *corev1.P
 
 		return nil, nil
 	}
-	nodes, begin := f.nodes, f.begin
+	nodes, begin := f.nodes, f.begin%len(f.nodes)
 	if name := pod.Status.NominatedNodeName; name != "" {
 		if found, err := f.nominated(ctx, state, pod, name); err != nil || found != nil {
 			return found, err
@@ -107,7 +120,7 @@ func (f *fitter) filter(ctx context.Context, state fwk.CycleState, pod *corev1.P
 	}
 	feasible, seen, err := f.search(ctx, state, pod, nodes, begin, diagnosis)
 	if narrowed.AllNodes() {
-		f.begin = (f.begin + seen) % len(f.nodes)
+		f.begin = (begin + seen) % len(nodes)
 	}
 
 	return feasible, err

@@ -49,6 +49,9 @@ type groups struct {
 	// although the API server may not know yet: what takes the place of the first
 	// of a gang must not find the others still there.
 	leaving sync.Map
+	// binding has the UIDs of pods that are being bound here: that they have a node
+	// is no news to their gang.
+	binding sync.Map
 	// assumed knows the pods that have a place that the API server does not
 	// know of yet.
 	assumed interface {

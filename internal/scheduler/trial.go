@@ -240,7 +240,7 @@ func (t *trial) place(ctx context.Context, g *decide.Gang) (gang.Decision, error
 		return gang.Decision{}, err
 	}
 	g.Compare()
-	w := newWorld(ctx, &fitter{fw: fw, snapshot: t.snapshot}, t.cache, g.Pods)
+	w := newWorld(ctx, &fitter{fw: fw, snapshot: t.snapshot}, t.cache, g.Group, g.Pods)
 	decision, err := gang.Place(ctx, g.Tree, g.Members, w, g.Rules)
 	w.Rollback(0)
 

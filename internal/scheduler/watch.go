@@ -68,6 +68,11 @@ func (s *Scheduler) moved(before, now any, wake bool) {
 	}
 	if is == nil && was != nil {
 		s.groups.leaving.Delete(was.UID)
+		s.groups.binding.Delete(was.UID)
+	}
+	if is != nil && is.Spec.NodeName != "" {
+		_, here := s.groups.binding.LoadAndDelete(is.UID)
+		wake = wake && !here
 	}
 	keys := map[types.NamespacedName]bool{}
 	for _, pod := range []*corev1.Pod{was, is} {

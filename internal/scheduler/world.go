@@ -13,6 +13,7 @@ import (
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/engine/gang"
 )
 
@@ -51,8 +52,8 @@ type holding struct {
 
 var _ gang.World = &world{}
 
-func newWorld(ctx context.Context, f *fitter, cache internalcache.Cache, pods []*corev1.Pod) *world {
-	f.begin = 0
+func newWorld(ctx context.Context, f *fitter, cache internalcache.Cache, group *v2alpha2.PodGroup, pods []*corev1.Pod) *world {
+	f.begin = start(group)
 	w := &world{
 		ctx: context.WithoutCancel(ctx), fw: f.fw, cache: cache, snapshot: f.snapshot, pods: pods,
 		group: framework.NewCycleState(), rejectors: sets.New[string](),

@@ -54,7 +54,8 @@ func (r *Runner) promote(ctx context.Context, c *enov1.Composition, done decide.
 	ctx, cancel := lingering(ctx, farewell)
 	defer cancel()
 	promoted := false
-	_, err := r.update(ctx, c, func(st *enov1.CompositionStatus) (enov1.CompositionStatus, bool) {
+	_, err := r.update(ctx, c, func(live *enov1.Composition) (enov1.CompositionStatus, bool) {
+		st := &live.Status
 		// A write can succeed without its answer coming back.
 		if promoted = st.CurrentSynthesis != nil && st.CurrentSynthesis.UUID == done.UUID; promoted {
 			return *st, false
@@ -119,15 +120,16 @@ func (r *Runner) slices(ctx context.Context, namespace string, s *enov1.Synthesi
 }
 
 // update changes the status of a composition as it is now, unless change says no,
-// and reports whether it did.
-func (r *Runner) update(ctx context.Context, c *enov1.Composition, change func(*enov1.CompositionStatus) (enov1.CompositionStatus, bool)) (wrote bool, err error) {
-	err = kube.RetryOnConflict(ctx, func(ctx context.Context) error {
+// and reports whether it did. However often others write first, it goes on: nobody
+// else would end the synthesis before its time is over.
+func (r *Runner) update(ctx context.Context, c *enov1.Composition, change func(*enov1.Composition) (enov1.CompositionStatus, bool)) (wrote bool, err error) {
+	write := func(ctx context.Context) error {
 		wrote = false
 		live := &enov1.Composition{}
 		if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(c), live); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		next, ok := change(&live.Status)
+		next, ok := change(live)
 		if !ok || live.UID != c.UID {
 			return nil
 		}
@@ -138,7 +140,10 @@ func (r *Runner) update(ctx context.Context, c *enov1.Composition, change func(*
 		wrote = true
 
 		return nil
-	})
+	}
+	for err = kube.RetryOnConflict(ctx, write); kube.LostRace(err) && ctx.Err() == nil; {
+		err = kube.RetryOnConflict(ctx, write)
+	}
 	if err != nil {
 		err = fmt.Errorf("cannot write the status of Composition %s/%s: %w", c.Namespace, c.Name, err)
 	}

@@ -99,12 +99,16 @@ func (r *Runner) GiveUp(ctx context.Context, c *enov1.Composition, why string) (
 
 // fail gives the synthesis up, and says why. The context may have ended.
 func (r *Runner) fail(ctx context.Context, c *enov1.Composition, results []enov1.Result) (bool, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	ctx, cancel := lingering(ctx, farewell)
 	defer cancel()
 	uuid := c.Status.InFlightSynthesis.UUID
 
-	return r.update(ctx, c, func(st *enov1.CompositionStatus) (enov1.CompositionStatus, bool) {
-		return decide.Fail(st, uuid, results, r.Now())
+	return r.update(ctx, c, func(live *enov1.Composition) (enov1.CompositionStatus, bool) {
+		if live.DeletionTimestamp != nil {
+			return live.Status, false // nobody waits for it, and it has not failed
+		}
+
+		return decide.Fail(&live.Status, uuid, results, r.Now())
 	})
 }
 

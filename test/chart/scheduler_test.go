@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
@@ -167,9 +168,14 @@ func TestSchedulerRights(t *testing.T) {
 	for selector, want := range map[string]float64{
 		`arbor_gang_cycles_total{result="scheduled"}`: 2, `arbor_gang_evictions_total{reason="preempted"}`: 2, `arbor_gang_evictions_total{reason="stale"}`: 1,
 	} {
-		if got := s.Sum(t, selector); got != want {
-			t.Errorf("%s is %v, want %v", selector, got, want)
-		}
+		// What is gone is counted when the scheduler has heard so.
+		cluster.Eventually(t, "it is counted", func() error {
+			if got := s.Sum(t, selector); got != want {
+				return fmt.Errorf("%s is %v, want %v", selector, got, want)
+			}
+
+			return nil
+		})
 	}
 
 	h.release.metrics = strings.TrimPrefix(s.Address, "https://")
@@ -209,18 +215,23 @@ func TestSchedulerWaits(t *testing.T) {
 	must(t, h.Delete(t.Context(), lease))
 	h.scheduled(t, group)
 
-	leads := false
-	for _, event := range audited(t, h.user) {
-		ref := event.ObjectRef
-		if ref.Resource == "leases" && event.Verb == "create" {
-			leads = true
+	// Each line is written after its answer, so it may come late, and after a later one.
+	isLease := func(e auditv1.Event) bool { return e.ObjectRef.Resource == "leases" && e.Verb == "create" }
+	var all []auditv1.Event
+	cluster.Eventually(t, "it has asked for the lease", func() error {
+		if all = audited(t, h.user); !slices.ContainsFunc(all, isLease) {
+			return errors.New("it has not")
 		}
-		if ref.Resource == "podgroups" && ref.Subresource == "status" && !leads {
+
+		return nil
+	})
+	slices.SortStableFunc(all, func(a, b auditv1.Event) int {
+		return a.RequestReceivedTimestamp.Compare(b.RequestReceivedTimestamp.Time)
+	})
+	for _, event := range all[:slices.IndexFunc(all, isLease)] {
+		if ref := event.ObjectRef; ref.Resource == "podgroups" && ref.Subresource == "status" {
 			t.Errorf("it wrote the status of %s before it led", ref.Name)
 		}
-	}
-	if !leads {
-		t.Error("it never asked for the lease")
 	}
 }
 

@@ -73,7 +73,7 @@ func identity(o *unstructured.Unstructured) string {
 
 // authorized waits until the API server has heard of each binding and of its role.
 func authorized(ctx context.Context, c client.Client, objects []*unstructured.Unstructured) error {
-	roles := map[string]rbacv1.PolicyRule{}
+	roles := map[string][]rbacv1.PolicyRule{}
 	for _, o := range objects {
 		role := &rbacv1.ClusterRole{}
 		if !strings.HasSuffix(o.GetKind(), "Role") {
@@ -82,7 +82,7 @@ func authorized(ctx context.Context, c client.Client, objects []*unstructured.Un
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, role); err != nil {
 			return err
 		}
-		roles[identity(o)] = role.Rules[len(role.Rules)-1]
+		roles[identity(o)] = role.Rules
 	}
 	for _, o := range objects {
 		binding := &rbacv1.RoleBinding{}
@@ -98,8 +98,10 @@ func authorized(ctx context.Context, c client.Client, objects []*unstructured.Un
 		if binding.RoleRef.Kind == "Role" {
 			role.SetNamespace(binding.Namespace)
 		}
-		if err := knows(ctx, c, binding, roles[identity(role)]); err != nil {
-			return fmt.Errorf("%s: %w", identity(o), err)
+		for _, rule := range roles[identity(role)] {
+			if err := knows(ctx, c, binding, rule); err != nil {
+				return fmt.Errorf("%s: %w", identity(o), err)
+			}
 		}
 	}
 

@@ -1,9 +1,11 @@
 package compositions_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/test/cluster"
 )
 
 const (
@@ -195,7 +198,8 @@ func TestDiffWithoutRights(t *testing.T) {
 	w.says(w.delivery(1, "rollback", "web", "--to", "2222", "--as", "reader"), "cannot change Composition", "cannot patch resource")
 }
 
-// allow gives a user rights in the namespace.
+// allow gives a user rights in the namespace, and waits until the API server has heard
+// of them.
 func (w *world) allow(user string, rules ...rbacv1.PolicyRule) {
 	w.Helper()
 	meta := metav1.ObjectMeta{Namespace: w.ns, Name: user}
@@ -208,6 +212,17 @@ func (w *world) allow(user string, rules ...rbacv1.PolicyRule) {
 	} {
 		must(w.T, w.c.Create(w.Context(), o))
 	}
+	r := rules[0]
+	cluster.Eventually(w, user+" has rights", func() error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: w.ns, Verb: r.Verbs[0], Group: r.APIGroups[0], Resource: "compositions"},
+		}}
+		if err := w.c.Create(w.Context(), review); err != nil || !review.Status.Allowed {
+			return fmt.Errorf("it has not: %s: %w", review.Status.Reason, err)
+		}
+
+		return nil
+	})
 }
 
 func TestTreeHistoryAndRollback(t *testing.T) {

@@ -170,12 +170,16 @@ func TestRefused(t *testing.T) {
 	w.fails("Thing", "thing", "no matches for kind")
 	w.fails("ConfigMap", "open", "immutable")
 	w.eventually("next", "a", "1")
-	if s := w.state("ConfigMap", "open"); !s.Reconciled || s.Ready == nil {
-		t.Errorf("its errors are to be passed over: %s", describe(s))
-	}
-	if s := w.states()["ConfigMap not-there/nowhere"]; s.ReconciliationError == nil || !strings.Contains(*s.ReconciliationError, "not found") {
-		t.Errorf("a namespace that is not there: %s", describe(s))
-	}
+	cluster.Eventually(t, "the errors of open are passed over, and a namespace is not there", func() error {
+		if s := w.state("ConfigMap", "open"); !s.Reconciled || s.Ready == nil {
+			return fmt.Errorf("open: %s", describe(s))
+		}
+		if s := w.states()["ConfigMap not-there/nowhere"]; s.ReconciliationError == nil || !strings.Contains(*s.ReconciliationError, "not found") {
+			return fmt.Errorf("nowhere: %s", describe(s))
+		}
+
+		return nil
+	})
 	if w.config("after") != nil {
 		t.Error("the next group did not wait for the one with errors")
 	}

@@ -125,7 +125,16 @@ func TestOtherCompositions(t *testing.T) {
 		t.Error("what a composition of somebody else wants was deleted")
 	}
 	// One that leaves is left alone, with its objects.
+	quiet(t, two, time.Second)
+	before := requests(t, two)
 	foreign.label("moved", "true")
+	cluster.Eventually(t, "it is seen that the composition leaves", func() error {
+		if requests(t, two) == before {
+			return errors.New("it was not looked at again")
+		}
+
+		return nil
+	})
 	quiet(t, two, time.Second)
 	foreign.merge(foreign.config("one"), `{data: {a: stolen}}`)
 	must(t, foreign.c.Delete(t.Context(), foreign.composition()))

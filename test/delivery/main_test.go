@@ -68,6 +68,7 @@ func newWorld(t testing.TB) *world {
 			t.Fatalf("there is no definition of %s", kind)
 		}
 		must(t, kube.EnsureCRD(t.Context(), c, crd, true))
+		served(t, c, kind)
 	}
 	w := &world{TB: t, c: c, objects: c, ns: cluster.Namespace(t, c), perSlice: 100}
 	o := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "app", Finalizers: []string{enov1.Finalizer}}}
@@ -76,6 +77,15 @@ func newWorld(t testing.TB) *world {
 	t.Cleanup(w.release)
 
 	return w
+}
+
+// served waits until a kind can be used, which is some moments after its definition is
+// established.
+func served(t testing.TB, c client.Client, kind string) {
+	t.Helper()
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(enov1.GroupVersion.WithKind(kind + "List"))
+	cluster.Eventually(t, kind+" is served", func() error { return c.List(t.Context(), list, client.Limit(1)) })
 }
 
 // release lets the composition go, or the managers of other tests would go on

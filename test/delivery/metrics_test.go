@@ -125,9 +125,13 @@ func TestMetrics(t *testing.T) {
 	allow()
 	w.ready()
 	value(t, m, "eno_write_buffer_depth", "0", is(0))
-	if writes, flushes := m.Sum(t, "eno_resource_slice_status_update_total"), m.Sum(t, "eno_write_buffer_flush_size_count"); writes != flushes {
-		t.Errorf("%v writes, and %v sizes of them", writes, flushes)
-	}
+	cluster.Eventually(t, "each write has a size", func() error {
+		if writes, flushes := m.Sum(t, "eno_resource_slice_status_update_total"), m.Sum(t, "eno_write_buffer_flush_size_count"); writes != flushes {
+			return fmt.Errorf("%v writes, and %v sizes of them", writes, flushes)
+		}
+
+		return nil
+	})
 }
 
 // events are those on the composition with a reason, and with an object beside it.
@@ -179,9 +183,13 @@ func TestOwnershipFails(t *testing.T) {
 	w.fails("Deployment", name(0), "not now")
 	value(t, m, `eno_ownership_migrations_total{status="failure"}`, "more than one: it is tried again", func(n float64) bool { return n > 1 })
 	w.event("OwnershipNotMigrated", corev1.EventTypeWarning, "could not be moved", "not now")
-	if got := w.composition().Status.Ownership; got == nil || got.Failed != 1 {
-		t.Errorf("the report says %+v", got)
-	}
+	cluster.Eventually(t, "the report says so", func() error {
+		if got := w.composition().Status.Ownership; got == nil || got.Failed != 1 {
+			return fmt.Errorf("it says %+v", got)
+		}
+
+		return nil
+	})
 	allow()
 	w.ready()
 	w.event("OwnershipMigrated", corev1.EventTypeNormal, "eno owns what Go-http-client had")

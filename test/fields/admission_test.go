@@ -61,7 +61,9 @@ func TestAdmission(t *testing.T) {
 	}{
 		"denied": {
 			reason: "Who is denied by a policy is told so.", want: ownership.Rejected,
-			there: func(_ *unstructured.Unstructured, err error) bool { return err != nil },
+			there: func(_ *unstructured.Unstructured, err error) bool {
+				return err != nil && strings.Contains(err.Error(), "hands off")
+			},
 		},
 		"mutated": {
 			reason: "What admission adds would be nobody's.", want: ownership.Mutated,

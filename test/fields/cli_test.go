@@ -1,6 +1,7 @@
 package fields_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/engine/fields"
+	"github.com/arbor-control/arbor/test/cluster"
 )
 
 // A prompt is where a person types commands about one namespace.
@@ -234,6 +237,23 @@ func (p *prompt) allow(user string, verbs ...string) {
 		},
 	} {
 		must(p.T, p.c.Create(p.Context(), o))
+	}
+	// The API server hears of a right a little later.
+	for _, verb := range verbs {
+		cluster.Eventually(p.T, user+" may "+verb, func() error {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User:               user,
+				ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: p.ns, Group: "apps", Resource: "deployments", Verb: verb},
+			}}
+			if err := p.c.Create(p.Context(), review); err != nil {
+				return err
+			}
+			if !review.Status.Allowed {
+				return errors.New("not yet")
+			}
+
+			return nil
+		})
 	}
 }
 

@@ -12,30 +12,40 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/arbor-control/arbor/test/cluster"
 )
 
 // TestLargeRequests asks the webhook server for more than it should take in, as
 // anybody in the cluster can: who calls a webhook is not asked for a token.
 func TestLargeRequests(t *testing.T) {
 	m := server.StartManager(t, "--controllers=podgroups")
-	post := func(path string, header http.Header, body io.Reader) (int, string) {
+	post := func(path string, header http.Header, body []byte) (code int, answer string) {
 		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("https://127.0.0.1:%d%s", m.WebhookPort, path), body)
-		must(t, err)
-		request.Header = header
-		response, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}).Do(request)
-		must(t, err)
-		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		must(t, err)
+		// The server hangs up half a second after it has refused what it did not read to
+		// the end. Who is late then does not get the answer.
+		cluster.Eventually(t, "there is an answer", func() error {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("https://127.0.0.1:%d%s", m.WebhookPort, path), bytes.NewReader(body))
+			must(t, err)
+			request.Header = header
+			response, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}).Do(request)
+			if err != nil {
+				return err
+			}
+			defer response.Body.Close()
+			text, err := io.ReadAll(response.Body)
+			code, answer = response.StatusCode, string(text)
 
-		return response.StatusCode, string(text)
+			return err
+		})
+
+		return code, answer
 	}
 	path, header := "/validate-scheduling-run-ai-v2alpha2-podgroup", http.Header{"Content-Type": {"application/json"}}
-	if _, answer := post(path, header, bytes.NewReader(make([]byte, 8<<20))); !strings.Contains(answer, "too large") {
+	if _, answer := post(path, header, make([]byte, 8<<20)); !strings.Contains(answer, "too large") {
 		t.Errorf("8 MiB were read: %.200s", answer)
 	}
-	if _, answer := post(path, header, strings.NewReader(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{}}`)); !strings.Contains(answer, "response") {
+	if _, answer := post(path, header, []byte(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{}}`)); !strings.Contains(answer, "response") {
 		t.Errorf("a small one is not answered: %.200s", answer)
 	}
 	if code, _ := post(path, http.Header{"X-Large": {strings.Repeat("x", 2<<20)}}, nil); code != http.StatusRequestHeaderFieldsTooLarge {

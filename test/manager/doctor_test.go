@@ -45,10 +45,13 @@ func TestDoctor(t *testing.T) {
 
 		return nil
 	})
-	out, _, code := server.Arbor(t, "doctor")
-	if code != 0 || !strings.Contains(out, "refuses what it should") {
-		t.Errorf("exit code %d:\n%s", code, out)
-	}
+	cluster.Eventually(t, "the doctor says so", func() error {
+		if out, _, code := server.Arbor(t, "doctor"); code != 0 || !strings.Contains(out, "refuses what it should") {
+			return fmt.Errorf("exit code %d:\n%s", code, out)
+		}
+
+		return nil
+	})
 	m.Kill()
 	cluster.Eventually(t, "the doctor says that it is gone", func() error {
 		r, code := examine(t)
@@ -60,7 +63,7 @@ func TestDoctor(t *testing.T) {
 
 		return nil
 	})
-	out, _, _ = server.Arbor(t, "doctor")
+	out, _, _ := server.Arbor(t, "doctor")
 	if !strings.Contains(out, "To do: see that a manager runs") {
 		t.Errorf("it does not say what to do:\n%s", out)
 	}

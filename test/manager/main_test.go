@@ -128,29 +128,41 @@ func TestMetricsAreGuarded(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	c := newClient(t)
 	m := server.StartManager(t)
-	for _, name := range []string{"good", "Bad"} {
-		err := c.Create(t.Context(), &v2alpha2.PodGroup{
+	try := func(name string) error {
+		return c.Create(t.Context(), &v2alpha2.PodGroup{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "metrics"},
 			Spec:       v2alpha2.PodGroupSpec{SubGroups: []v2alpha2.SubGroup{{Name: name}}},
 		}, client.DryRunAll)
-		if (err == nil) != (name == "good") {
-			t.Fatalf("subgroup %s: %v", name, err)
+	}
+	// The API server asks it a little later than when it is ready. Until then nobody is
+	// asked, or one that is gone, and nothing is counted.
+	cluster.Eventually(t, "a bad one is denied", func() error {
+		if err := try("Bad"); err == nil || !strings.Contains(err.Error(), "denied the request") {
+			return errors.Join(errors.New("it is not"), err)
 		}
-	}
-	code, body, err := scrape(t.Context(), "http://"+m.Metrics+"/metrics", "")
-	if err != nil || code != http.StatusOK {
-		t.Fatal(code, err)
-	}
-	for _, want := range []string{
-		`arbor_admission_decisions_total{decision="allowed",kind="PodGroup",operation="CREATE",reason=""} 1`,
-		`arbor_admission_decisions_total{decision="denied",kind="PodGroup",operation="CREATE",reason="SubGroupNameNotLowercase"} 1`,
-		`arbor_admission_duration_seconds_count{kind="PodGroup"} 2`,
-		`controller_runtime_reconcile_total{controller="podgroup-validity"`,
-	} {
-		if !strings.Contains(body, want) {
-			t.Errorf("there is no %s", want)
+
+		return nil
+	})
+	must(t, try("good"))
+	// It is ready before it serves metrics, and before all its controllers run.
+	cluster.Eventually(t, "everything is counted", func() error {
+		code, body, err := scrape(t.Context(), "http://"+m.Metrics+"/metrics", "")
+		if err != nil || code != http.StatusOK {
+			return fmt.Errorf("status %d: %w", code, err)
 		}
-	}
+		for _, want := range []string{
+			`arbor_admission_decisions_total{decision="allowed",kind="PodGroup",operation="CREATE",reason=""} 1`,
+			`arbor_admission_decisions_total{decision="denied",kind="PodGroup",operation="CREATE",reason="SubGroupNameNotLowercase"} 1`,
+			`arbor_admission_duration_seconds_count{kind="PodGroup"} 2`,
+			`controller_runtime_reconcile_total{controller="podgroup-validity"`,
+		} {
+			if !strings.Contains(body, want) {
+				return fmt.Errorf("there is no %s", want)
+			}
+		}
+
+		return nil
+	})
 }
 
 // One replica leads; when it is killed another takes over, and webhooks are

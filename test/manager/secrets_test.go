@@ -3,6 +3,7 @@ package manager_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,13 +53,21 @@ func TestSecretsAreNotTold(t *testing.T) {
 	must(t, c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "given"}, StringData: map[string]string{"password": inputCanary}}))
 	compose(t, c, ns, "leak", leak)
 	compose(t, c, ns, "fail", fail)
-	_, _, err := scrape(t.Context(), "http://"+m.Metrics+"/metrics", token)
-	must(t, err)
-	if c.Create(t.Context(), &v2alpha2.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "bad"}, Spec: v2alpha2.PodGroupSpec{SubGroups: []v2alpha2.SubGroup{{Name: "Bad"}}},
-	}) == nil {
-		t.Fatal("the webhook is not asked")
-	}
+	// It is ready before it serves metrics, and before the API server asks it.
+	cluster.Eventually(t, "metrics are served", func() error {
+		_, _, err := scrape(t.Context(), "http://"+m.Metrics+"/metrics", token)
+
+		return err
+	})
+	cluster.Eventually(t, "the webhook is asked", func() error {
+		if c.Create(t.Context(), &v2alpha2.PodGroup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "bad"}, Spec: v2alpha2.PodGroupSpec{SubGroups: []v2alpha2.SubGroup{{Name: "Bad"}}},
+		}, client.DryRunAll) == nil {
+			return errors.New("it is not")
+		}
+
+		return nil
+	})
 
 	awaitTrouble(t, c, ns)
 	key := &corev1.Secret{}
@@ -85,9 +94,17 @@ func TestSecretsAreNotTold(t *testing.T) {
 			}
 		}
 	}
-	if !strings.Contains(seen["compositions"], base64.StdEncoding.EncodeToString([]byte(inputCanary))) {
-		t.Error("what a program says while it fails is not on its composition: the test looks at the wrong place")
-	}
+	// Else the test looks at the wrong place. It is not there while the program is tried again.
+	cluster.Eventually(t, "what a program says while it fails is on its composition", func() error {
+		list := &enov1.CompositionList{}
+		must(t, c.List(t.Context(), list, client.InNamespace(ns)))
+		data, err := json.Marshal(list)
+		if err == nil && !strings.Contains(string(data), base64.StdEncoding.EncodeToString([]byte(inputCanary))) {
+			err = fmt.Errorf("there is %s", data)
+		}
+
+		return err
+	})
 }
 
 // isKnown is what docs/security.md says is told. What a program says while it fails

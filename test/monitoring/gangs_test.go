@@ -73,7 +73,9 @@ func (w *world) startScheduler(t *testing.T) {
 			"urlPrefix": w.extender.url, "filterVerb": "filter", "managedResources": []any{map[string]any{"name": looked, "ignoredByScheduler": true}},
 		}},
 	})
-	s, err := server.Scheduler("--config="+config, "--authorization-always-allow-paths=/livez,/readyz,/metrics", "--leader-elect=true")
+	// One that cannot renew its lease in time ends, and there is no other.
+	s, err := server.Scheduler("--config="+config, "--authorization-always-allow-paths=/livez,/readyz,/metrics",
+		"--leader-elect=true", "--leader-elect-lease-duration=90s", "--leader-elect-renew-deadline=60s")
 	must(t, err)
 	w.scheduler = s
 	must(t, s.Await())

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,11 @@ type world struct {
 	extender *extender
 	// ns is where everything happens.
 	ns string
+
+	// playing is how many scenarios of an act there are, and sighted how many of those
+	// of the first one have seen their alert fire.
+	playing int64
+	sighted atomic.Int64
 
 	mu   sync.Mutex
 	seen []sight
@@ -87,8 +93,10 @@ func TestMonitoring(t *testing.T) {
 func (w *world) act(t *testing.T, name string, all []scenario) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
+		w.playing = 0
 		for _, s := range all {
 			t.Run(s.alert, func(t *testing.T) {
+				w.playing++ // before any of them begins
 				t.Parallel()
 				w.play(t, s)
 			})

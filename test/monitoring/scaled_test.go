@@ -22,6 +22,10 @@ const scrapes = time.Second
 // least is what a rate needs to be there whenever it is asked for.
 const least = 3 * scrapes
 
+// most is how long an alert waits at most: a scrape that takes too long, as some do on a
+// busy machine, has it begin anew.
+const most = 15 * scrapes
+
 // durations are ranges, with or without the step of a subquery, and offsets.
 // Strings are found first, so that nothing in them is taken for one.
 var durations = regexp.MustCompile("\"(?:\\\\.|[^\"\\\\])*\"|'(?:\\\\.|[^'\\\\])*'|`[^`]*`|\\[[^\\]]*\\]|\\boffset +-?[0-9a-z]+")
@@ -68,6 +72,9 @@ func scaled(r rule) (rule, error) {
 	if r.For != "" {
 		r.For = divide(r.For)
 	}
+	if wait, err := time.ParseDuration(r.For); err == nil && wait > most {
+		r.For = fmt.Sprintf("%dms", most.Milliseconds())
+	}
 
 	return r, failed
 }
@@ -88,6 +95,11 @@ func TestScaled(t *testing.T) {
 			reason: "Each of them, in all forms.",
 			given:  rule{Record: "a", Expr: `rate(a[1h30m]) / rate(a[10m] offset 2h) + max_over_time(rate(a[5m])[1h:5m]) + min_over_time(a[1h:]) + a offset -1h`},
 			want:   rule{Record: "a", Expr: `rate(a[90000ms]) / rate(a[10000ms] offset 120000ms) + max_over_time(rate(a[5000ms])[60000ms:5000ms]) + min_over_time(a[60000ms:]) + a offset -60000ms`},
+		},
+		"Long": {
+			reason: "Nobody waits for half a minute without a scrape that fails.",
+			given:  rule{Alert: "A", Expr: `a > 0`, For: "30m"},
+			want:   rule{Alert: "A", Expr: `a > 0`, For: "15000ms"},
 		},
 		"Short": {
 			reason: "Two samples have to be in it, and one may be late.",

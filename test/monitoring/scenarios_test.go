@@ -53,7 +53,10 @@ var absent = func() []scenario {
 			breaks: func(t *testing.T, w *world) (map[string]string, func()) {
 				t.Helper()
 
-				return nil, func() { w.start(t) }
+				return nil, func() {
+					w.sighted.Add(1)
+					w.start(t)
+				}
 			},
 		})
 	}
@@ -91,20 +94,19 @@ var outage = []scenario{
 // scraped.
 func (w *world) start(t *testing.T) {
 	t.Helper()
+	// It is not enough that all of them fire: who looks late has to see it, too.
+	cluster.Eventually(t, "each of them was seen", func() error {
+		if n := w.sighted.Load(); n < w.playing {
+			return fmt.Errorf("%d of %d were", n, w.playing)
+		}
+
+		return nil
+	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.manager != nil {
 		return
 	}
-	cluster.Eventually(t, "each of them was seen", func() error {
-		for _, name := range absences {
-			if _, fires, err := w.fires(name, nil); !fires {
-				return fmt.Errorf("%s does not fire: %w", name, err)
-			}
-		}
-
-		return nil
-	})
 	// It ends with all scenarios, and not with this one.
 	kubeconfig, err := server.Through(t.Context(), w.proxy.Kubeconfig)
 	must(t, err)
@@ -300,10 +302,28 @@ func (w *world) becomes(t *testing.T, name, mode string) func() {
 	return func() { must(t, w.input(t.Context(), name, "mode", mode)) }
 }
 
-// changing changes an input, so that there is always something new to deliver.
+// changing changes an input, so that there is always something new to deliver, and what
+// fails is not put off for longer and longer. Each change waits until the one before was
+// synthesized: those that come faster than a slow manager can follow would keep it from
+// writing that it did.
 func (w *world) changing(t *testing.T, name string) {
 	t.Helper()
-	load(t, 500*time.Millisecond, func(i int) error { return w.input(t.Context(), name, "tick", strconv.Itoa(i)) })
+	ctx, last := context.WithoutCancel(t.Context()), ""
+	load(t, 500*time.Millisecond, func(i int) error {
+		c := &enov1.Composition{}
+		if err := w.client.Get(ctx, client.ObjectKey{Namespace: w.ns, Name: name}, c); err != nil {
+			return err
+		}
+		if s := c.Status.CurrentSynthesis; s == nil || s.UUID == last {
+			return nil
+		}
+		if err := w.input(ctx, name, "tick", strconv.Itoa(i+1)); err != nil {
+			return err
+		}
+		last = c.Status.CurrentSynthesis.UUID
+
+		return nil
+	})
 }
 
 // ready waits until a composition is.
@@ -356,9 +376,15 @@ func split(t *testing.T, w *world) (map[string]string, func()) {
 	o.SetNamespace(w.ns)
 	must(t, w.client.Create(t.Context(), o, client.FieldOwner("Go-http-client")))
 	w.composition(t, "split", "named")
+	// The object alone does not say that the manager knows what it has applied, without
+	// which it sees nothing that has to go.
 	cluster.Eventually(t, "the workload is delivered", func() error {
-		if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil || o.GetAnnotations()["tick"] == "" {
-			return fmt.Errorf("it has %v: %w", o.GetAnnotations(), err)
+		c := &enov1.Composition{}
+		if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.ns, Name: "split"}, c); err != nil {
+			return err
+		}
+		if s := c.Status.CurrentSynthesis; s == nil || s.Reconciled == nil {
+			return fmt.Errorf("it is %+v", c.Status.Simplified)
 		}
 
 		return nil

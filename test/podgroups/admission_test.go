@@ -36,7 +36,7 @@ func verdict(t *testing.T, err error) string {
 }
 
 func TestExamples(t *testing.T) {
-	server.StartManager(t, podGroupsOnly)
+	startManager(t)
 	c := newClient(t, nil)
 
 	cases := map[string]struct {
@@ -78,7 +78,7 @@ func readGroup(t *testing.T, file string) *v2alpha2.PodGroup {
 }
 
 func TestCreate(t *testing.T) {
-	server.StartManager(t, podGroupsOnly)
+	startManager(t)
 	var (
 		mu   sync.Mutex
 		said []string
@@ -194,7 +194,7 @@ func TestCreate(t *testing.T) {
 }
 
 func TestUpdate(t *testing.T) {
-	server.StartManager(t, podGroupsOnly)
+	startManager(t)
 	c := newClient(t, nil)
 	pg := group(cluster.Namespace(t, c), "g", sub("master"))
 	if err := c.Create(t.Context(), pg); err != nil {
@@ -227,7 +227,7 @@ func update(t *testing.T, c client.Client, pg *v2alpha2.PodGroup, change func(*v
 // Every field of the schema survives a round trip: what it lacked, the API
 // server would drop without a word.
 func TestNoFieldIsLost(t *testing.T) {
-	server.StartManager(t, podGroupsOnly)
+	startManager(t)
 	c := newClient(t, nil)
 	const manifest = `
 spec:
@@ -268,7 +268,7 @@ spec:
 
 func TestManyCreatesAtOnce(t *testing.T) {
 	const total, clients = 2000, 32
-	server.StartManager(t, podGroupsOnly)
+	startManager(t)
 	c := newClient(t, nil)
 	ns := cluster.Namespace(t, c)
 

@@ -91,7 +91,7 @@ func TestCommandLine(t *testing.T) {
 
 // Lint says of a file what the webhook says of the object.
 func TestLintAgreesWithAdmission(t *testing.T) {
-	server.StartManager(t, podGroupsOnly)
+	startManager(t)
 	c := newClient(t, nil)
 	ns := cluster.Namespace(t, c)
 	files, err := filepath.Glob(filepath.Join(cluster.Root(), "examples", "podgroup-*.yaml"))

@@ -3,7 +3,9 @@
 package podgroups_test
 
 import (
+	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +31,29 @@ func newClient(t testing.TB, said func(string)) client.Client {
 	t.Helper()
 
 	return server.Client(t, said)
+}
+
+// startManager starts a manager and waits until the API server asks it, which is a
+// little later than when it is ready. Until then nobody is asked, or one that is gone.
+func startManager(t *testing.T, args ...string) *cluster.Manager {
+	t.Helper()
+	m := server.StartManager(t, append([]string{podGroupsOnly}, args...)...)
+	awaitDenial(t, newClient(t, nil), metav1.NamespaceDefault)
+
+	return m
+}
+
+// awaitDenial waits until a bad tree is refused by the webhook.
+func awaitDenial(t *testing.T, c client.Client, namespace string) {
+	t.Helper()
+	cluster.Eventually(t, "bad trees are refused", func() error {
+		err := c.Create(t.Context(), group(namespace, "probe", sub("Bad")), client.DryRunAll)
+		if err != nil && strings.HasPrefix(err.Error(), denied) {
+			return nil
+		}
+
+		return errors.Join(errors.New("not denied"), err)
+	})
 }
 
 func group(namespace, name string, subGroups ...v2alpha2.SubGroup) *v2alpha2.PodGroup {

@@ -23,6 +23,7 @@ func storeUnchecked(t *testing.T, c client.Client, pg *v2alpha2.PodGroup) {
 	t.Helper()
 	server.StartManager(t, podGroupsOnly, "--webhooks=false").Stop() // installs the definition
 	unregister(t, c)
+	cluster.Eventually(t, "it can be stored", func() error { return c.Create(t.Context(), pg.DeepCopy(), client.DryRunAll) })
 	if err := c.Create(t.Context(), pg); err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,7 @@ func TestStoredBeforeTheRule(t *testing.T) {
 	pg := group(cluster.Namespace(t, c), "old", sub("Master"), under("Master", "workers"))
 	pg.Finalizers = []string{finalizer}
 	storeUnchecked(t, c, pg)
-	server.StartManager(t, podGroupsOnly)
+	startManager(t)
 
 	steps := []struct {
 		reason string
@@ -75,7 +76,7 @@ func TestValidCondition(t *testing.T) {
 	ns := cluster.Namespace(t, c)
 	pg := group(ns, "old", sub("Master"))
 	storeUnchecked(t, c, pg)
-	server.StartManager(t, podGroupsOnly)
+	startManager(t)
 
 	awaitValid(t, c, pg, metav1.ConditionFalse, v2alpha2.ReasonNameNotLowercase, `subgroup name "Master" must be lowercase`)
 	awaitEvent(t, c, pg, corev1.EventTypeWarning, v2alpha2.ReasonNameNotLowercase, `subgroup name "Master" must be lowercase`)
@@ -90,7 +91,7 @@ func TestValidCondition(t *testing.T) {
 // A condition of somebody else's is kept, and one of ours that was lost comes
 // back.
 func TestConditionsOfOthers(t *testing.T) {
-	server.StartManager(t, podGroupsOnly)
+	startManager(t)
 	c := newClient(t, nil)
 	pg := group(cluster.Namespace(t, c), "shared", sub("master"))
 	if err := c.Create(t.Context(), pg); err != nil {
@@ -113,7 +114,7 @@ func TestConditionsOfOthers(t *testing.T) {
 // An idle group costs nothing: after the condition is there, nothing is
 // written, not even when the manager starts again.
 func TestIdleGroupIsNotWritten(t *testing.T) {
-	m := server.StartManager(t, podGroupsOnly)
+	m := startManager(t)
 	c := newClient(t, nil)
 	ns := cluster.Namespace(t, c)
 	pg := group(ns, "idle", sub("master"))
@@ -123,7 +124,7 @@ func TestIdleGroupIsNotWritten(t *testing.T) {
 	awaitValid(t, c, pg, metav1.ConditionTrue, v2alpha2.ReasonTreeValid, "the subgroups form a tree")
 	m.Stop()
 
-	server.StartManager(t, podGroupsOnly)
+	startManager(t)
 	// A later group passes through the same queue: when it is done, so is the
 	// idle one.
 	later := group(ns, "later", sub("master"))

@@ -61,7 +61,8 @@ func TestSubGroupRenamed(t *testing.T) {
 	workers := l.pods("g", "workers", 4, 1)
 	l.waits("g", `subgroup "workers"`, "of min 4 pods")
 	change(l, pg, func(pg *v2alpha2.PodGroup) { pg.Spec.SubGroups[1].Name = "helpers" })
-	l.waits("g", `"workers"`)
+	// Before there is room, the scheduler has to know.
+	l.waits("g", `"workers"`, "does not have")
 	l.addNodes(1, 4)
 	l.takesAll(4)
 	l.none("g")
@@ -136,6 +137,9 @@ func TestNeverAWeakerGang(t *testing.T) {
 			for part, n := range tc.pods {
 				l.pods("g", part, n, 1)
 			}
+			// It has to know all of them before the group: what it has not heard of may be
+			// what is wrong.
+			l.waits("g", "does not exist")
 			l.group("g", tc.spec)
 			l.waits("g", tc.says...)
 			l.takesAll(1) // the scheduler has had its turn

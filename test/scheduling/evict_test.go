@@ -148,6 +148,7 @@ func TestRoomIsNotKeptForNobody(t *testing.T) {
 			"Its pods are there, and wait for a PodGroup that may never come.",
 			func(l *lab) {
 				l.must(l.c.Delete(l.Context(), &v2alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: "high"}}))
+				l.waits("high", "does not exist")
 			},
 		},
 		"GroupLarger": {
@@ -156,6 +157,7 @@ func TestRoomIsNotKeptForNobody(t *testing.T) {
 				pg := &v2alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: "high"}}
 				change(l, pg, func(pg *v2alpha2.PodGroup) { pg.Spec.MinMember = num(6) })
 				l.create(l.pod("high", "", "more-0", 1), l.pod("high", "", "more-1", 1))
+				l.waits("high", "of min 6 pods")
 				l.nudge(false)
 			},
 		},
@@ -318,7 +320,7 @@ func TestStale(t *testing.T) {
 // A gang that gets back what it lost in time stays.
 func TestStaleMended(t *testing.T) {
 	l := newLab(t, 1, 4)
-	const grace = 4 * time.Second
+	const grace = 15 * time.Second // a slow machine mends in time, too
 	l.group("mended", v2alpha2.PodGroupSpec{MinMember: num(4), StalenessGracePeriod: &metav1.Duration{Duration: grace}})
 	pods := l.pods("mended", "", 4, 1)
 	l.runs("mended", 4)

@@ -449,7 +449,7 @@ func TestTwoManagers(t *testing.T) {
 		return nil
 	})
 	awaitStatus(t, c, pool, claims, nil)
-	says(t, arbor(t, 0, "pools", "check", "-n", ns), "checked 1 pool, 2000 subnets, 2000 claims: nothing wrong")
+	awaitSound(t, ns, "checked 1 pool, 2000 subnets, 2000 claims: nothing wrong")
 }
 
 // inParallel does something for every number below n, some at once.
@@ -530,10 +530,22 @@ func TestChildPoolInUse(t *testing.T) {
 	must(t, c.Create(t.Context(), parent))
 	must(t, c.Create(t.Context(), p))
 	s := newSubnet(ns, "inside", "10.0.0.0/24")
-	allocated(t, c, s)
+	allocated(t, c, s) // not before its pool is guarded
+	cluster.Eventually(t, "the parent is guarded too", func() error {
+		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(parent), parent))
+		if len(parent.Finalizers) == 0 {
+			return errors.New("it has no finalizer")
+		}
+
+		return nil
+	})
 
 	must(t, c.Delete(t.Context(), p))
 	must(t, c.Delete(t.Context(), parent))
+	// The manager's cache has heard of that when it has a pool that is made later.
+	marker := newPool(ns, "marker", "10.9.0.0/16")
+	must(t, c.Create(t.Context(), marker))
+	awaitStatus(t, c, marker, 0, nil)
 	late := newClaim(ns, "late", 24)
 	must(t, c.Create(t.Context(), late))
 	awaitClaim(t, c, late, v1alpha1.ClaimPending, "PoolInvalid") // nothing more is taken from it

@@ -34,6 +34,16 @@ func newClient(t *testing.T) client.Client {
 		}
 		must(t, kube.EnsureCRD(t.Context(), c, crd, true))
 	}
+	// The API server notices either a little later.
+	cluster.Eventually(t, "everything is served, and nobody is asked", func() error {
+		for _, list := range []client.ObjectList{&v1alpha1.SubnetList{}, &v1alpha1.SubnetClaimList{}, &v1alpha1.SubnetPoolClaimList{}} {
+			if err := c.List(t.Context(), list, client.InNamespace("default")); err != nil {
+				return err
+			}
+		}
+
+		return c.Create(t.Context(), newPool("default", "probe", "10.0.0.0/8"), client.DryRunAll)
+	})
 
 	return c
 }

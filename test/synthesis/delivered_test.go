@@ -88,7 +88,9 @@ func TestRolloutDelivered(t *testing.T) {
 	must(t, s.Create(t.Context(), program))
 	says := func(word string) func(*enov1.Composition) error {
 		return func(c *enov1.Composition) error {
-			if data, _ := s.delivered(c.Name); data["word"] != word || c.Status.CurrentSynthesis == nil {
+			// The composition was read before the object, and may be that of the word before.
+			current := c.Status.CurrentSynthesis
+			if data, _ := s.delivered(c.Name); data["word"] != word || current == nil || current.ObservedSynthesizerGeneration != program.Generation {
 				return fmt.Errorf("%s says %q", c.Name, data["word"])
 			}
 

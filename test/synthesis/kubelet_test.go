@@ -65,6 +65,10 @@ func newKubelet(t *testing.T) *kubelet {
 		t: t, client: c, binary: binary, namespace: cluster.Namespace(t, c),
 		running: map[types.UID]context.CancelFunc{}, made: map[string]map[types.UID]corev1.Pod{}, held: make(chan struct{}),
 	}
+	// Without a node of this name its pods would be taken for those of one that is gone,
+	// and be deleted by the garbage collector of pods. Nobody else puts pods on it.
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: k.namespace}, Spec: corev1.NodeSpec{Unschedulable: true}}
+	must(t, c.Create(t.Context(), node))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	events, err := c.Watch(ctx, &corev1.PodList{}, client.InNamespace(k.namespace), client.MatchingLabels{"app.kubernetes.io/managed-by": "eno"})
 	must(t, err)
@@ -79,6 +83,7 @@ func newKubelet(t *testing.T) *kubelet {
 		cancel()
 		events.Stop()
 		k.all.Wait()
+		_ = c.Delete(context.Background(), node)
 	})
 
 	return k
@@ -87,11 +92,13 @@ func newKubelet(t *testing.T) *kubelet {
 // release lets pods run.
 func (k *kubelet) release() { close(k.held) }
 
-// args are those of managers whose pods are here.
+// args are those of managers whose pods are here. They have time: this kubelet may be
+// slow, and a pod that is made anew for that would be a second one.
 func (k *kubelet) args(more ...string) []string {
 	return append([]string{
 		"--controllers=synthesis", "--webhooks=false", "--rollout-cooldown=0s",
 		"--executor-image=" + arborImage, "--synthesizer-pod-namespace=" + k.namespace,
+		"--container-creation-ttl=10m", "--synthesis-timeout=10m",
 	}, more...)
 }
 
@@ -114,7 +121,7 @@ func (k *kubelet) look(ctx context.Context, what watch.EventType, pod *corev1.Po
 		k.running[pod.UID] = cancel
 		k.all.Go(func() {
 			defer cancel()
-			if err := k.run(running, pod); err != nil && running.Err() == nil {
+			if err := k.run(running, pod); err != nil && running.Err() == nil && k.stays(ctx, pod) {
 				k.t.Errorf("pod %s: %v", pod.Name, err)
 			}
 			<-running.Done()
@@ -124,6 +131,15 @@ func (k *kubelet) look(ctx context.Context, what watch.EventType, pod *corev1.Po
 	}
 }
 
+// stays says whether a pod is there and is to stay. The API server knows earlier than
+// whoever watches.
+func (k *kubelet) stays(ctx context.Context, pod *corev1.Pod) bool {
+	now := &corev1.Pod{}
+	err := k.client.Get(ctx, client.ObjectKeyFromObject(pod), now)
+
+	return err == nil && now.UID == pod.UID && now.DeletionTimestamp == nil
+}
+
 // run runs a pod from its binding to its end.
 func (k *kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	select {
@@ -131,7 +147,7 @@ func (k *kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	err := k.client.SubResource("binding").Create(ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "kubelet"}})
+	err := k.client.SubResource("binding").Create(ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: k.namespace}})
 	if err != nil {
 		return err
 	}

@@ -77,6 +77,10 @@ func install(t *testing.T) {
 			t.Fatalf("there is no definition of %s", kind)
 		}
 		must(t, kube.EnsureCRD(t.Context(), c, crd, true))
+		// That is some moments after its definition is established.
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(enov1.GroupVersion.WithKind(kind + "List"))
+		cluster.Eventually(t, kind+" is served", func() error { return c.List(t.Context(), list, client.Limit(1)) })
 	}
 }
 

@@ -40,7 +40,7 @@ func shows(t *testing.T, m *cluster.Manager, selector string, want map[string]fl
 // TestMetrics has one composition that is ready, one that is stuck, one whose
 // program fails, and one that waits for its turn.
 func TestMetrics(t *testing.T) {
-	m := server.StartManager(t, append(slices.Clone(managerArgs), "--synthesis-concurrency=1", "--watchdog-threshold=1s")...)
+	m := server.StartManager(t, append(slices.Clone(managerArgs), "--synthesis-concurrency=1", "--watchdog-threshold=1s", "--synthesis-timeout=10m")...)
 	s := newStage(t)
 	s.input("red")
 	shows(t, m, "eno_composition_health", map[string]float64{}) // what other tests left is gone
@@ -85,9 +85,13 @@ func TestMetrics(t *testing.T) {
 	}
 	must(t, s.Create(t.Context(), fails))
 	shows(t, m, "eno_composition_health", map[string]float64{`status="Ready"`: 1, `status="Reconciling"`: 1, `status="SynthesisBackoff"`: 1})
-	if failed := m.Sum(t, `eno_synthesis_result_total{result="failure"}`); failed < 1 {
-		t.Errorf("%v syntheses have failed", failed)
-	}
+	cluster.Eventually(t, "a failure is counted", func() error {
+		if failed := m.Sum(t, `eno_synthesis_result_total{result="failure"}`); failed < 1 {
+			return fmt.Errorf("%v syntheses have failed", failed)
+		}
+
+		return nil
+	})
 	// It is there from the beginning, or an alert would not see that nothing is stuck.
 	shows(t, m, "eno_compositions_stuck_reconciling_total", map[string]float64{team: 1, fmt.Sprintf(`owner="",synthesizer=%q`, broken.Name): 0})
 

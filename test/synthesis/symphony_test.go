@@ -233,6 +233,13 @@ func TestSymphony(t *testing.T) {
 		spec.Variations = []enov1.Variation{s.variation("b", "c"), s.variation("c")}
 	})
 	s.spoken(s.member(o, "c").Name, "all")
+	s.await(b.Name, "it depends on c", func(c *enov1.Composition) error { // or what is spoken is what was before
+		if len(c.Spec.DependsOn) != 1 {
+			return errors.New("it does not")
+		}
+
+		return nil
+	})
 	s.spoken(b.Name, "all")
 	s.deliver(s.simplified(a.Name, enov1.StatusDeleting, ""), func(enov1.Manifest) enov1.ResourceState { return enov1.ResourceState{Deleted: true} })
 	s.gone(a.Name)
@@ -484,6 +491,8 @@ func TestSymphonyDuplicate(t *testing.T) {
 	a := s.member(o, "a")
 	s.spoken(a.Name, "") // so that a second has passed, or the names decide
 	twin := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.full("a") + "-zzzzzz"}, Spec: *a.Spec.DeepCopy()}
+	// It may be synthesized before it goes, and nobody says here that its objects are gone.
+	twin.Annotations = map[string]string{enov1.AnnotationDeletionStrategy: enov1.DeletionOrphan}
 	must(t, controllerutil.SetControllerReference(o, twin, s.Scheme()))
 	must(t, s.Create(t.Context(), twin))
 	s.gone(twin.Name)

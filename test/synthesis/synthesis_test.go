@@ -145,9 +145,13 @@ func TestFailures(t *testing.T) {
 			s.tidy()
 		})
 	}
-	if n := m.Sum(t, `eno_synthesis_result_total{result="failure"}`); n < float64(2*len(cases)) {
-		t.Errorf("%v failures were counted", n)
-	}
+	cluster.Eventually(t, "failures are counted", func() error {
+		if n := m.Sum(t, `eno_synthesis_result_total{result="failure"}`); n < float64(2*len(cases)) {
+			return fmt.Errorf("%v failures were counted", n)
+		}
+
+		return nil
+	})
 }
 
 // What is made no longer is deleted, and not forgotten before that.

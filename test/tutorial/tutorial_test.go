@@ -142,23 +142,35 @@ func (s *stage) rollBack() {
 	to := c.Status.PreviousSynthesis.UUID
 	s.kubectl("annotate", "composition", "site", "arbor-control.dev/rollback-to="+to)
 	s.runs("site", "web:2", 2)
-	c, err = s.composition("site")
-	must(s, err)
-	if said := meta.FindStatusCondition(c.Status.Conditions, enov1.ConditionSynthesized); said == nil || said.Reason != decide.ReasonRolledBack || c.Status.CurrentSynthesis.RolledBackTo != to {
-		s.Errorf("it says %+v, and has %+v", said, c.Status.CurrentSynthesis)
-	}
+	cluster.Eventually(s, "it says that it is rolled back", func() error {
+		c, err := s.composition("site")
+		if err != nil {
+			return err
+		}
+		if said := meta.FindStatusCondition(c.Status.Conditions, enov1.ConditionSynthesized); said == nil || said.Reason != decide.ReasonRolledBack || c.Status.CurrentSynthesis.RolledBackTo != to {
+			return fmt.Errorf("it says %+v, and has %+v", said, c.Status.CurrentSynthesis)
+		}
+
+		return nil
+	})
 	s.kubectl("annotate", "composition", "site", "arbor-control.dev/rollback-to-")
 	s.runs("site", "web:3", 2)
 }
 
 func (s *stage) clear() {
 	s.kubectl("delete", "composition", "site", "shop")
-	for _, list := range []client.ObjectList{&enov1.CompositionList{}, &enov1.ResourceSliceList{}, &appsv1.DeploymentList{}} {
-		must(s, s.List(s.Context(), list, client.InNamespace(s.namespace)))
-		if n := meta.LenList(list); n != 0 {
-			s.Errorf("%d are left of %T", n, list)
+	cluster.Eventually(s, "nothing is left", func() error {
+		for _, list := range []client.ObjectList{&enov1.CompositionList{}, &enov1.ResourceSliceList{}, &appsv1.DeploymentList{}} {
+			if err := s.List(s.Context(), list, client.InNamespace(s.namespace)); err != nil {
+				return err
+			}
+			if n := meta.LenList(list); n != 0 {
+				return fmt.Errorf("%d are left of %T", n, list)
+			}
 		}
-	}
+
+		return nil
+	})
 	if s.service("site") != nil || s.service("shop") != nil {
 		s.Error("a Service is left")
 	}

@@ -184,9 +184,8 @@ func (s *tenant) look() (snapshot, error) {
 }
 
 // steady looks until nothing has been written for a while.
-func (s *tenant) steady() snapshot {
+func (s *tenant) steady(quiet time.Duration) snapshot {
 	s.Helper()
-	const quiet = 2 * time.Second
 	last, since := snapshot{}, time.Now()
 	cluster.Eventually(s, "nothing is written any more", func() error {
 		now, err := s.look()

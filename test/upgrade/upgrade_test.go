@@ -127,7 +127,7 @@ func TestUpgrade(t *testing.T) {
 	kept := &tenant{T: t, Client: c, ns: cluster.Namespace(t, c)}
 	began := time.Now()
 	kept.work()
-	before := kept.steady()
+	before := kept.steady(10 * time.Second) // what comes later would seem to be the upgrade's
 	steps.add("installed "+old.title, len(before), 0, time.Since(began))
 
 	for i, v := range []version{now, old} {
@@ -145,7 +145,7 @@ func TestUpgrade(t *testing.T) {
 		began := time.Now()
 		(&tenant{T: t, Client: c, ns: cluster.Namespace(t, c)}).work()
 		took := time.Since(began)
-		after := kept.steady()
+		after := kept.steady(2 * time.Second)
 		title := "upgraded to " + v.title
 		if i > 0 {
 			title = "taken back to " + v.title

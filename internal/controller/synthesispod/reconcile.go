@@ -199,7 +199,11 @@ func (r *Reconciler) state(ctx context.Context) (decide.NamespaceState, error) {
 func (r *Reconciler) apply(ctx context.Context, v decide.PodView, plan decide.PodPlan) error {
 	log := ctrl.LoggerFrom(ctx)
 	for _, d := range plan.Delete {
-		err := r.client.Delete(ctx, d.Pod, client.Preconditions{UID: &d.Pod.UID})
+		must := client.Preconditions{UID: &d.Pod.UID}
+		if d.Reason == decide.PodKubeletTimeout {
+			must.ResourceVersion = &d.Pod.ResourceVersion // it may have been heard of since
+		}
+		err := r.client.Delete(ctx, d.Pod, must)
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("cannot delete Pod %s/%s: %w", d.Pod.Namespace, d.Pod.Name, err)
 		}

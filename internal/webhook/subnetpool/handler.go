@@ -28,10 +28,11 @@ var Registration = serving.Webhook{
 }
 
 // NewHandler returns what answers it. A pool is judged among the others of its
-// namespace, as the cache shows them.
-func NewHandler(cache client.Reader, m *webhook.Metrics) admission.Handler {
+// namespace. Where its addresses are new these are read from the API server: of two
+// that one file makes, a cache may not have heard of the first.
+func NewHandler(cache, live client.Reader, m *webhook.Metrics) admission.Handler {
 	return webhook.NewHandler(v1alpha1.SubnetPoolKind, m, func(ctx context.Context, before, after *v1alpha1.SubnetPool) (verdict.Verdict, error) {
-		around, err := gather(ctx, cache, before, after)
+		around, err := gather(ctx, cache, live, before, after)
 		if err != nil {
 			return verdict.Verdict{}, err
 		}
@@ -40,17 +41,22 @@ func NewHandler(cache client.Reader, m *webhook.Metrics) admission.Handler {
 	})
 }
 
-func gather(ctx context.Context, cache client.Reader, before, after *v1alpha1.SubnetPool) (decide.Around, error) {
+func gather(ctx context.Context, cache, live client.Reader, before, after *v1alpha1.SubnetPool) (decide.Around, error) {
 	var around decide.Around
+	moved := before == nil || before.Spec.CIDR != after.Spec.CIDR
 	pools := &v1alpha1.SubnetPoolList{}
-	if err := cache.List(ctx, pools, client.InNamespace(after.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	all := cache
+	if moved {
+		all = live
+	}
+	if err := all.List(ctx, pools, client.InNamespace(after.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return around, fmt.Errorf("cannot list SubnetPools: %w", err)
 	}
 	around.Pools = pools.Items
 
 	// What lives in a pool matters when its addresses change, and only then is
 	// it worth a list of possibly very many.
-	if before == nil || before.Spec.CIDR != after.Spec.CIDR {
+	if moved {
 		subnets := &v1alpha1.SubnetList{}
 		fields := client.MatchingFields{kube.SubnetPoolRefIndexKey: after.Name}
 		if err := cache.List(ctx, subnets, client.InNamespace(after.Namespace), fields, client.UnsafeDisableDeepCopy); err != nil {
