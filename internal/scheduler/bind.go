@@ -11,6 +11,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
+// bindsAtOnce is how many bindings are under way. One connection to the API server
+// carries a hundred requests; whoever finds it full opens another, and a gang of
+// hundreds would open hundreds, each with its handshake.
+const bindsAtOnce = 50
+
 // bindAll binds the pods of a gang, each in its own time, but those that share a
 // claim one after the other: the second finds what the first has written.
 func (s *Scheduler) bindAll(ctx context.Context, t *turn, held []holding) {
@@ -127,6 +132,9 @@ func (s *Scheduler) bind(ctx context.Context, t *turn, h holding) *fwk.Status {
 	if done, err := s.extend(ctx, h); done {
 		return fwk.AsStatus(err)
 	}
+
+	s.binds <- struct{}{}
+	defer func() { <-s.binds }()
 
 	return t.fw.RunBindPlugins(ctx, h.state, h.pod, h.node)
 }

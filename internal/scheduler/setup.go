@@ -34,6 +34,8 @@ type Scheduler struct {
 	reporter  *reporter
 	trial     *trial
 	preemptor *preemptor
+	// binds has a place for each binding that may be under way.
+	binds chan struct{}
 }
 
 // setup is that of kube-scheduler, with the gang plugin in every profile.
@@ -59,7 +61,7 @@ func setup(ctx context.Context, kube *options.Options, o *Options) (*schedulerse
 	}
 	completed := c.Complete()
 
-	s := &Scheduler{options: o, rules: o.rules()}
+	s := &Scheduler{options: o, rules: o.rules(), binds: make(chan struct{}, bindsAtOnce)}
 	if err := s.build(ctx, &completed); err != nil {
 		return nil, nil, err
 	}
