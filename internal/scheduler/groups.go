@@ -245,6 +245,21 @@ func (g *groups) members(key types.NamespacedName) []*corev1.Pod {
 	return pods
 }
 
+// knew hears of a change of a pod, and says whether it is this scheduler's own doing.
+func (g *groups) knew(was, is *corev1.Pod) bool {
+	switch {
+	case is != nil && is.Spec.NodeName != "":
+		_, here := g.binding.LoadAndDelete(is.UID)
+
+		return here
+	case is == nil && was != nil:
+		g.leaving.Delete(was.UID)
+		g.binding.Delete(was.UID)
+	}
+
+	return false
+}
+
 func (g *groups) placed(pod *corev1.Pod) *corev1.Pod {
 	if pod.Spec.NodeName != "" || g.assumed == nil {
 		return pod

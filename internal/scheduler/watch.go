@@ -66,14 +66,7 @@ func (s *Scheduler) moved(before, now any, wake bool) {
 	if was != nil && is != nil && !matters(was, is) {
 		return
 	}
-	if is == nil && was != nil {
-		s.groups.leaving.Delete(was.UID)
-		s.groups.binding.Delete(was.UID)
-	}
-	if is != nil && is.Spec.NodeName != "" {
-		_, here := s.groups.binding.LoadAndDelete(is.UID)
-		wake = wake && !here
-	}
+	wake = !s.groups.knew(was, is) && wake
 	keys := map[types.NamespacedName]bool{}
 	for _, pod := range []*corev1.Pod{was, is} {
 		if pod != nil {

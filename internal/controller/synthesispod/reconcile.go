@@ -195,21 +195,29 @@ func (r *Reconciler) state(ctx context.Context) (decide.NamespaceState, error) {
 	}
 }
 
+// remove deletes a pod, unless it is gone or another one has its name by now.
+func (r *Reconciler) remove(ctx context.Context, d decide.PodDeletion) error {
+	same := client.Preconditions{UID: &d.Pod.UID}
+	if d.Reason == decide.PodKubeletTimeout {
+		same.ResourceVersion = &d.Pod.ResourceVersion // the kubelet may have spoken since
+	}
+	err := r.client.Delete(ctx, d.Pod, same)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot delete Pod %s/%s: %w", d.Pod.Namespace, d.Pod.Name, err)
+	}
+	if err == nil {
+		r.deleted.WithLabelValues(d.Reason).Inc()
+		ctrl.LoggerFrom(ctx).Info("Deleted the pod of a synthesis", "pod", d.Pod.Name, "reason", d.Reason)
+	}
+
+	return nil
+}
+
 // apply does what was decided.
 func (r *Reconciler) apply(ctx context.Context, v decide.PodView, plan decide.PodPlan) error {
-	log := ctrl.LoggerFrom(ctx)
 	for _, d := range plan.Delete {
-		must := client.Preconditions{UID: &d.Pod.UID}
-		if d.Reason == decide.PodKubeletTimeout {
-			must.ResourceVersion = &d.Pod.ResourceVersion // it may have been heard of since
-		}
-		err := r.client.Delete(ctx, d.Pod, must)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("cannot delete Pod %s/%s: %w", d.Pod.Namespace, d.Pod.Name, err)
-		}
-		if err == nil {
-			r.deleted.WithLabelValues(d.Reason).Inc()
-			log.Info("Deleted the pod of a synthesis", "pod", d.Pod.Name, "reason", d.Reason)
+		if err := r.remove(ctx, d); err != nil {
+			return err
 		}
 	}
 	why := plan.GiveUp
@@ -229,7 +237,7 @@ func (r *Reconciler) apply(ctx context.Context, v decide.PodView, plan decide.Po
 	}
 	wrote, err := r.runner.GiveUp(ctx, v.Composition, why)
 	if wrote {
-		log.Info("Gave a synthesis up", "synthesis", v.Composition.Status.InFlightSynthesis.UUID, "reason", why)
+		ctrl.LoggerFrom(ctx).Info("Gave a synthesis up", "synthesis", v.Composition.Status.InFlightSynthesis.UUID, "reason", why)
 	}
 
 	return err
