@@ -142,8 +142,16 @@ func (p *preemptor) waits(key types.NamespacedName, g *decide.Gang) bool {
 	}
 	delete(p.evicting, key)
 	delay := g.Group.Spec.PreemptionDelay
+	if delay == nil {
+		return false
+	}
+	left := time.Until(g.Group.CreationTimestamp.Add(delay.Duration))
+	if left > 0 {
+		// Nothing else might happen by then that has the gang tried again.
+		time.AfterFunc(left, func() { p.s.wake(key) })
+	}
 
-	return delay != nil && time.Since(g.Group.CreationTimestamp.Time) < delay.Duration
+	return left > 0
 }
 
 // A unit goes as a whole: a pod, or a gang that would be broken without it.

@@ -104,6 +104,48 @@ func TestPreemption(t *testing.T) {
 	l.runs("", 2)
 }
 
+// A gang that was asked to wait before it sends away anybody does, and then needs
+// nobody to remind it.
+func TestPreemptionDelay(t *testing.T) {
+	const delay = 4 * time.Second
+	l := newLab(t, 2, 4)
+	low, high := l.classes()
+	l.group("low", simple(8))
+	l.pods("low", "", 8, 1, low)
+	l.runs("low", 8)
+	spec := simple(8)
+	spec.PreemptionDelay = &metav1.Duration{Duration: delay}
+	patient := l.group("high", spec)
+	l.pods("high", "", 8, 1, high)
+	l.runs("high", 8)
+	// Timestamps of the API server are whole seconds.
+	if waited := time.Since(patient.CreationTimestamp.Time); waited < delay {
+		t.Errorf("it took their place after %s", waited)
+	}
+}
+
+// Of gangs that wait for the same room the most important one gets it, however
+// late it came.
+func TestMostImportantFirst(t *testing.T) {
+	l := newLab(t, 2, 4)
+	l.name = l.ns
+	low, high := l.classes()
+	for _, g := range []struct {
+		name string
+		use  func(*corev1.Pod)
+	}{{"first", low}, {"second", low}, {"third", high}, {"fourth", low}} {
+		l.group(g.name, simple(8))
+		l.pods(g.name, "", 8, 1, g.use)
+	}
+	// Nobody is sent away, so who is placed was placed first.
+	l.own("--gang-preemption=false")
+	l.runs("third", 8)
+	for _, name := range []string{"first", "second", "fourth"} {
+		l.waits(name)
+		l.none(name)
+	}
+}
+
 // lingering pods are there until somebody takes the finalizer away.
 func lingering(p *corev1.Pod) { p.Finalizers = []string{"example.com/linger"} }
 

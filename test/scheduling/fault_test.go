@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -172,6 +173,39 @@ func TestKilled(t *testing.T) {
 		s = start()
 		c.settles(2)
 		c.dismiss()
+	}
+}
+
+// Of two replicas the one that leads is killed while it binds. The other has done
+// nothing until then, and brings to an end what was begun.
+func TestLeaderKilled(t *testing.T) {
+	l := newLab(t, 3, 8)
+	l.name = l.ns
+	proxy := server.NewProxy(t, "", 0)
+	start := func() *cluster.Scheduler {
+		return server.StartScheduler(t, "--kubeconfig="+proxy.Kubeconfig, "--scheduler-name="+l.name, "--stale-grace=1s",
+			"--leader-elect=true", "--leader-elect-resource-name="+l.name,
+			"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=1s")
+	}
+	leader := start()
+	lease := &coordinationv1.Lease{}
+	cluster.Eventually(t, "it leads", func() error {
+		return l.c.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: l.name}, lease)
+	})
+	t.Cleanup(func() { _ = l.c.Delete(l.background(), lease) })
+	standby := start()
+
+	release := proxy.Hold(t, fmt.Sprintf("^POST /api/v1/namespaces/%s/pods/g.-0[4-9]/binding", l.ns))
+	c := l.hire("g", 3, 10)
+	c.reaches(8)
+	if n := standby.Sum(t, "arbor_gang_cycles_total"); n != 0 {
+		t.Errorf("the one that does not lead has tried %v gangs", n)
+	}
+	leader.Kill()
+	release()
+	c.settles(2)
+	if n := standby.Sum(t, "arbor_gang_pods_placed_total"); n == 0 {
+		t.Error("the other has placed nobody")
 	}
 }
 
