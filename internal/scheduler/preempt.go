@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	policylisters "k8s.io/client-go/listers/policy/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -60,8 +61,9 @@ func (s *Scheduler) mayPreempt(g *decide.Gang) bool {
 
 // A preemptor deals with gangs that did not fit, one at a time.
 type preemptor struct {
-	s    *Scheduler
-	todo chan types.NamespacedName
+	s       *Scheduler
+	budgets policylisters.PodDisruptionBudgetLister
+	todo    chan types.NamespacedName
 	// evicting holds, by gang, whom it has sent away: until they are gone it
 	// sends away nobody else.
 	evicting map[types.NamespacedName][]*corev1.Pod
@@ -69,8 +71,11 @@ type preemptor struct {
 	kept map[types.NamespacedName][]*corev1.Pod
 }
 
-func newPreemptor(s *Scheduler) *preemptor {
-	return &preemptor{s: s, todo: make(chan types.NamespacedName, 1024), evicting: map[types.NamespacedName][]*corev1.Pod{}, kept: map[types.NamespacedName][]*corev1.Pod{}}
+func newPreemptor(s *Scheduler, budgets policylisters.PodDisruptionBudgetLister) *preemptor {
+	return &preemptor{
+		s: s, budgets: budgets, todo: make(chan types.NamespacedName, 1024),
+		evicting: map[types.NamespacedName][]*corev1.Pod{}, kept: map[types.NamespacedName][]*corev1.Pod{},
+	}
 }
 
 // add is for the goroutine that places pods, so it does not wait: whoever finds
@@ -160,6 +165,7 @@ type unit struct {
 	priority int32
 	whole    bool
 	youngest time.Time
+	guarded  bool // by a PodDisruptionBudget
 }
 
 // units are the pods below a priority, those that are missed least first.
@@ -186,8 +192,10 @@ func (p *preemptor) units(key types.NamespacedName, below int32) ([]unit, error)
 	slices.SortStableFunc(units, func(a, b unit) int {
 		return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(rankOf(a), rankOf(b)), b.youngest.Compare(a.youngest), cmp.Compare(a.pods[0].Name, b.pods[0].Name))
 	})
+	pdbs, err := p.budgets.List(labels.Everything())
+	guard(units, pdbs)
 
-	return units, nil
+	return units, err
 }
 
 // rankOf puts single pods before whole gangs, and small gangs before large.

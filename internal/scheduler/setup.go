@@ -108,7 +108,7 @@ func (s *Scheduler) build(ctx context.Context, c *schedulerserverconfig.Complete
 		return err
 	}
 	s.trial.nominees.of = s.kube.SchedulingQueue.NominatedPodsForNode
-	s.preemptor = newPreemptor(s)
+	s.preemptor = newPreemptor(s, c.InformerFactory.Policy().V1().PodDisruptionBudgets().Lister())
 	s.reporter = newReporter(s, c.Client, s.groups.rest, c.EventBroadcaster.NewRecorder(Name))
 
 	return nil

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
@@ -102,6 +104,39 @@ func TestPreemption(t *testing.T) {
 	}
 	l.runs("high", 6)
 	l.runs("", 2)
+}
+
+// A PodDisruptionBudget has others go first, more important ones too, as long as
+// there are any.
+func TestDisruptionBudget(t *testing.T) {
+	l := newLab(t, 2, 4)
+	low, high := l.classes()
+	mid := l.class("mid", 20, corev1.PreemptLowerPriority)
+	guarded := func(p *corev1.Pod) { p.Labels["guarded"] = "true" }
+	l.create(l.pod("", "", "guarded", 4, low, guarded))
+	l.create(l.pod("", "", "other", 4, mid))
+	l.runs("", 2)
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: "guard"}, Spec: policyv1.PodDisruptionBudgetSpec{
+		MinAvailable: new(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"guarded": "true"}},
+	}}
+	l.must(l.c.Create(t.Context(), budget))
+	cluster.Eventually(t, "the budget counts", func() error {
+		if err := l.c.Get(t.Context(), key(budget), budget); err != nil || budget.Status.CurrentHealthy != 1 {
+			return fmt.Errorf("its status is %v: %w", budget.Status, err)
+		}
+
+		return nil
+	})
+	l.own() // it knows of the budget from its start
+	l.group("first", simple(4))
+	l.pods("first", "", 4, 1, high)
+	l.runs("first", 4)
+	if left := l.names(""); !slices.Equal(left, []string{"guarded"}) {
+		t.Fatalf("of the others %v are there", left)
+	}
+	l.group("second", simple(4))
+	l.pods("second", "", 4, 1, high)
+	l.runs("second", 4)
 }
 
 // A gang that was asked to wait before it sends away anybody does, and then needs
