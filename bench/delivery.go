@@ -18,9 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/arbor-control/arbor/api/crds"
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
-	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -127,14 +125,8 @@ func newDepot(ctx context.Context, u *cluster.Up) (*depot, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range []string{enov1.CompositionKind, enov1.ResourceSliceKind} {
-		crd, ok := crds.ByKind(enov1.GroupVersion.Group, kind)
-		if !ok {
-			return nil, fmt.Errorf("there is no definition of %s", kind)
-		}
-		if err := kube.EnsureCRD(ctx, plain, crd, true); err != nil {
-			return nil, err
-		}
+	if err := cluster.Define(ctx, plain, enov1.GroupVersion, enov1.CompositionKind, enov1.ResourceSliceKind); err != nil {
+		return nil, err
 	}
 	config := rest.CopyConfig(u.Config)
 	config.WarningHandler = rest.NoWarnings{}

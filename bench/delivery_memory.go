@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/arbor-control/arbor/api/crds"
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/test/cluster"
@@ -81,14 +80,8 @@ func (d *depot) memoryAlone(ctx context.Context) ([]result, error) {
 // memoryWithSynthesis is about both parts. The program writes what is in a file,
 // and which one the composition says.
 func (d *depot) memoryWithSynthesis(ctx context.Context) ([]result, error) {
-	for _, kind := range []string{enov1.SynthesizerKind, enov1.SymphonyKind} {
-		crd, ok := crds.ByKind(enov1.GroupVersion.Group, kind)
-		if !ok {
-			return nil, fmt.Errorf("there is no definition of %s", kind)
-		}
-		if err := kube.EnsureCRD(ctx, d, crd, true); err != nil {
-			return nil, err
-		}
+	if err := cluster.Define(ctx, d, enov1.GroupVersion, enov1.SynthesizerKind, enov1.SymphonyKind); err != nil {
+		return nil, err
 	}
 	m, err := d.up.Manager(d.up.Administrator(), "--controllers=synthesis,delivery", "--local-synthesizers", "--webhooks=false", "--log-level=error") //nolint:contextcheck // it ends when it is stopped
 	if err != nil {

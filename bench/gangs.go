@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,9 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/arbor-control/arbor/api/crds"
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
-	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -102,11 +99,7 @@ func newFarm(ctx context.Context, u *cluster.Up) (*farm, error) {
 	if err != nil {
 		return nil, err
 	}
-	crd, ok := crds.ByKind(v2alpha2.GroupVersion.Group, "PodGroup")
-	if !ok {
-		return nil, errors.New("there is no definition of PodGroups")
-	}
-	if err := kube.EnsureCRD(ctx, c, crd, true); err != nil {
+	if err := cluster.Define(ctx, c, v2alpha2.GroupVersion, v2alpha2.PodGroupKind); err != nil {
 		return nil, err
 	}
 	config := rest.CopyConfig(u.Config)

@@ -15,9 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/arbor-control/arbor/api/crds"
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -40,17 +38,9 @@ func newBed(ctx context.Context, u *cluster.Up) (*bed, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range []string{v1alpha1.SubnetPoolKind, v1alpha1.SubnetKind, v1alpha1.SubnetClaimKind, v1alpha1.SubnetPoolClaimKind} {
-		crd, ok := crds.ByKind(v1alpha1.GroupVersion.Group, kind)
-		if !ok {
-			return nil, fmt.Errorf("there is no definition of %s", kind)
-		}
-		if err := kube.EnsureCRD(ctx, c, crd, true); err != nil {
-			return nil, err
-		}
-	}
+	err = cluster.Define(ctx, c, v1alpha1.GroupVersion, v1alpha1.SubnetPoolKind, v1alpha1.SubnetKind, v1alpha1.SubnetClaimKind, v1alpha1.SubnetPoolClaimKind)
 
-	return &bed{c}, nil
+	return &bed{c}, err
 }
 
 // pool makes a namespace with a pool in it.

@@ -14,9 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/arbor-control/arbor/api/crds"
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
-	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -51,17 +49,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	c := server.Client(t, nil)
-	for _, kind := range []string{enov1.CompositionKind, enov1.ResourceSliceKind, enov1.SynthesizerKind, enov1.SymphonyKind} {
-		crd, ok := crds.ByKind(enov1.GroupVersion.Group, kind)
-		if !ok {
-			t.Fatalf("there is no definition of %s", kind)
-		}
-		must(t, kube.EnsureCRD(t.Context(), c, crd, true))
-		// That is some moments after its definition is established.
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(enov1.GroupVersion.WithKind(kind + "List"))
-		cluster.Eventually(t, kind+" is served", func() error { return c.List(t.Context(), list, client.Limit(1)) })
-	}
+	must(t, cluster.Define(t.Context(), c, enov1.GroupVersion, enov1.CompositionKind, enov1.ResourceSliceKind, enov1.SynthesizerKind, enov1.SymphonyKind))
 	scheme := runtime.NewScheme()
 	must(t, enov1.AddToScheme(scheme))
 	typed, err := client.New(rest.CopyConfig(server.Config), client.Options{Scheme: scheme})

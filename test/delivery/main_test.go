@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/arbor-control/arbor/api/crds"
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/test/cluster"
@@ -62,14 +61,7 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	c := server.Client(t, nil)
-	for _, kind := range []string{enov1.CompositionKind, enov1.ResourceSliceKind} {
-		crd, ok := crds.ByKind(enov1.GroupVersion.Group, kind)
-		if !ok {
-			t.Fatalf("there is no definition of %s", kind)
-		}
-		must(t, kube.EnsureCRD(t.Context(), c, crd, true))
-		served(t, c, kind)
-	}
+	must(t, cluster.Define(t.Context(), c, enov1.GroupVersion, enov1.CompositionKind, enov1.ResourceSliceKind))
 	w := &world{TB: t, c: c, objects: c, ns: cluster.Namespace(t, c), perSlice: 100}
 	o := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "app", Finalizers: []string{enov1.Finalizer}}}
 	must(t, c.Create(t.Context(), o))
@@ -77,15 +69,6 @@ func newWorld(t testing.TB) *world {
 	t.Cleanup(w.release)
 
 	return w
-}
-
-// served waits until a kind can be used, which is some moments after its definition is
-// established.
-func served(t testing.TB, c client.Client, kind string) {
-	t.Helper()
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(enov1.GroupVersion.WithKind(kind + "List"))
-	cluster.Eventually(t, kind+" is served", func() error { return c.List(t.Context(), list, client.Limit(1)) })
 }
 
 // release lets the composition go, or the managers of other tests would go on

@@ -78,8 +78,7 @@ func TestPreemption(t *testing.T) {
 	// The API server keeps the victims, so that they can be looked at.
 	l.pods("low", "", 8, 1, low, lingering)
 	l.runs("low", 8)
-	l.group("high", simple(6))
-	l.pods("high", "", 6, 1, high)
+	l.gang("high", 6, 1, high)
 	cluster.Eventually(t, "all of the gang goes", func() error {
 		if left := l.names("low"); len(left) > 0 {
 			return fmt.Errorf("%v stay", left)
@@ -128,14 +127,12 @@ func TestDisruptionBudget(t *testing.T) {
 		return nil
 	})
 	l.own() // it knows of the budget from its start
-	l.group("first", simple(4))
-	l.pods("first", "", 4, 1, high)
+	l.gang("first", 4, 1, high)
 	l.runs("first", 4)
 	if left := l.names(""); !slices.Equal(left, []string{"guarded"}) {
 		t.Fatalf("of the others %v are there", left)
 	}
-	l.group("second", simple(4))
-	l.pods("second", "", 4, 1, high)
+	l.gang("second", 4, 1, high)
 	l.runs("second", 4)
 }
 
@@ -145,8 +142,7 @@ func TestPreemptionDelay(t *testing.T) {
 	const delay = 4 * time.Second
 	l := newLab(t, 2, 4)
 	low, high := l.classes()
-	l.group("low", simple(8))
-	l.pods("low", "", 8, 1, low)
+	l.gang("low", 8, 1, low)
 	l.runs("low", 8)
 	spec := simple(8)
 	spec.PreemptionDelay = &metav1.Duration{Duration: delay}
@@ -188,16 +184,14 @@ func lingering(p *corev1.Pod) { p.Finalizers = []string{"example.com/linger"} }
 func TestNoPointlessEviction(t *testing.T) {
 	l := newLab(t, 2, 4)
 	low, high := l.classes()
-	l.group("low", simple(4))
-	l.pods("low", "", 4, 1, low)
+	l.gang("low", 4, 1, low)
 	l.group("fixed", v2alpha2.PodGroupSpec{MinMember: num(4), Preemptibility: v2alpha2.NonPreemptible})
 	l.pods("fixed", "", 4, 1, low)
 	l.runs("low", 4)
 	l.runs("fixed", 4)
 
 	// Six fit if both went, and one of them may not.
-	l.group("high", simple(6))
-	l.pods("high", "", 6, 1, high)
+	l.gang("high", 6, 1, high)
 	l.waits("high", "of min 6 pods")
 	l.nudge(true)
 	l.runs("low", 4)
@@ -206,8 +200,7 @@ func TestNoPointlessEviction(t *testing.T) {
 
 	// Four fit.
 	l.end("high")
-	l.group("four", simple(4))
-	l.pods("four", "", 4, 1, high)
+	l.gang("four", 4, 1, high)
 	l.runs("four", 4)
 	l.runs("fixed", 4)
 	if left := l.names("low"); len(left) > 0 {
@@ -246,8 +239,7 @@ func TestRoomIsNotKeptForNobody(t *testing.T) {
 			l.group("low", simple(4))
 			victims := l.pods("low", "", 4, 1, low, lingering)
 			l.runs("low", 4)
-			l.group("high", simple(4))
-			l.pods("high", "", 4, 1, high)
+			l.gang("high", 4, 1, high)
 			cluster.Eventually(t, "all of the gang goes", func() error {
 				if left := l.names("low"); len(left) > 0 {
 					return fmt.Errorf("%v stay", left)
@@ -270,8 +262,7 @@ func TestRoomIsNotKeptForNobody(t *testing.T) {
 func TestPriorityOfTheGroup(t *testing.T) {
 	l := newLab(t, 1, 4)
 	low, _ := l.classes()
-	l.group("low", simple(4))
-	l.pods("low", "", 4, 1, low)
+	l.gang("low", 4, 1, low)
 	l.runs("low", 4)
 	l.group("high", v2alpha2.PodGroupSpec{MinMember: num(4), PriorityClassName: l.ns + "-high"})
 	l.pods("high", "", 4, 1)
@@ -287,8 +278,7 @@ func TestFewestVictims(t *testing.T) {
 	low, high := l.classes()
 	l.pods("", "", 8, 1, low)
 	l.runs("", 8)
-	l.group("high", simple(3))
-	l.pods("high", "", 3, 1, high)
+	l.gang("high", 3, 1, high)
 	l.runs("high", 3)
 	l.runs("", 5)
 }
@@ -300,19 +290,16 @@ func TestSurplusFirst(t *testing.T) {
 	l.group("large", simple(4))
 	l.pods("large", "", 6, 1, low)
 	l.runs("large", 6)
-	l.group("small", simple(2))
-	l.pods("small", "", 2, 1, low)
+	l.gang("small", 2, 1, low)
 	l.runs("small", 2)
 
-	l.group("high", simple(2))
-	l.pods("high", "", 2, 1, high)
+	l.gang("high", 2, 1, high)
 	l.runs("high", 2)
 	l.runs("large", 4)
 	l.runs("small", 2)
 
 	// No surplus is left: the smaller gang goes, and whole.
-	l.group("more", simple(1))
-	l.pods("more", "", 1, 1, high)
+	l.gang("more", 1, 1, high)
 	l.runs("more", 1)
 	l.runs("large", 4)
 	if left := l.names("small"); len(left) > 0 {
@@ -324,11 +311,9 @@ func TestSurplusFirst(t *testing.T) {
 func TestWhoMayNotPreempt(t *testing.T) {
 	l := newLab(t, 1, 4)
 	low, _ := l.classes()
-	l.group("low", simple(4))
-	l.pods("low", "", 4, 1, low)
+	l.gang("low", 4, 1, low)
 	l.runs("low", 4)
-	l.group("equal", simple(2))
-	l.pods("equal", "", 2, 1, low)
+	l.gang("equal", 2, 1, low)
 	l.group("polite", simple(2))
 	l.pods("polite", "", 2, 1, l.class("polite", 50, corev1.PreemptNever))
 	l.waits("equal", "of min 2 pods")
@@ -343,14 +328,12 @@ func TestTerminatingVictims(t *testing.T) {
 	low, high := l.classes()
 	l.group("going", simple(4))
 	going := l.pods("going", "", 4, 1, low, lingering)
-	l.group("staying", simple(4))
-	l.pods("staying", "", 4, 1, low)
+	l.gang("staying", 4, 1, low)
 	l.runs("going", 4)
 	l.runs("staying", 4)
 	l.end("going")
 
-	l.group("high", simple(4))
-	l.pods("high", "", 4, 1, high)
+	l.gang("high", 4, 1, high)
 	l.waits("high", "of min 4 pods")
 	l.nudge(true)
 	if n := len(l.names("staying")); n != 4 {

@@ -234,6 +234,13 @@ func (l *lab) create(pods ...*corev1.Pod) {
 	l.must(errors.Join(errs...))
 }
 
+// gang makes a group of n pods that needs all of them.
+func (l *lab) gang(name string, n, gpus int, change ...func(*corev1.Pod)) {
+	l.Helper()
+	l.group(name, simple(n))
+	l.pods(name, "", n, gpus, change...)
+}
+
 // members are the pods of a group, and of one part of it if one is named, that
 // nobody has deleted.
 func (l *lab) members(group string, part ...string) []corev1.Pod {

@@ -14,10 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/arbor-control/arbor/api/crds"
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
-	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -71,17 +69,7 @@ func newStage(t *testing.T) *stage {
 func install(t *testing.T) {
 	t.Helper()
 	c := server.Client(t, nil)
-	for _, kind := range []string{enov1.CompositionKind, enov1.SynthesizerKind, enov1.ResourceSliceKind, enov1.SymphonyKind} {
-		crd, ok := crds.ByKind(enov1.GroupVersion.Group, kind)
-		if !ok {
-			t.Fatalf("there is no definition of %s", kind)
-		}
-		must(t, kube.EnsureCRD(t.Context(), c, crd, true))
-		// That is some moments after its definition is established.
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(enov1.GroupVersion.WithKind(kind + "List"))
-		cluster.Eventually(t, kind+" is served", func() error { return c.List(t.Context(), list, client.Limit(1)) })
-	}
+	must(t, cluster.Define(t.Context(), c, enov1.GroupVersion, enov1.CompositionKind, enov1.SynthesizerKind, enov1.ResourceSliceKind, enov1.SymphonyKind))
 }
 
 // synthesizer makes a program of a script, with an input by the key in.
