@@ -166,6 +166,25 @@ const (
 	moreFiles      = 10
 )
 
+// rest measures a manager that has nothing to do. A watch that is just being opened
+// anew would be missed.
+func (w *world) rest() level {
+	w.Helper()
+	var last level
+	cluster.Eventually(w, "watches neither come nor go", func() error {
+		now, err := w.measure()
+		before := last.watches
+		last = now
+		if err != nil || now.watches != before {
+			return fmt.Errorf("%d watches, before %d: %w", now.watches, before, err)
+		}
+
+		return nil
+	})
+
+	return last
+}
+
 // flat waits until a manager holds no more than before.
 func (w *world) flat(before level) level {
 	w.Helper()
@@ -198,9 +217,7 @@ func (w *world) endure(f fault) {
 		if _, err := w.settle(); err != nil {
 			w.Fatal(err)
 		}
-		var err error
-		r.before, err = w.measure()
-		must(w, err)
+		r.before = w.rest()
 	}
 	acked, doubts := w.load.acked, w.load.doubts
 	w.load.start()
