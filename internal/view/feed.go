@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -26,6 +27,9 @@ const (
 	Updated = "update"
 	Deleted = "delete"
 )
+
+// syncPause is how often it is asked whether everything has been told.
+const syncPause = 10 * time.Millisecond
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
@@ -116,19 +120,37 @@ func (f *Feed) Synced() bool {
 }
 
 // Source wakes a controller whose requests are pools. What happens to one pool
-// within the time gather wakes it once.
-func (f *Feed) Source(wants Want, gather time.Duration) source.Source {
-	return source.Func(func(_ context.Context, q queue) error {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.listeners = append(f.listeners, listener{q, wants, gather})
-		// What was told before this controller was there.
-		for _, key := range f.pools.keys() {
-			q.Add(reconcile.Request{NamespacedName: key})
-		}
+// within the time gather wakes it once. The controller works from when everything
+// that was there at the start has been told: before, it would choose blocks that are
+// taken, and write counts of a part.
+func (f *Feed) Source(wants Want, gather time.Duration) source.SyncingSource {
+	return &subscription{f, wants, gather}
+}
 
-		return nil
-	})
+type subscription struct {
+	feed   *Feed
+	wants  Want
+	gather time.Duration
+}
+
+func (*subscription) String() string { return "view of pools" }
+
+// Start is called by the controller.
+func (s *subscription) Start(_ context.Context, q queue) error {
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	s.feed.listeners = append(s.feed.listeners, listener{q, s.wants, s.gather})
+	// What was told before this controller was there.
+	for _, key := range s.feed.pools.keys() {
+		q.Add(reconcile.Request{NamespacedName: key})
+	}
+
+	return nil
+}
+
+// WaitForSync is called by the controller before it works.
+func (s *subscription) WaitForSync(ctx context.Context) error {
+	return wait.PollUntilContextCancel(ctx, syncPause, true, func(context.Context) (bool, error) { return s.feed.Synced(), nil })
 }
 
 // wake wakes who wants to know, of an event that leaves more room or not.

@@ -3,6 +3,7 @@ package poolstatus
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -96,8 +97,12 @@ func (r *Reconciler) show(ctx context.Context, from client.Reader, request recon
 
 		return fmt.Errorf("cannot read pool %s: %w", request, err)
 	}
+	figures := r.figures(request)
+	if _, err := netip.ParsePrefix(pool.Spec.CIDR); err == nil && figures.All == nil {
+		return nil // the view is about to hear of the pool, and wakes us then
+	}
 	now := r.now()
-	want := decide.Status(pool, r.figures(request), metav1.NewTime(now))
+	want := decide.Status(pool, figures, metav1.NewTime(now))
 	if equality.Semantic.DeepEqual(pool.Status, want) {
 		r.metrics.shown(request.NamespacedName, &want, now)
 

@@ -48,7 +48,6 @@ type Allocator struct {
 	reader   client.Reader
 	recorder events.EventRecorder
 	view     *view.Pools
-	feed     *view.Feed
 	metrics  *Metrics
 	others   *contention
 	now      func() time.Time
@@ -60,7 +59,7 @@ type Allocator struct {
 func SetupAllocator(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, m *Metrics, enqueue func(context.Context, types.NamespacedName)) error {
 	a := &Allocator{
 		client: mgr.GetClient(), reader: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder("arbor-subnets"),
-		view: v, feed: feed, metrics: m, others: newContention(), now: time.Now, enqueue: enqueue,
+		view: v, metrics: m, others: newContention(), now: time.Now, enqueue: enqueue,
 	}
 	feed.OnLost(func(pool types.NamespacedName) { a.others.lost(pool, a.now()) })
 
@@ -93,10 +92,6 @@ func poolOf(_ context.Context, o client.Object) []reconcile.Request {
 
 // Reconcile serves the claims that wait for a pool.
 func (a *Allocator) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	if !a.feed.Synced() {
-		// Who chooses before all is known chooses what is taken.
-		return reconcile.Result{RequeueAfter: 100 * time.Millisecond}, nil
-	}
 	if err := a.lookForOverdue(ctx, request.NamespacedName); err != nil {
 		return reconcile.Result{}, err
 	}
