@@ -78,7 +78,7 @@ func TestPreemption(t *testing.T) {
 	// The API server keeps the victims, so that they can be looked at.
 	l.pods("low", "", 8, 1, low, lingering)
 	l.runs("low", 8)
-	l.gang("high", 6, 1, high)
+	l.gang("high", 6, high)
 	cluster.Eventually(t, "all of the gang goes", func() error {
 		if left := l.names("low"); len(left) > 0 {
 			return fmt.Errorf("%v stay", left)
@@ -127,12 +127,12 @@ func TestDisruptionBudget(t *testing.T) {
 		return nil
 	})
 	l.own() // it knows of the budget from its start
-	l.gang("first", 4, 1, high)
+	l.gang("first", 4, high)
 	l.runs("first", 4)
 	if left := l.names(""); !slices.Equal(left, []string{"guarded"}) {
 		t.Fatalf("of the others %v are there", left)
 	}
-	l.gang("second", 4, 1, high)
+	l.gang("second", 4, high)
 	l.runs("second", 4)
 }
 
@@ -142,7 +142,7 @@ func TestPreemptionDelay(t *testing.T) {
 	const delay = 4 * time.Second
 	l := newLab(t, 2, 4)
 	low, high := l.classes()
-	l.gang("low", 8, 1, low)
+	l.gang("low", 8, low)
 	l.runs("low", 8)
 	spec := simple(8)
 	spec.PreemptionDelay = &metav1.Duration{Duration: delay}
@@ -184,14 +184,14 @@ func lingering(p *corev1.Pod) { p.Finalizers = []string{"example.com/linger"} }
 func TestNoPointlessEviction(t *testing.T) {
 	l := newLab(t, 2, 4)
 	low, high := l.classes()
-	l.gang("low", 4, 1, low)
+	l.gang("low", 4, low)
 	l.group("fixed", v2alpha2.PodGroupSpec{MinMember: num(4), Preemptibility: v2alpha2.NonPreemptible})
 	l.pods("fixed", "", 4, 1, low)
 	l.runs("low", 4)
 	l.runs("fixed", 4)
 
 	// Six fit if both went, and one of them may not.
-	l.gang("high", 6, 1, high)
+	l.gang("high", 6, high)
 	l.waits("high", "of min 6 pods")
 	l.nudge(true)
 	l.runs("low", 4)
@@ -200,7 +200,7 @@ func TestNoPointlessEviction(t *testing.T) {
 
 	// Four fit.
 	l.end("high")
-	l.gang("four", 4, 1, high)
+	l.gang("four", 4, high)
 	l.runs("four", 4)
 	l.runs("fixed", 4)
 	if left := l.names("low"); len(left) > 0 {
@@ -239,7 +239,7 @@ func TestRoomIsNotKeptForNobody(t *testing.T) {
 			l.group("low", simple(4))
 			victims := l.pods("low", "", 4, 1, low, lingering)
 			l.runs("low", 4)
-			l.gang("high", 4, 1, high)
+			l.gang("high", 4, high)
 			cluster.Eventually(t, "all of the gang goes", func() error {
 				if left := l.names("low"); len(left) > 0 {
 					return fmt.Errorf("%v stay", left)
@@ -262,7 +262,7 @@ func TestRoomIsNotKeptForNobody(t *testing.T) {
 func TestPriorityOfTheGroup(t *testing.T) {
 	l := newLab(t, 1, 4)
 	low, _ := l.classes()
-	l.gang("low", 4, 1, low)
+	l.gang("low", 4, low)
 	l.runs("low", 4)
 	l.group("high", v2alpha2.PodGroupSpec{MinMember: num(4), PriorityClassName: l.ns + "-high"})
 	l.pods("high", "", 4, 1)
@@ -278,7 +278,7 @@ func TestFewestVictims(t *testing.T) {
 	low, high := l.classes()
 	l.pods("", "", 8, 1, low)
 	l.runs("", 8)
-	l.gang("high", 3, 1, high)
+	l.gang("high", 3, high)
 	l.runs("high", 3)
 	l.runs("", 5)
 }
@@ -290,16 +290,16 @@ func TestSurplusFirst(t *testing.T) {
 	l.group("large", simple(4))
 	l.pods("large", "", 6, 1, low)
 	l.runs("large", 6)
-	l.gang("small", 2, 1, low)
+	l.gang("small", 2, low)
 	l.runs("small", 2)
 
-	l.gang("high", 2, 1, high)
+	l.gang("high", 2, high)
 	l.runs("high", 2)
 	l.runs("large", 4)
 	l.runs("small", 2)
 
 	// No surplus is left: the smaller gang goes, and whole.
-	l.gang("more", 1, 1, high)
+	l.gang("more", 1, high)
 	l.runs("more", 1)
 	l.runs("large", 4)
 	if left := l.names("small"); len(left) > 0 {
@@ -311,9 +311,9 @@ func TestSurplusFirst(t *testing.T) {
 func TestWhoMayNotPreempt(t *testing.T) {
 	l := newLab(t, 1, 4)
 	low, _ := l.classes()
-	l.gang("low", 4, 1, low)
+	l.gang("low", 4, low)
 	l.runs("low", 4)
-	l.gang("equal", 2, 1, low)
+	l.gang("equal", 2, low)
 	l.group("polite", simple(2))
 	l.pods("polite", "", 2, 1, l.class("polite", 50, corev1.PreemptNever))
 	l.waits("equal", "of min 2 pods")
@@ -328,12 +328,12 @@ func TestTerminatingVictims(t *testing.T) {
 	low, high := l.classes()
 	l.group("going", simple(4))
 	going := l.pods("going", "", 4, 1, low, lingering)
-	l.gang("staying", 4, 1, low)
+	l.gang("staying", 4, low)
 	l.runs("going", 4)
 	l.runs("staying", 4)
 	l.end("going")
 
-	l.gang("high", 4, 1, high)
+	l.gang("high", 4, high)
 	l.waits("high", "of min 4 pods")
 	l.nudge(true)
 	if n := len(l.names("staying")); n != 4 {

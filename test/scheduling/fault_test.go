@@ -266,7 +266,7 @@ func TestBindRefused(t *testing.T) {
 	l.scheduler = shared
 	allow := l.refuse(`request.name.startsWith("refused") || request.name in ["g-02", "g-05"]`)
 	before := l.scheduler.Sum(t, "arbor_gang_bind_failures_total")
-	l.gang("g", 6, 1)
+	l.gang("g", 6)
 	cluster.Eventually(t, "four of six are bound, and two were refused more than once", func() error {
 		refused := l.scheduler.Sum(t, "arbor_gang_bind_failures_total") - before
 		if n := l.bound("g"); n != 4 || refused < 4 {
@@ -292,7 +292,7 @@ func TestBindRefused(t *testing.T) {
 func TestBindRefusedForEver(t *testing.T) {
 	l := newLab(t, 2, 4).own("--stale-grace=500ms")
 	allow := l.refuse(`request.name.startsWith("refused") || request.name in ["g-02", "g-05"]`)
-	l.gang("g", 6, 1)
+	l.gang("g", 6)
 	cluster.Eventually(t, "those that were bound are gone, and those that were refused are there", func() error {
 		if left := l.names("g"); len(left) != 2 || l.bound("g") != 0 {
 			return fmt.Errorf("%v are there, %d have a place", left, l.bound("g"))

@@ -234,11 +234,11 @@ func (l *lab) create(pods ...*corev1.Pod) {
 	l.must(errors.Join(errs...))
 }
 
-// gang makes a group of n pods that needs all of them.
-func (l *lab) gang(name string, n, gpus int, change ...func(*corev1.Pod)) {
+// gang makes a group of n pods of one GPU that needs all of them.
+func (l *lab) gang(name string, n int, change ...func(*corev1.Pod)) {
 	l.Helper()
 	l.group(name, simple(n))
-	l.pods(name, "", n, gpus, change...)
+	l.pods(name, "", n, 1, change...)
 }
 
 // members are the pods of a group, and of one part of it if one is named, that

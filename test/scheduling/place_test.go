@@ -89,7 +89,7 @@ func TestMinimumsFirst(t *testing.T) {
 // T4: a gang that is too large runs as soon as there is one node more.
 func TestNodeAdded(t *testing.T) {
 	l := newLab(t, 4, 8)
-	l.gang("g", 40, 1)
+	l.gang("g", 40)
 	l.waits("g", "of min 40 pods")
 	l.none("g")
 	l.addNodes(1, 8)
@@ -171,12 +171,12 @@ func TestHostPorts(t *testing.T) {
 	port := func(p *corev1.Pod) {
 		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
 	}
-	l.gang("five", 5, 1, port)
+	l.gang("five", 5, port)
 	l.waits("five", "of min 5 pods", "didn't have free ports")
 	l.none("five")
 	l.end("five")
 
-	l.gang("four", 4, 1, port)
+	l.gang("four", 4, port)
 	l.runs("four", 4)
 	if got := perNode(l.places("four")); !slices.Equal(got, []int{1, 1, 1, 1}) {
 		t.Errorf("nodes have %v of them", got)
@@ -193,12 +193,12 @@ func TestSpread(t *testing.T) {
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{groupLabel: p.Labels[groupLabel]}},
 		}}
 	}
-	l.gang("four", 4, 1, spread)
+	l.gang("four", 4, spread)
 	l.waits("four", "of min 4 pods", "topology spread")
 	l.none("four")
 	l.end("four")
 
-	l.gang("three", 3, 1, spread)
+	l.gang("three", 3, spread)
 	l.runs("three", 3)
 	if got := perNode(l.places("three")); !slices.Equal(got, []int{2, 1}) {
 		t.Errorf("nodes have %v of them", got)
@@ -211,12 +211,12 @@ func TestAffinity(t *testing.T) {
 	together := func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: near(groupLabel, p.Labels[groupLabel])}}
 	}
-	l.gang("nine", 9, 1, together)
+	l.gang("nine", 9, together)
 	l.waits("nine", "of min 9 pods", "affinity")
 	l.none("nine")
 	l.end("nine")
 
-	l.gang("eight", 8, 1, together)
+	l.gang("eight", 8, together)
 	l.runs("eight", 8)
 	if got := perNode(l.places("eight")); !slices.Equal(got, []int{8}) {
 		t.Errorf("nodes have %v of them", got)
