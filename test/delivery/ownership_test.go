@@ -136,6 +136,26 @@ func TestSplitOwnership(t *testing.T) {
 	}
 }
 
+// TestDroppedWhileDead has a field dropped by a synthesis that nobody delivers: the next
+// one finds out what was applied before.
+func TestDroppedWhileDead(t *testing.T) {
+	w := newWorld(t)
+	m := start(t)
+	w.split(2)
+	w.remembered()
+	m.Kill()
+	w.drop(2)
+	w.history()
+	w.drop(2)
+	start(t)
+	w.ready()
+	for i := range 2 {
+		if n, replicas := w.inits(i); n != 0 || replicas != 4 {
+			t.Errorf("%s has %d init containers and %d replicas", name(i), n, replicas)
+		}
+	}
+}
+
 // TestSplitOwnershipReported has it only reported: the server refuses to leave a
 // container without an image, and nothing is changed.
 func TestSplitOwnershipReported(t *testing.T) {
