@@ -41,9 +41,8 @@ build: ## Build bin/arbor, bin/arbor-manager, bin/arbor-scheduler, bin/arbor-exe
 
 .PHONY: test
 test: setup build verify lint ## Run all tests, on a real control plane where one is needed
-	@echo "Building arbor-manager with the race detector and coverage, and arbor-scheduler with coverage"
-	@go build $(RACE) -cover -coverpkg=./... -o bin/test/arbor-manager ./cmd/arbor-manager
-	@$(STATIC) go build -cover -coverpkg=./... -ldflags "$(LDFLAGS)" -o bin/test/arbor-scheduler ./cmd/arbor-scheduler
+	@echo "Building arbor-manager and arbor-scheduler with the race detector and coverage"
+	@go build $(RACE) -cover -coverpkg=./... -ldflags "$(LDFLAGS)" -o bin/test/ ./cmd/arbor-manager ./cmd/arbor-scheduler
 	@rm -rf bin/cover && mkdir -p bin/cover/processes
 	@ARBOR_MANAGER=$(CURDIR)/bin/test/arbor-manager ARBOR_SCHEDULER=$(CURDIR)/bin/test/arbor-scheduler ARBOR_COVERDIR=$(CURDIR)/bin/cover/processes \
 		go test $(RACE) -timeout=20m -coverprofile=bin/cover/unit.out $(TESTED)

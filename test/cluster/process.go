@@ -33,6 +33,7 @@ func StartProcess(path string, args ...string) (*Process, error) {
 	}
 	go func() {
 		p.err = p.cmd.Wait()
+		races.look(p.Output())
 		close(p.done)
 	}()
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -41,6 +42,10 @@ func Main(m interface{ Run() int }, server **Up, args ...string) int {
 
 	*server = up
 	code := m.Run()
+	if found := races.all(); len(found) > 0 {
+		fmt.Fprintf(os.Stderr, "--- %d data races in programs under test\n%s\n", len(found), strings.Join(found, "\n"))
+		code = max(code, 1)
+	}
 	if code != 0 {
 		up.DumpLogs()
 	}

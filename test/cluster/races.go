@@ -1,0 +1,33 @@
+package cluster
+
+import (
+	"strings"
+	"sync"
+)
+
+// A log has the data races that programs under test told of, if they were built with
+// the race detector. They go on after one, so no test would notice.
+type log struct {
+	mu    sync.Mutex
+	found []string
+}
+
+var races log
+
+// look finds reports in what a program said. They are between two lines of signs.
+func (l *log) look(output string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for part := range strings.SplitSeq(output, "==================\n") {
+		if strings.HasPrefix(part, "WARNING: DATA RACE") {
+			l.found = append(l.found, part)
+		}
+	}
+}
+
+func (l *log) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	return l.found
+}
