@@ -92,10 +92,8 @@ func (o *groupsFitOptions) run(ctx context.Context) error {
 		return blind("%w", err)
 	}
 	d := &drafter{namespace: namespace, now: metav1.NewTime(o.now().Truncate(time.Second)), priority: oracle.Priority, notef: o.notef}
-	for _, obj := range objects {
-		if err := d.add(obj); err != nil {
-			return blind("%w", err)
-		}
+	if err := d.addAll(objects); err != nil {
+		return blind("%w", err)
 	}
 	d.leftOut()
 	report, err := o.ask(ctx, oracle, d.drafts)

@@ -45,6 +45,10 @@ type drafter struct {
 
 	drafts []*draft
 	pods   int
+	// classes are the PriorityClasses of the manifests. missing are those that
+	// nobody has, which is told once.
+	classes map[string]int32
+	missing map[string]bool
 	// strangers are objects whose pods name no group.
 	strangers []string
 }
@@ -59,6 +63,24 @@ func (d *drafter) draft(key types.NamespacedName) *draft {
 	d.drafts = append(d.drafts, one)
 
 	return one
+}
+
+// addAll takes the objects of the manifests, in any order.
+func (d *drafter) addAll(objects []map[string]any) error {
+	d.classes, d.missing = map[string]int32{}, map[string]bool{}
+	for _, obj := range objects {
+		if ref := refOf(obj); ref.Kind == "PriorityClass" && ref.APIVersion == "scheduling.k8s.io/v1" {
+			value, _, _ := unstructured.NestedInt64(obj, "value")
+			d.classes[ref.Name] = int32(value) //nolint:gosec // what does not fit is refused by the API server
+		}
+	}
+	for _, obj := range objects {
+		if err := d.add(obj); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // add takes an object. Those that have nothing to do with pods are passed over.
@@ -293,8 +315,12 @@ func hostPorts(hostNetwork bool, ports []corev1.ContainerPort) {
 }
 
 func (d *drafter) prioritize(ref ObjectRef, spec *corev1.PodSpec) {
-	priority, known := d.priority(spec.PriorityClassName)
+	priority, known := d.classes[spec.PriorityClassName]
 	if !known {
+		priority, known = d.priority(spec.PriorityClassName)
+	}
+	if !known && !d.missing[spec.PriorityClassName] {
+		d.missing[spec.PriorityClassName] = true
 		d.notef("%s: there is no PriorityClass %q, so its pods have the priority 0 here; the API server would refuse them", ref, spec.PriorityClassName)
 	}
 	spec.Priority = &priority

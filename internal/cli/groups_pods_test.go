@@ -31,10 +31,12 @@ func drafting(t *testing.T, text string) (d *drafter, notes []string, err error)
 	if len(f.Errors) > 0 {
 		t.Fatal(f.Errors[0])
 	}
+	var objects []map[string]any
 	for _, doc := range f.Documents {
-		if err := d.add(doc.Object); err != nil {
-			return d, notes, err
-		}
+		objects = append(objects, doc.Object)
+	}
+	if err := d.addAll(objects); err != nil {
+		return d, notes, err
 	}
 	d.leftOut()
 
@@ -70,6 +72,14 @@ func TestDrafts(t *testing.T) {
 		"Class": {
 			reason: "a class that is not there is told", text: "{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {pod-group-name: g}}, spec: {priorityClassName: none}}",
 			want: map[string][]string{"ns/g": {"a"}}, notes: []string{`Pod ns/a: there is no PriorityClass "none", so its pods have the priority 0 here; the API server would refuse them`},
+		},
+		"ClassOnce": {
+			reason: "and once is enough", text: "{apiVersion: apps/v1, kind: Deployment, metadata: {name: w}, spec: {replicas: 2, template: {metadata: {annotations: {pod-group-name: g}}, spec: {priorityClassName: none, containers: [{name: c}]}}}}",
+			want: map[string][]string{"ns/g": {"w-0", "w-1"}}, notes: []string{`Deployment ns/w: there is no PriorityClass "none", so its pods have the priority 0 here; the API server would refuse them`},
+		},
+		"ClassBeside": {
+			reason: "one in the same file is there", text: "{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {pod-group-name: g}}, spec: {priorityClassName: none}}\n---\n{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: none}, value: 7}",
+			want: map[string][]string{"ns/g": {"a"}},
 		},
 		"Twice":     {reason: "a group is there once", text: gangHead + gangHead, err: "PodGroup ns/g is there twice: remove or rename one of the two"},
 		"BadGroup":  {reason: "and can be read", text: "{apiVersion: scheduling.run.ai/v2alpha2, kind: PodGroup, metadata: {name: g}, spec: {minMember: many}}", err: "PodGroup ns/g: spec.minMember: cannot decode"},
