@@ -93,6 +93,9 @@ func (d *Deliverer) remember(k key, it *item, live *unstructured.Unstructured) {
 		m.own = "" // what it changes may be somebody else's for good: only the server can tell
 	}
 	d.track(k, it, live)
+	if m.tracked {
+		d.watches.wrote(m.at, m.version, k)
+	}
 }
 
 // track has an object watched.

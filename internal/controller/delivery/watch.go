@@ -64,6 +64,15 @@ type kindWatch struct {
 	stop     chan struct{}
 	// interest is who wants to know about which objects.
 	interest map[types.NamespacedName]map[key]bool
+	// words are the last that were written here to objects that several want.
+	words map[types.NamespacedName]*word
+}
+
+// A word is a version of an object that was written here, and who agrees with it. What
+// two of us write within one second looks alike from outside.
+type word struct {
+	version string
+	agreed  map[key]bool
 }
 
 func newWatches(c metadata.Interface, changed func(key)) *watches {
@@ -117,11 +126,63 @@ func (w *watches) untrack(at place, who key) {
 	delete(k.interest[at.NamespacedName], who)
 	if len(k.interest[at.NamespacedName]) == 0 {
 		delete(k.interest, at.NamespacedName)
+		delete(k.words, at.NamespacedName)
 	}
 	if len(k.interest) == 0 {
 		close(k.stop)
 		delete(w.kinds, at.GroupVersionResource)
 	}
+}
+
+// wrote notes that somebody has written an object, or found it as it should be, and
+// tells others who want it.
+func (w *watches) wrote(at place, version string, who key) {
+	w.mu.Lock()
+	var others []key
+	if k, ok := w.kinds[at.GroupVersionResource]; ok {
+		others = k.wrote(at.NamespacedName, version, who)
+	}
+	w.mu.Unlock()
+	for _, other := range others {
+		w.changed(other)
+	}
+}
+
+// wrote returns who has to look at the object.
+func (k *kindWatch) wrote(name types.NamespacedName, version string, who key) []key {
+	last := k.words[name]
+	switch {
+	case last == nil && len(k.interest[name]) < 2:
+		return nil // there is nobody else
+	case last != nil && last.version == version:
+		last.agreed[who] = true
+
+		return nil
+	case last != nil && !older(last.version, version):
+		return nil
+	}
+	k.words[name] = &word{version, map[key]bool{who: true}}
+	var others []key
+	for other := range k.interest[name] {
+		if other != who {
+			others = append(others, other)
+		}
+	}
+
+	return others
+}
+
+// disputed says whether another of us has written an object since.
+func (w *watches) disputed(at place, who key) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k, ok := w.kinds[at.GroupVersionResource]
+	if !ok {
+		return false
+	}
+	last := k.words[at.NamespacedName]
+
+	return last != nil && !last.agreed[who]
 }
 
 // observe says what is known about an object that was last written as a version.
@@ -157,7 +218,7 @@ func (w *watches) observe(at place, version string) observation {
 
 // watch begins the watch of a kind.
 func (w *watches) watch(gvr schema.GroupVersionResource) *kindWatch {
-	k := &kindWatch{stop: make(chan struct{}), interest: map[types.NamespacedName]map[key]bool{}}
+	k := &kindWatch{stop: make(chan struct{}), interest: map[types.NamespacedName]map[key]bool{}, words: map[types.NamespacedName]*word{}}
 	k.informer = metadatainformer.NewFilteredMetadataInformer(w.client, gvr, "", 0, cache.Indexers{}, nil).Informer()
 	log := w.log.WithValues("resource", gvr.String())
 	// None of these fail before it is started.
@@ -231,7 +292,7 @@ func slim(o any) (any, error) {
 // ownOf is a digest of what we hold of an object. Whoever changes a value of ours
 // takes the field away from us, and whoever removes it does too: so as long as
 // this is the same, an apply would change nothing. The time tells apart what two
-// of us wrote.
+// of us wrote, in two processes and not in the same second; for the rest, see word.
 func ownOf(entries []metav1.ManagedFieldsEntry) string {
 	h := sha256.New()
 	for _, e := range entries {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
@@ -84,4 +86,44 @@ func TestOlder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWords has two compositions that want one object, and write it within a second.
+func TestWords(t *testing.T) {
+	at := place{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, NamespacedName: types.NamespacedName{Namespace: "ns", Name: "o"}}
+	a, b := key{composition: types.NamespacedName{Name: "a"}}, key{composition: types.NamespacedName{Name: "b"}}
+	var told []string
+	w := newWatches(nil, func(k key) { told = append(told, k.composition.Name) })
+	k := &kindWatch{stop: make(chan struct{}), interest: map[types.NamespacedName]map[key]bool{}, words: map[types.NamespacedName]*word{}}
+	w.kinds[at.GroupVersionResource] = k
+	look := func(step string, wantTold []string, disputedByA, disputedByB bool) {
+		t.Helper()
+		if diff := cmp.Diff(wantTold, told); diff != "" {
+			t.Errorf("%s: told are (-want +got):\n%s", step, diff)
+		}
+		if w.disputed(at, a) != disputedByA || w.disputed(at, b) != disputedByB {
+			t.Errorf("%s: disputed is %t and %t", step, w.disputed(at, a), w.disputed(at, b))
+		}
+		told = nil
+	}
+
+	w.track(at, a)
+	w.wrote(at, "1", a)
+	look("one alone has nobody to argue with", nil, false, false)
+	w.track(at, b)
+	w.wrote(at, "2", b)
+	look("the other wants something else", []string{"a"}, true, false)
+	w.wrote(at, "3", a)
+	look("which is put right", []string{"b"}, false, true)
+	w.wrote(at, "2", b)
+	look("an old answer comes late", nil, false, true)
+	w.wrote(at, "3", b)
+	look("the other has nothing to change", nil, false, false)
+	w.wrote(at, "4", a)
+	w.untrack(at, a)
+	look("it goes with the last word", []string{"b"}, false, true)
+	w.wrote(at, "5", b)
+	look("which is not the last", nil, true, false)
+	w.untrack(at, b)
+	look("nobody wants it any more", nil, false, false)
 }

@@ -147,7 +147,7 @@ func (d *Deliverer) gather(v *view, it *item, known decide.Situation) situation 
 	}
 	s.seen = d.watches.observe(m.at, m.version)
 	s.Going = s.seen.going && !older(s.seen.version, m.version)
-	same := isSame(m, s.seen)
+	same := isSame(m, s.seen) && !d.watches.disputed(m.at, key{v.name, it.Identity})
 	if same && older(m.version, s.seen.version) {
 		m.version = s.seen.version
 	}
