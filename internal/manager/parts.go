@@ -126,7 +126,9 @@ var parts = []part{
 			},
 			{
 				Webhook: subnetwebhook.Registration,
-				handler: subnetwebhook.NewHandler,
+				handler: func(cache, _ client.Reader, m *webhook.Metrics) admission.Handler {
+					return subnetwebhook.NewHandler(cache, m)
+				},
 				refused: func() client.Object {
 					return &v1alpha1.Subnet{ObjectMeta: probe, Spec: v1alpha1.SubnetSpec{PoolRef: "arbor-probe", CIDR: "10.0.0.1/8", ClusterID: "arbor-probe"}}
 				},

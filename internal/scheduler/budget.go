@@ -1,8 +1,6 @@
 package scheduler
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,32 +14,29 @@ type budget struct {
 	left     int32
 }
 
-// guard puts units last whose going would break a PodDisruptionBudget. Somebody may
-// have to go nevertheless: as with kube-scheduler, priority is the stronger word.
-func guard(units []unit, pdbs []*policyv1.PodDisruptionBudget) {
+// guardedLast puts units last whose going would break a PodDisruptionBudget. Somebody
+// may have to go nevertheless: as with kube-scheduler, priority is the stronger word.
+func guardedLast(units []unit, pdbs []*policyv1.PodDisruptionBudget) []unit {
 	budgets := make([]*budget, 0, len(pdbs))
 	for _, pdb := range pdbs {
 		if selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector); err == nil {
 			budgets = append(budgets, &budget{of: pdb, selector: selector, left: pdb.Status.DisruptionsAllowed})
 		}
 	}
-	for i := range units {
-		for _, pod := range units[i].pods {
-			if !spend(budgets, pod) {
-				units[i].guarded = true
-			}
+	var free, guarded []unit
+	for _, u := range units {
+		allowed := true
+		for _, pod := range u.pods {
+			allowed = spend(budgets, pod) && allowed
+		}
+		if allowed {
+			free = append(free, u)
+		} else {
+			guarded = append(guarded, u)
 		}
 	}
-	slices.SortStableFunc(units, func(a, b unit) int {
-		switch {
-		case a.guarded == b.guarded:
-			return 0
-		case b.guarded:
-			return -1
-		default:
-			return 1
-		}
-	})
+
+	return append(free, guarded...)
 }
 
 // spend has a pod go, and says whether every budget that it is under allows that.

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestGuard(t *testing.T) {
+func TestGuardedLast(t *testing.T) {
 	pod := func(namespace, name, app string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": app}}}
 	}
@@ -43,9 +43,8 @@ func TestGuard(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			guard(tc.units, tc.pdbs)
 			var got []string
-			for _, u := range tc.units {
+			for _, u := range guardedLast(tc.units, tc.pdbs) {
 				got = append(got, u.pods[0].Name)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

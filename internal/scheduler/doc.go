@@ -23,5 +23,5 @@
 //
 // The same code runs on a private Cache to answer questions that must not
 // change anything: would it fit, and what would have to go so that it does
-// (trial.go, preempt.go).
+// (trial.go, preempt.go, victims.go, search.go).
 package scheduler

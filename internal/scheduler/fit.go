@@ -47,10 +47,10 @@ type fitter struct {
 	begin int
 }
 
-// start is where the search for a gang does. Each has a place of its own, so that
+// startOf is where the search for a gang starts. Each has a place of its own, so that
 // in a large cluster the first nodes are not filled first and then passed by all
 // who come later; it depends on nothing but the name, which a question has too.
-func start(group *v2alpha2.PodGroup) int {
+func startOf(group *v2alpha2.PodGroup) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(group.Namespace + "/" + group.Name))
 

@@ -35,6 +35,10 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
 )
 
+// overdue is how long after its time a pod that is being deleted still counts as
+// one that is going: its node may be dead.
+const overdue = time.Minute
+
 // A trial is a cluster in memory in which things can be tried. It has a cache,
 // a snapshot and plugins of its own, which read the same informers, so that what
 // it does is seen by nobody. It takes one question at a time.

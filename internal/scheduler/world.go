@@ -53,7 +53,7 @@ type holding struct {
 var _ gang.World = &world{}
 
 func newWorld(ctx context.Context, f *fitter, cache internalcache.Cache, group *v2alpha2.PodGroup, pods []*corev1.Pod) *world {
-	f.begin = start(group)
+	f.begin = startOf(group)
 	w := &world{
 		ctx: context.WithoutCancel(ctx), fw: f.fw, cache: cache, snapshot: f.snapshot, pods: pods,
 		group: framework.NewCycleState(), rejectors: sets.New[string](),

@@ -141,8 +141,10 @@ func (r *Runner) update(ctx context.Context, c *enov1.Composition, change func(*
 
 		return nil
 	}
-	for err = kube.RetryOnConflict(ctx, write); kube.LostRace(err) && ctx.Err() == nil; {
-		err = kube.RetryOnConflict(ctx, write)
+	for {
+		if err = kube.RetryOnConflict(ctx, write); !kube.LostRace(err) || ctx.Err() != nil {
+			break
+		}
 	}
 	if err != nil {
 		err = fmt.Errorf("cannot write the status of Composition %s/%s: %w", c.Namespace, c.Name, err)

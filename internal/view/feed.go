@@ -102,8 +102,8 @@ func (f *Feed) register(r toolscache.ResourceEventHandlerRegistration) {
 	f.registrations = append(f.registrations, r)
 }
 
-// Synced says whether everything that was there at the start has been told.
-func (f *Feed) Synced() bool {
+// synced says whether everything that was there at the start has been told.
+func (f *Feed) synced() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	const watched = 2 // kinds
@@ -150,7 +150,7 @@ func (s *subscription) Start(_ context.Context, q queue) error {
 
 // WaitForSync is called by the controller before it works.
 func (s *subscription) WaitForSync(ctx context.Context) error {
-	return wait.PollUntilContextCancel(ctx, syncPause, true, func(context.Context) (bool, error) { return s.feed.Synced(), nil })
+	return wait.PollUntilContextCancel(ctx, syncPause, true, func(context.Context) (bool, error) { return s.feed.synced(), nil })
 }
 
 // wake wakes who wants to know, of an event that leaves more room or not.

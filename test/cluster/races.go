@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// A log has the data races that programs under test told of, if they were built with
+// A raceLog has the data races that programs under test told of, if they were built with
 // the race detector. They go on after one, so no test would notice.
-type log struct {
+type raceLog struct {
 	mu    sync.Mutex
 	found []string
 }
 
-var races log
+var races raceLog
 
 // look finds reports in what a program said. They are between two lines of signs.
-func (l *log) look(output string) {
+func (l *raceLog) look(output string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for part := range strings.SplitSeq(output, "==================\n") {
@@ -25,7 +25,7 @@ func (l *log) look(output string) {
 	}
 }
 
-func (l *log) all() []string {
+func (l *raceLog) all() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 

@@ -20,7 +20,7 @@ func TestRaces(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var l log
+			var l raceLog
 			l.look(tc.output)
 			if diff := cmp.Diff(tc.want, l.all()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

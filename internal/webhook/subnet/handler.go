@@ -31,7 +31,7 @@ var Registration = serving.Webhook{
 
 // NewHandler returns what answers it. A Subnet is judged among the others of its
 // pool, as the cache shows them.
-func NewHandler(cache, _ client.Reader, m *webhook.Metrics) admission.Handler {
+func NewHandler(cache client.Reader, m *webhook.Metrics) admission.Handler {
 	return webhook.NewHandler(v1alpha1.SubnetKind, m, func(ctx context.Context, before, after *v1alpha1.Subnet) (verdict.Verdict, error) {
 		if before != nil {
 			return verdict.Verdict{}, nil // its spec never changes
