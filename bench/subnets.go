@@ -62,31 +62,33 @@ func subnet(ns string, i int) *v1alpha1.Subnet {
 
 // claims measures how fast claims are served, and what the API server could do
 // at best: the same writes by a plain loop, with no controller at all.
-func claims() ([]result, error) {
-	return onControlPlane(func(u *cluster.Up) ([]result, error) {
+func claims(b *board) error {
+	return onControlPlane(func(u *cluster.Up) error {
 		ctx := context.Background()
-		b, err := newBed(ctx, u)
+		bed, err := newBed(ctx, u)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if err := b.pool(ctx, "raw"); err != nil {
-			return nil, err
+		if err := bed.pool(ctx, "raw"); err != nil {
+			return err
 		}
 		m, err := u.Manager(u.Administrator(), poolsOnly)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		served, err := b.servedClaims(ctx, m)
+		served, err := bed.servedClaims(ctx, m)
 		m.Stop()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		raw, err := b.rawClaims(ctx, "raw", claimed)
+		raw, err := bed.rawClaims(ctx, "raw", claimed)
 		if err != nil {
-			return nil, err
+			return err
 		}
 
-		return []result{{"claims/raw", raw}, {"claims/served", served}, {"claims/ratio", served / raw}}, nil
+		b.show(result{"claims/raw", raw}, result{"claims/served", served}, result{"claims/ratio", served / raw})
+
+		return nil
 	})
 }
 
@@ -164,31 +166,31 @@ func (b *bed) allBound(ctx context.Context, ns string) (bool, error) {
 
 // pool measures what a large pool costs: the manager's time for an event there
 // and in a small one, its memory, and the size of the pool's object.
-func pool() ([]result, error) {
-	return onControlPlane(func(u *cluster.Up) ([]result, error) {
+func pool(b *board) error {
+	return onControlPlane(func(u *cluster.Up) error {
 		ctx := context.Background()
-		b, err := newBed(ctx, u)
+		bed, err := newBed(ctx, u)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for ns, n := range map[string]int{"small": small, "large": measured} {
-			if err := b.pool(ctx, ns); err != nil {
-				return nil, err
+			if err := bed.pool(ctx, ns); err != nil {
+				return err
 			}
-			if err := b.fill(ctx, ns, 0, n); err != nil {
-				return nil, err
+			if err := bed.fill(ctx, ns, 0, n); err != nil {
+				return err
 			}
 		}
 		m, err := u.Manager(u.Administrator(), poolsOnly, "--webhooks=false")
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer m.Stop()
 		if err := m.Await(); err != nil {
-			return nil, err
+			return err
 		}
 
-		return b.measurePools(ctx, m)
+		return bed.measurePools(ctx, b, m)
 	}, "--unsafe-no-fsync")
 }
 
@@ -212,28 +214,27 @@ func (b *bed) judged(ctx context.Context, m *cluster.Manager, ns string, n, inAl
 	})
 }
 
-func (b *bed) measurePools(ctx context.Context, m *cluster.Manager) ([]result, error) {
+func (b *bed) measurePools(ctx context.Context, figures *board, m *cluster.Manager) error {
 	for ns, n := range map[string]int{"small": small, "large": measured} {
 		// Each Subnet is looked at when it comes, and when its verdict does.
 		if err := b.judged(ctx, m, ns, n, small+measured); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	var all []result
 	cost := map[string]float64{}
 	for _, round := range []string{"warm", "small", "large"} {
 		ns := strings.Replace(round, "warm", "large", 1)
 		spent, err := b.costOfEvents(ctx, m, ns)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		cost[round] = spent
 	}
 	memory, err := procField(m.PID(), "VmRSS:")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	all = append(all,
+	figures.show(
 		result{"pool/cpu-per-event-100", cost["small"]},
 		result{"pool/cpu-per-event-50000", cost["large"]},
 		result{"pool/ratio-50000-to-100", cost["large"] / cost["small"]},
@@ -241,18 +242,20 @@ func (b *bed) measurePools(ctx context.Context, m *cluster.Manager) ([]result, e
 	)
 
 	if err := b.fill(ctx, "large", measured, full); err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.judged(ctx, m, "large", full, small+full); err != nil {
-		return nil, err
+		return err
 	}
 	p := &v1alpha1.SubnetPool{}
 	if err := b.Get(ctx, client.ObjectKey{Namespace: "large", Name: "p"}, p); err != nil {
-		return nil, err
+		return err
 	}
 	data, err := json.Marshal(p)
 
-	return append(all, result{"pool/object-65536", float64(len(data)) / 1024}), err
+	figures.show(result{"pool/object-65536", float64(len(data)) / 1024})
+
+	return err
 }
 
 // costOfEvents is the manager's processor time, in milliseconds, for one Subnet

@@ -12,16 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/engine/ledger"
 	"github.com/arbor-control/arbor/internal/decide/pool"
-	"github.com/arbor-control/arbor/internal/view"
+	"github.com/arbor-control/arbor/internal/decide/poolblocks"
 )
 
-// An inventory is what there is in pools, counted by the view that the
-// controllers count with.
+// An inventory is what there is in pools, counted as the controllers count.
 type inventory struct {
 	// place is where was looked, in words.
 	place string
-	view  *view.Pools
 	// pools by namespace and name.
 	pools []*stock
 	byKey map[types.NamespacedName]*stock
@@ -31,8 +30,10 @@ type inventory struct {
 type stock struct {
 	*v1alpha1.SubnetPool
 
-	view.Figures // of a pool that is no prefix there are none, and All is nil
+	ledger.Figures // All is nil for a pool with an invalid CIDR
 
+	// ledger is what the figures come from. Plans are tried on it.
+	ledger *ledger.Pool
 	// subnets that were taken from the pool, by name; those that failed are
 	// apart, because they count as absent.
 	subnets, failed []*v1alpha1.Subnet
@@ -42,8 +43,7 @@ type stock struct {
 	queue []*v1alpha1.SubnetClaim
 	// holders say who has a block.
 	holders map[netip.Prefix]holder
-	// twins is how many of them are both a child pool and a Subnet, which
-	// counts once.
+	// twins is how many of the Subnets back a child pool, and count as that.
 	twins int
 	// misfits are what is not counted.
 	misfits []misfit
@@ -94,10 +94,10 @@ func sorted[T any](all map[types.NamespacedName]T) []T {
 // newInventory counts what the objects say. Manifests that people write have no
 // status, so offline that alone does not make them behind.
 func newInventory(a *addresses, offline bool) *inventory {
-	inv := &inventory{view: view.NewPools(), byKey: make(map[types.NamespacedName]*stock, len(a.pools))}
+	inv := &inventory{byKey: make(map[types.NamespacedName]*stock, len(a.pools))}
 
 	for _, p := range sorted(a.pools) {
-		s := &stock{SubnetPool: p}
+		s := &stock{SubnetPool: p, ledger: newLedger(p)}
 		inv.pools, inv.byKey[keyOf(p)] = append(inv.pools, s), s
 	}
 
@@ -105,8 +105,7 @@ func newInventory(a *addresses, offline bool) *inventory {
 	inv.takeSubnets(sorted(a.subnets))
 
 	for _, s := range inv.pools {
-		var ok bool
-		if s.Figures, ok = inv.view.Figures(keyOf(s), pool.MaxListed); ok {
+		if s.Figures = s.ledger.Figures(pool.MaxListed); s.All != nil {
 			s.judge()
 			s.behind = s.disagrees(offline)
 		}
@@ -123,19 +122,23 @@ func (inv *inventory) parent(p *v1alpha1.SubnetPool) *stock {
 	return inv.byKey[types.NamespacedName{Namespace: p.Namespace, Name: p.ParentName()}]
 }
 
+// newLedger returns the ledger of a pool without blocks. It is open, whether the pool
+// is or not: a plan is about the pool as it is written.
+func newLedger(p *v1alpha1.SubnetPool) *ledger.Pool {
+	l := ledger.New()
+	size, _ := poolblocks.RangeOf(p)
+	l.SetRange(size)
+	l.SetOpen(true)
+
+	return l
+}
+
 func (inv *inventory) takePools() {
 	for _, s := range inv.pools {
-		prefix, err := netip.ParsePrefix(s.Spec.CIDR)
-		if err != nil {
-			continue
-		}
-
-		inv.view.SetPool(keyOf(s), prefix)
-
-		if parent := inv.parent(s.SubnetPool); parent != nil {
-			block, _ := view.DelegationOf(s.SubnetPool)
+		parent := inv.parent(s.SubnetPool)
+		if block, ok := poolblocks.DelegationOf(s.SubnetPool); ok && parent != nil {
 			parent.childPools = append(parent.childPools, s.SubnetPool)
-			inv.view.Put(keyOf(parent), block)
+			parent.ledger.Put(block)
 		}
 	}
 }
@@ -159,8 +162,8 @@ func (inv *inventory) takeSubnets(all []*v1alpha1.Subnet) {
 
 		s.subnets = append(s.subnets, n)
 
-		if prefix, err := netip.ParsePrefix(n.Spec.CIDR); err == nil {
-			inv.view.Put(keyOf(s), view.BlockOf(n, prefix))
+		if b, ok := poolblocks.BlockOf(n); ok {
+			s.ledger.Put(b)
 		}
 	}
 }
@@ -173,19 +176,24 @@ func rank(n *v1alpha1.Subnet) int {
 	return 1
 }
 
-// judge finds out who has which block, and who only says so.
+// judge finds out which object has which block, and which ones do not fit.
 func (s *stock) judge() {
 	s.holders = make(map[netip.Prefix]holder, s.All.Len())
 	unfit := make(map[string]bool, len(s.Waiting))
 
 	for _, b := range s.Waiting {
-		unfit[b.Name] = true
+		unfit[b.ID] = true
 	}
 
 	var rest []holder
 
+	children := make(map[string]*v1alpha1.SubnetPool, len(s.childPools))
+
 	for _, c := range s.childPools {
-		if b, _ := view.DelegationOf(c); unfit[b.Name] {
+		b, _ := poolblocks.DelegationOf(c)
+		children[b.ID] = c
+
+		if unfit[b.ID] {
 			rest = append(rest, holder{child: c})
 		} else {
 			s.holders[b.Prefix] = holder{child: c}
@@ -194,19 +202,23 @@ func (s *stock) judge() {
 
 	for _, n := range s.subnets {
 		h := holder{subnet: n}
-		block := h.block()
 
-		if !block.IsValid() || unfit[n.Name] {
+		b, ok := poolblocks.BlockOf(n)
+		if !ok || unfit[b.ID] {
 			rest = append(rest, h)
 
 			continue
 		}
 
-		if h.child = s.holders[block].child; h.child != nil {
+		if h.child = children[b.Backs]; h.child == nil {
+			h.child = s.holders[b.Prefix].child
+		}
+
+		if h.child != nil || b.Delegated {
 			s.twins++
 		}
 
-		s.holders[block] = h
+		s.holders[b.Prefix] = h
 	}
 
 	for _, h := range rest {
@@ -270,12 +282,12 @@ func (inv *inventory) takeClaims(a *addresses) {
 
 	for _, c := range sorted(all) {
 		if c.UID == "" {
-			// The view tells claims apart by it, and a manifest has none.
+			// A ledger tells claims apart by it, and a manifest has none.
 			c.UID = types.UID(c.Name)
 		}
 
 		s := inv.byKey[types.NamespacedName{Namespace: c.Namespace, Name: c.Spec.PoolRef}]
-		if s != nil && waits(c) && !inv.view.Serves(keyOf(s), c.UID) {
+		if s != nil && waits(c) && !s.ledger.Serves(string(c.UID)) {
 			s.queue = append(s.queue, c)
 		}
 	}

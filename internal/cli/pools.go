@@ -36,12 +36,16 @@ type poolsOptions struct {
 // NewPools returns the command that draws pools of addresses, and those that
 // look at one of them.
 func NewPools(streams genericiooptions.IOStreams) *cobra.Command {
-	return buildPools(streams, connect)
+	return buildPools(streams, connect, connectEditor)
 }
 
-func buildPools(streams genericiooptions.IOStreams, connect connector) *cobra.Command {
+func buildPools(streams genericiooptions.IOStreams, connect connector, edit editorConnector) *cobra.Command {
 	cmd := newPools(streams, connect)
-	cmd.AddCommand(newPoolsShow(streams, connect), newPoolsPlan(streams, connect), newPoolsCheck(streams, connect))
+	cmd.AddCommand(
+		newPoolsShow(streams, connect), newPoolsPlan(streams, connect), newPoolsCheck(streams, connect),
+		newPoolsMigrate(streams, connect, edit), newPoolsRestored(streams, connect, edit),
+		newPoolsExport(streams, connect), newPoolsImport(streams, connect, edit),
+	)
 
 	return cmd
 }

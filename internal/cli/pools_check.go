@@ -45,6 +45,7 @@ one, and list what is wrong:
 
   overlaps  two who have the same addresses
   orphans   something that was taken for, or from, what is gone
+  closed    pools that hand out no new blocks, now or after an upgrade
   lies      a status that says something else than a recount
 
 The cluster may be at work: what seems wrong is looked at a second time, and only

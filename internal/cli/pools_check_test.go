@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	decide "github.com/arbor-control/arbor/internal/decide/estate"
 	"github.com/arbor-control/arbor/internal/decide/pool"
+	"github.com/arbor-control/arbor/internal/decide/poolblocks"
 	"github.com/arbor-control/arbor/internal/manifest"
 	"github.com/arbor-control/arbor/internal/view"
 )
@@ -221,7 +221,7 @@ func TestRecountAgreesWithView(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		e := randomEstate(r)
 		counted := view.NewPools()
-		tell(counted, e)
+		put(counted, e)
 
 		for i := range e.Pools {
 			p := &e.Pools[i]
@@ -256,35 +256,31 @@ func statusFindings(e decide.Estate) []decide.Finding {
 	return out
 }
 
-// tell tells a view everything, as the feed does.
-func tell(v *view.Pools, e decide.Estate) {
+// put records everything in ledgers, as the feed does.
+func put(v *view.Pools, e decide.Estate) {
 	for i := range e.Pools {
 		p := &e.Pools[i]
-		if prefix, err := netip.ParsePrefix(p.Spec.CIDR); err == nil {
-			v.SetPool(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, prefix)
-		}
+		size, _ := poolblocks.RangeOf(p)
+		v.SetRange(keyOf(p), size)
 
-		if b, ok := view.DelegationOf(p); ok && p.ParentName() != "" {
+		if b, ok := poolblocks.DelegationOf(p); ok && p.ParentName() != "" {
 			v.Put(types.NamespacedName{Namespace: p.Namespace, Name: p.ParentName()}, b)
 		}
 	}
 
 	for i := range e.Subnets {
 		s := &e.Subnets[i]
-		if prefix, err := netip.ParsePrefix(s.Spec.CIDR); err == nil && s.Status.Phase != v1alpha1.SubnetFailed {
-			v.Put(types.NamespacedName{Namespace: s.Namespace, Name: s.Spec.PoolRef}, view.BlockOf(s, prefix))
+		if b, ok := poolblocks.BlockOf(s); ok {
+			v.Put(types.NamespacedName{Namespace: s.Namespace, Name: s.Spec.PoolRef}, b)
 		}
 	}
 }
 
 // figures are those that the status is made of.
 func figures(v *view.Pools, p *v1alpha1.SubnetPool) pool.Figures {
-	f, ok := v.Figures(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, pool.MaxListed)
-	if !ok {
-		return pool.Figures{}
-	}
-
+	f := v.Figures(keyOf(p), pool.MaxListed)
 	listed := map[string]string{}
+
 	for _, b := range f.First {
 		listed[b.Prefix.String()] = b.Owner
 	}

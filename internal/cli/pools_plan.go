@@ -117,7 +117,7 @@ func (o *poolsPlanOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	p, err := o.plan(inv, s)
+	p, err := o.plan(s)
 	if err != nil {
 		return &ExitError{Code: ExitFound, Err: err}
 	}
@@ -140,8 +140,8 @@ func (o *poolsPlanOptions) run(ctx context.Context) error {
 
 // plan simulates what is asked for. The error is what the pool would never
 // hand out.
-func (o *poolsPlanOptions) plan(inv *inventory, s *stock) (*plan, error) {
-	p, err := newPlan(inv.view, s, v1alpha1.Strategy(o.strategy))
+func (o *poolsPlanOptions) plan(s *stock) (*plan, error) {
+	p, err := newPlan(s, v1alpha1.Strategy(o.strategy))
 	if err != nil {
 		return nil, err
 	}

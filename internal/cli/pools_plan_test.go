@@ -206,7 +206,7 @@ free blocks of /24   4        0
 			reason: "a claim that does not fit, that the pool refuses, or whose cluster has a block goes on waiting",
 			given: `
 pool p 10.0.0.0/22
-subnet p 10.0.0.0/24 same
+subnet p 10.0.0.0/24 same claim=other
 claim a p 22
 claim b p 24 clusterID=same
 claim c p 9

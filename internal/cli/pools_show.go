@@ -135,7 +135,7 @@ func (o *poolsShowOptions) print(s *stock, blocks []BlockView) error {
 	c := s.chart(o.columns(o.width), o.rows)
 	c.draw(w, y)
 
-	rows := [][]string{{"CIDR", "KIND", "OWNER", "CLAIM", "PHASE", "AGE"}}
+	rows := [][]string{{"CIDR", columnKind, "OWNER", "CLAIM", "PHASE", "AGE"}}
 	shown, more := limit(blocks, o.all)
 
 	for _, b := range shown {
@@ -179,7 +179,7 @@ func limit[T any](all []T, every bool) (shown []T, more int) {
 // misfits lists what is not on the map.
 func (o *poolsShowOptions) misfits(w io.Writer, s *stock, y style) {
 	shown, more := limit(s.misfits, o.all)
-	rows := [][]string{{"CIDR", "KIND", "NAME", "OWNER", "WHY"}}
+	rows := [][]string{{"CIDR", columnKind, "NAME", "OWNER", "WHY"}}
 
 	for _, m := range shown {
 		b := m.view()

@@ -3,20 +3,17 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/engine/cidr"
+	"github.com/arbor-control/arbor/engine/ledger"
 	"github.com/arbor-control/arbor/internal/decide/claim"
-	"github.com/arbor-control/arbor/internal/view"
 )
 
-// A plan is what claims would get of a pool. It is tried out on a view that
-// nobody else looks at.
+// A plan is what claims would get of a pool. It is tried on the ledger of the pool.
 type plan struct {
 	stock    *stock
-	view     *view.Pools
 	strategy v1alpha1.Strategy
 	// length of the blocks that figures are about.
 	length int
@@ -28,7 +25,7 @@ type plan struct {
 }
 
 // newPlan begins a plan. An empty strategy is the pool's own.
-func newPlan(v *view.Pools, s *stock, strategy v1alpha1.Strategy) (*plan, error) {
+func newPlan(s *stock, strategy v1alpha1.Strategy) (*plan, error) {
 	if s.DeletionTimestamp != nil {
 		return nil, fmt.Errorf("pool %s hands out nothing: it is being deleted", s.Name)
 	}
@@ -37,7 +34,7 @@ func newPlan(v *view.Pools, s *stock, strategy v1alpha1.Strategy) (*plan, error)
 		strategy = s.strategy()
 	}
 
-	return &plan{stock: s, view: v, strategy: strategy}, nil
+	return &plan{stock: s, strategy: strategy}, nil
 }
 
 // before and after are what is taken without the plan, and with what is planned
@@ -45,9 +42,7 @@ func newPlan(v *view.Pools, s *stock, strategy v1alpha1.Strategy) (*plan, error)
 func (p *plan) before() *cidr.Pool { return p.stock.All }
 
 func (p *plan) after() *cidr.Pool {
-	f, _ := p.view.Figures(keyOf(p.stock), 0)
-
-	return f.All
+	return p.stock.ledger.Figures(0).All
 }
 
 // serve takes the block that a claim asks for, as the allocator would.
@@ -57,29 +52,24 @@ func (p *plan) serve(c *v1alpha1.SubnetClaim) (PlannedView, error) {
 		return PlannedView{}, &refused{refusal.Message}
 	}
 
-	b, err := p.reserve(wish, view.Block{Owner: c.Spec.ClusterID, Claim: c.UID})
+	prefix, err := p.stock.ledger.Reserve(p.requestOf(wish, c), time.Time{})
 	if err != nil {
 		return PlannedView{}, err
 	}
 
-	return PlannedView{CIDR: b.Prefix.String(), Subnet: b.Name}, nil
+	return PlannedView{CIDR: prefix.String(), Subnet: claim.SubnetName(p.stock.Name, prefix)}, nil
 }
 
-func (p *plan) reserve(w claim.Wish, b view.Block) (view.Block, error) {
-	name := func(block netip.Prefix) string { return claim.SubnetName(p.stock.Name, block) }
+// requestOf returns what a claim asks the ledger for. A block that is only planned
+// has no claim, and is reserved under its number.
+func (p *plan) requestOf(w claim.Wish, c *v1alpha1.SubnetClaim) ledger.Request {
+	r := ledger.Request{Claim: string(c.UID), Owner: c.Spec.ClusterID, Length: w.Length, Exact: w.Exact, Strategy: claim.Strategy(p.strategy)}
 
-	if w.Exact.IsValid() {
-		b.Prefix, b.Name = w.Exact, name(w.Exact)
-
-		return b, p.view.ReserveExact(keyOf(p.stock), b, time.Time{})
+	if r.Claim == "" {
+		r.Claim = fmt.Sprintf("plan/%d", len(p.blocks))
 	}
 
-	strategy := cidr.FirstFit
-	if p.strategy == v1alpha1.StrategyBuddy {
-		strategy = cidr.BestFit
-	}
-
-	return p.view.Reserve(keyOf(p.stock), w.Length, strategy, b, name, time.Time{})
+	return r
 }
 
 // refused is a claim that can never be served as it is written.

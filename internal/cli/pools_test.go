@@ -473,6 +473,13 @@ subnet p 10.0.0.0/20 uid claim=child
 subnet p 10.0.16.0/24 a
 `)
 
+	for _, o := range objects {
+		if ref := refOf(o); ref.Kind == "SubnetPool" && ref.Name == "p" {
+			o["metadata"].(map[string]any)["uid"] = "u"
+			o["status"] = map[string]any{"cidr": "10.0.0.0/16", "uid": "u"}
+		}
+	}
+
 	a := newAddresses()
 	for _, o := range objects {
 		if err := a.add(o, ""); err != nil {
@@ -494,6 +501,7 @@ subnet p 10.0.16.0/24 a
 			for _, o := range objects {
 				if ref := refOf(o); ref.Kind == "SubnetPool" && ref.Name == s.Name {
 					if s.Name == "p" {
+						status["cidr"], status["uid"] = "10.0.0.0/16", "u"
 						change(status)
 					}
 
@@ -519,6 +527,7 @@ subnet p 10.0.16.0/24 a
 		"Used":       {"Other addresses are taken.", func(s map[string]any) { s["utilizationPercent"] = int64(50) }, true},
 		"Fragmented": {"The free space is cut otherwise.", func(s map[string]any) { s["fragmentationPercent"] = int64(1) }, true},
 		"Sizes":      {"Other blocks are free.", func(s map[string]any) { s["allocatableCountBySize"].(map[string]any)["24"] = int64(1) }, true},
+		"Open":       {"It has the range of another pool.", func(s map[string]any) { s["uid"] = "v" }, true},
 		"None":       {"Nothing was written yet.", func(s map[string]any) { clear(s) }, true},
 	}
 

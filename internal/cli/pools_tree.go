@@ -186,8 +186,8 @@ func (s *stock) unusable() string {
 
 // count is the status that the pool should have, apart from the times in it.
 func (s *stock) count() v1alpha1.SubnetPoolStatus {
-	bare := &v1alpha1.SubnetPool{Spec: s.Spec}
-	bare.Generation = s.Generation
+	bare := &v1alpha1.SubnetPool{Spec: s.Spec, Status: s.Status}
+	bare.UID, bare.Generation = s.UID, s.Generation
 	listed := make(map[string]string, len(s.First))
 
 	for _, b := range s.First {

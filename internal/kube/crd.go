@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -92,8 +93,15 @@ func awaitCRD(ctx context.Context, c client.Client, name string) error {
 	return nil
 }
 
-// compatible says whether have serves every version that want serves, with a
-// status where want has one.
+// neededFields are fields that the safety of allocation depends on. The API server
+// drops what a definition does not know, so an older one must not be used.
+var neededFields = map[string][]string{
+	"subnetpools.plexaubnet.io": {"status.cidr", "status.lost", "status.parent", "status.uid"},
+	"subnets.plexaubnet.io":     {"spec.backs", "status.claimUID", "status.poolUID", "status.uid"},
+}
+
+// compatible returns an error unless have serves every version that want serves, with a
+// status where want has one, and with the needed fields.
 func compatible(have, want *apiextensionsv1.CustomResourceDefinition) error {
 	served := map[string]apiextensionsv1.CustomResourceDefinitionVersion{}
 	for _, v := range have.Spec.Versions {
@@ -109,9 +117,31 @@ func compatible(have, want *apiextensionsv1.CustomResourceDefinition) error {
 		if hasStatus(w) && !hasStatus(h) {
 			return fmt.Errorf("CustomResourceDefinition %s, which somebody else installed, has no status in version %s: upgrade it, or switch this part off with --controllers", have.Name, w.Name)
 		}
+		for _, field := range neededFields[have.Name] {
+			if !hasField(h, field) {
+				return fmt.Errorf("CustomResourceDefinition %s has no %s in version %s: upgrade it, or switch this part off with --controllers", have.Name, field, w.Name)
+			}
+		}
 	}
 
 	return nil
+}
+
+// hasField reports whether a version has a field.
+func hasField(v apiextensionsv1.CustomResourceDefinitionVersion, path string) bool {
+	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+		return false
+	}
+	at := *v.Schema.OpenAPIV3Schema
+	for name := range strings.SplitSeq(path, ".") {
+		next, ok := at.Properties[name]
+		if !ok {
+			return false
+		}
+		at = next
+	}
+
+	return true
 }
 
 func hasStatus(v apiextensionsv1.CustomResourceDefinitionVersion) bool {

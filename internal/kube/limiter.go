@@ -30,6 +30,21 @@ func NewLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	)
 }
 
+// longestRetry is the longest time until an error is retried. A user who raises a quota
+// does not wait longer.
+const longestRetry = 2 * time.Minute
+
+// NewRetryLimiter returns a rate limiter like the default of controller-runtime, whose
+// delays end at longestRetry and not at 1,000 seconds.
+func NewRetryLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	const first, perSecond, burst = 5 * time.Millisecond, 10, 100
+
+	return workqueue.NewTypedMaxOfRateLimiter(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](first, longestRetry),
+		&workqueue.TypedBucketRateLimiter[reconcile.Request]{Limiter: rate.NewLimiter(perSecond, burst)},
+	)
+}
+
 // gradual grows an item's delay with its failures in a row.
 type gradual struct {
 	longest  time.Duration

@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
@@ -16,32 +15,41 @@ import (
 const (
 	// SubnetPoolRefIndexKey finds Subnets by the name of their pool.
 	SubnetPoolRefIndexKey = ".spec.poolRef.name"
-	// SubnetBlockIndexKey finds Subnets by pool and address; see Overlapping.
+	// SubnetBlockIndexKey finds Subnets by address; see Overlapping.
 	SubnetBlockIndexKey = ".spec.cidr"
-	// SubnetClaimIndexKey finds the Subnets that were taken for a claim; see
-	// SubnetsOf.
-	SubnetClaimIndexKey = ".spec.claimRef.uid"
+	// SubnetClusterIndexKey finds the Subnets that were taken for claims by pool and
+	// clusterID; see SubnetsOf and SubnetsOfCluster.
+	SubnetClusterIndexKey = ".spec.clusterID"
+	// SubnetBacksIndexKey finds the Subnets that child pools are made of; see
+	// SubnetsFor.
+	SubnetBacksIndexKey = ".spec.backs"
+	// SubnetUnclaimedIndexKey finds the Subnets that no claim has had; see
+	// UnclaimedSubnets.
+	SubnetUnclaimedIndexKey = ".status.claimUID"
+	// OwnerIndexKey finds the Subnets, SubnetClaims and SubnetPools that a claim owns; see
+	// CountOwned.
+	OwnerIndexKey = ".metadata.ownerReferences"
+	// PoolBlockIndexKey finds pools by the addresses that they have or want; see
+	// PoolsNear.
+	PoolBlockIndexKey = ".status.cidr"
 	// PoolParentIndexKey finds the pools that were taken from a pool.
 	PoolParentIndexKey = ".spec.parent"
-	// ControllerIndexKey finds claims and pools by the UID of what owns them.
-	ControllerIndexKey = ".metadata.ownerReferences.controller"
 	// ClaimWaitingIndexKey finds the claims that wait for a pool.
 	ClaimWaitingIndexKey = ".spec.poolRef"
 )
 
-// A value that one Subnet stands under alone takes six times the memory of a
-// Subnet's place under a value of many: the store keeps a map for each value.
-// So a Subnet stands under blocks that are larger than itself only, and under
-// the beginning of a UID, and those that are looked for are chosen from a few
-// neighbours.
+// A value with a single Subnet takes six times the memory of a Subnet under a value
+// that many share, because the store keeps a map for each value. So a Subnet is
+// indexed under blocks larger than itself and under a short hash, and lookups filter
+// a few neighbors.
 const (
 	// step is how many bits lie between two indexed lengths of one address:
 	// more would make the lists longer, fewer the index larger.
 	step = 8
-	// class is how many lengths stand together, up to sixteen neighbours.
+	// class is how many lengths are indexed together, up to sixteen neighbors.
 	class = 4
-	// digits are the beginning of a UID: a dozen of 50,000 have the same.
-	digits = 3
+	// buckets is the number of hashes: a dozen of 50,000 Subnets share one.
+	buckets = 1 << 12
 )
 
 // IndexSubnets registers all indexes over the address API.
@@ -53,13 +61,13 @@ func IndexSubnets(ctx context.Context, i client.FieldIndexer) error {
 	}{
 		{&v1alpha1.Subnet{}, SubnetPoolRefIndexKey, ofSubnet(func(s *v1alpha1.Subnet) []string { return []string{s.Spec.PoolRef} })},
 		{&v1alpha1.Subnet{}, SubnetBlockIndexKey, ofSubnet(blockValues)},
-		{&v1alpha1.Subnet{}, SubnetClaimIndexKey, ofSubnet(func(s *v1alpha1.Subnet) []string {
-			if s.Spec.ClaimRef == nil {
-				return nil
-			}
-
-			return []string{beginning(s.Spec.ClaimRef.UID)}
-		})},
+		{&v1alpha1.Subnet{}, SubnetClusterIndexKey, ofSubnet(clusterValues)},
+		{&v1alpha1.Subnet{}, SubnetBacksIndexKey, ofSubnet(backsValues)},
+		{&v1alpha1.Subnet{}, SubnetUnclaimedIndexKey, ofSubnet(unclaimedValues)},
+		{&v1alpha1.Subnet{}, OwnerIndexKey, ownerValues},
+		{&v1alpha1.SubnetClaim{}, OwnerIndexKey, ownerValues},
+		{&v1alpha1.SubnetPool{}, OwnerIndexKey, ownerValues},
+		{&v1alpha1.SubnetPool{}, PoolBlockIndexKey, poolValues},
 		{&v1alpha1.SubnetPool{}, PoolParentIndexKey, func(o client.Object) []string {
 			p, ok := o.(*v1alpha1.SubnetPool)
 			if !ok || p.ParentName() == "" {
@@ -68,8 +76,6 @@ func IndexSubnets(ctx context.Context, i client.FieldIndexer) error {
 
 			return []string{p.ParentName()}
 		}},
-		{&v1alpha1.SubnetPool{}, ControllerIndexKey, controllerOf},
-		{&v1alpha1.SubnetClaim{}, ControllerIndexKey, controllerOf},
 		{&v1alpha1.SubnetClaim{}, ClaimWaitingIndexKey, func(o client.Object) []string {
 			c, ok := o.(*v1alpha1.SubnetClaim)
 			if !ok || c.Status.Phase == v1alpha1.ClaimBound {
@@ -79,7 +85,11 @@ func IndexSubnets(ctx context.Context, i client.FieldIndexer) error {
 			return []string{c.Spec.PoolRef}
 		}},
 	} {
-		if err := i.IndexField(ctx, index.object, index.key, index.values); err != nil {
+		add := indexField
+		if _, many := index.object.(*v1alpha1.Subnet); many && index.key != SubnetUnclaimedIndexKey && index.key != OwnerIndexKey {
+			add = indexInNamespace
+		}
+		if err := add(ctx, i, index.object, index.key, index.values); err != nil {
 			return fmt.Errorf("cannot index %T by %s: %w", index.object, index.key, err)
 		}
 	}
@@ -98,24 +108,18 @@ func ofSubnet(values func(*v1alpha1.Subnet) []string) func(client.Object) []stri
 	}
 }
 
-func controllerOf(o client.Object) []string {
-	if owner := metav1.GetControllerOf(o); owner != nil {
-		return []string{string(owner.UID)}
-	}
+func blockValues(s *v1alpha1.Subnet) []string { return placesOf(s.Spec.CIDR) }
 
-	return nil
-}
-
-// blockValues are the class of a Subnet's own block, and the larger blocks at
-// every step above it.
-func blockValues(s *v1alpha1.Subnet) []string {
-	block, err := netip.ParsePrefix(s.Spec.CIDR)
+// placesOf returns the class of a block, and the larger blocks at every step above
+// it.
+func placesOf(cidr string) []string {
+	block, err := netip.ParsePrefix(cidr)
 	if err != nil {
 		return nil
 	}
-	values := []string{beside(s.Spec.PoolRef, block, classOf(block.Bits()))}
+	values := []string{beside(block, classOf(block.Bits()))}
 	for length := 0; length < block.Bits(); length += step {
-		values = append(values, below(s.Spec.PoolRef, block, length))
+		values = append(values, below(block, length))
 	}
 
 	return values
@@ -127,44 +131,21 @@ func classOf(length int) int {
 	return max(0, length-1) / class * class
 }
 
-// beside is what the blocks of one class in one block of this length stand
-// under.
-func beside(pool string, block netip.Prefix, length int) string {
-	return pool + "=" + netip.PrefixFrom(block.Addr(), length).Masked().String()
+// beside is the value of all blocks of one class in one block of this length.
+func beside(block netip.Prefix, length int) string {
+	return "=" + netip.PrefixFrom(block.Addr(), length).Masked().String()
 }
 
-// below is what all smaller blocks in a block of this length stand under.
-func below(pool string, block netip.Prefix, length int) string {
-	return pool + "<" + netip.PrefixFrom(block.Addr(), length).Masked().String()
+// below is the value of all smaller blocks in a block of this length.
+func below(block netip.Prefix, length int) string {
+	return "<" + netip.PrefixFrom(block.Addr(), length).Masked().String()
 }
 
-func beginning(claim types.UID) string {
-	return string(claim[:min(digits, len(claim))])
-}
-
-// SubnetsOf lists the Subnets that were taken for a claim from a cache, as
-// copies.
-func SubnetsOf(ctx context.Context, r client.Reader, claim *v1alpha1.SubnetClaim) ([]v1alpha1.Subnet, error) {
-	list := &v1alpha1.SubnetList{}
-	fields := client.MatchingFields{SubnetClaimIndexKey: beginning(claim.UID)}
-	if err := r.List(ctx, list, client.InNamespace(claim.Namespace), fields, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("cannot list Subnets: %w", err)
-	}
-	var taken []v1alpha1.Subnet
-	for i := range list.Items {
-		if s := &list.Items[i]; s.Spec.ClaimRef != nil && s.Spec.ClaimRef.UID == claim.UID {
-			taken = append(taken, *s.DeepCopy())
-		}
-	}
-
-	return taken, nil
-}
-
-// SubnetsNear lists Subnets of a pool from a cache: all that overlap a block, and
-// perhaps others. They are the cache's own; nobody may change them.
-func SubnetsNear(ctx context.Context, r client.Reader, namespace, pool string, block netip.Prefix) ([]v1alpha1.Subnet, error) {
+// SubnetsAt lists Subnets of a namespace from a cache: all that overlap a block, and
+// perhaps others. They belong to the cache; do not change them.
+func SubnetsAt(ctx context.Context, r client.Reader, namespace string, block netip.Prefix) ([]v1alpha1.Subnet, error) {
 	var near []v1alpha1.Subnet
-	for _, value := range Overlapping(pool, block) {
+	for _, value := range Overlapping(block) {
 		list := &v1alpha1.SubnetList{}
 		err := r.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{SubnetBlockIndexKey: value}, client.UnsafeDisableDeepCopy)
 		if err != nil {
@@ -176,8 +157,16 @@ func SubnetsNear(ctx context.Context, r client.Reader, namespace, pool string, b
 	return near, nil
 }
 
-// ChildPools lists the pools that were taken from a pool, from a cache: nobody
-// may change them.
+// SubnetsNear lists Subnets of a pool from a cache: all that overlap a block, and
+// perhaps others. They belong to the cache; do not change them.
+func SubnetsNear(ctx context.Context, r client.Reader, namespace, pool string, block netip.Prefix) ([]v1alpha1.Subnet, error) {
+	all, err := SubnetsAt(ctx, r, namespace, block)
+
+	return slices.DeleteFunc(all, func(s v1alpha1.Subnet) bool { return s.Spec.PoolRef != pool }), err
+}
+
+// ChildPools lists the child pools of a pool. They belong to the cache; do not change
+// them.
 func ChildPools(ctx context.Context, r client.Reader, namespace, pool string) ([]v1alpha1.SubnetPool, error) {
 	list := &v1alpha1.SubnetPoolList{}
 	err := r.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{PoolParentIndexKey: pool}, client.UnsafeDisableDeepCopy)
@@ -188,16 +177,16 @@ func ChildPools(ctx context.Context, r client.Reader, namespace, pool string) ([
 	return list.Items, nil
 }
 
-// Overlapping returns the values of SubnetBlockIndexKey under which every
-// Subnet of a pool stands that overlaps a block; other Subnets may stand there
-// too. The number of values depends on the length only.
-func Overlapping(pool string, block netip.Prefix) []string {
-	// Those that are smaller than the step above, and those that are not, which
-	// can only be the step itself and the blocks around it.
+// Overlapping returns the values of SubnetBlockIndexKey and PoolBlockIndexKey that
+// every block which overlaps this one has; other blocks may have them too. The number
+// of values depends on the length only.
+func Overlapping(block netip.Prefix) []string {
+	// Blocks smaller than the step above, and the step itself with the blocks
+	// around it.
 	from := block.Bits() / step * step
-	values := []string{below(pool, block, from)}
+	values := []string{below(block, from)}
 	for length := classOf(from); length >= 0; length -= class {
-		values = append(values, beside(pool, block, length))
+		values = append(values, beside(block, length))
 	}
 
 	return values

@@ -1,6 +1,6 @@
-// Package view keeps engines current from watches and hands out what they say.
+// Package view keeps a ledger of each pool current from watches.
 //
-// A view is for speed, never for safety. It is fed piece by piece, so it can be
-// a moment behind, and after a reconnect for a moment be neither the old nor
-// the new state. Who decides something that must be right reads the objects.
+// It is for speed, not for safety: a ledger can be a moment behind, and for a moment
+// after a reconnect it can be neither the old nor the new state. Code that must not
+// be wrong reads the objects.
 package view

@@ -62,6 +62,7 @@ func (f Finding) String() string {
 func Check(s Snapshot, l Ledger) []Finding {
 	c := &checker{Snapshot: s, ledger: l}
 	c.estate()
+	c.addresses()
 	c.claims()
 	c.held()
 	c.going()

@@ -40,9 +40,10 @@ func object(text, owned string) unstructured.Unstructured {
 	return o
 }
 
-// counted is a pool with the status that belongs on it.
+// counted is an open pool with the status that belongs on it.
 func counted(taken v1alpha1.Subnet) v1alpha1.SubnetPool {
 	p := v1alpha1.SubnetPool{ObjectMeta: named("p"), Spec: v1alpha1.SubnetPoolSpec{CIDR: "10.0.0.0/24"}}
+	p.Status.CIDR, p.Status.UID = p.Spec.CIDR, p.UID
 	blocks, err := cidr.New(netip.MustParsePrefix(p.Spec.CIDR))
 	if err = errors.Join(err, blocks.AllocateExact(netip.MustParsePrefix(taken.Spec.CIDR))); err != nil {
 		panic(err)
@@ -106,7 +107,7 @@ func TestCheck(t *testing.T) {
 			reason: "Two have the same addresses.",
 			broken: func(s *invariant.Snapshot, _ *invariant.Ledger) {
 				second := s.Estate.Subnets[0]
-				second.Name, second.Spec.CIDR, second.Spec.ClaimRef = "second", "10.0.0.64/26", nil
+				second.Name, second.UID, second.Spec.CIDR, second.Spec.ClaimRef = "second", "second", "10.0.0.64/26", nil
 				s.Estate.Subnets = append(s.Estate.Subnets, second)
 			},
 			want: []invariant.Invariant{invariant.NoOverlap},

@@ -1,7 +1,8 @@
 // Package invariant says what must be true of a whole cluster once it has settled,
 // whatever happened to it before.
 //
-//	NoOverlap    no two blocks of a pool, or of a pool and its children, share an address
+//	NoOverlap    no two blocks of a namespace share an address, of whatever pools, unless one backs
+//	             the pool of the other
 //	NothingLost  what was acknowledged is there, what was acknowledged as deleted is not,
 //	             and who was told a block has that one still
 //	Bound        every claim has its block

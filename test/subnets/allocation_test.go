@@ -197,8 +197,19 @@ func TestChildPools(t *testing.T) {
 		})
 	}
 	allocatable(1, 128)
-	resize(t, c, child, "10.0.0.0/18")
-	allocatable(1, 192)
+	// A smaller child keeps its block, and can grow again inside of it.
+	for _, cidr := range []string{"10.0.0.0/18", "10.0.0.0/17"} {
+		resize(t, c, child, cidr)
+		cluster.Eventually(t, "the child has "+cidr, func() error {
+			must(t, c.Get(t.Context(), client.ObjectKeyFromObject(child), child))
+			if child.Open() != cidr {
+				return fmt.Errorf("status is %+v", child.Status)
+			}
+
+			return nil
+		})
+		allocatable(1, 128)
+	}
 	must(t, c.Delete(t.Context(), child))
 	allocatable(0, 256)
 
@@ -317,7 +328,7 @@ func TestTakeover(t *testing.T) {
 		claim.Status.Phase, claim.Status.AllocatedCIDR = v1alpha1.ClaimBound, cidr
 		must(t, c.Status().Update(t.Context(), claim))
 		s := newSubnet(ns, "s-"+claim.Name, cidr)
-		s.Spec.ClaimRef = &v1alpha1.ClaimReference{Name: claim.Name, UID: claim.UID}
+		s.Spec.ClusterID, s.Spec.ClaimRef = claim.Spec.ClusterID, &v1alpha1.ClaimReference{Name: claim.Name, UID: claim.UID}
 		must(t, c.Create(t.Context(), s))
 		s.Status.Phase = v1alpha1.SubnetAllocated
 		must(t, c.Status().Update(t.Context(), s))

@@ -88,9 +88,18 @@ func TestTriggers(t *testing.T) {
 	kid := child(ns, "kid", "10.0.0.0/17", "p")
 	t.Run("3ChildPoolChanged", func(t *testing.T) {
 		must(t, c.Create(t.Context(), kid))
+		awaitStatus(t, c, kid, 0, map[string]int64{"24": 128})
 		delegated(128)
-		resize(t, c, kid, "10.0.0.0/18")
-		delegated(192)
+		before := lastLook(t, m, ns)
+		resize(t, c, kid, "10.0.0.0/18") // its block in the parent stays the same
+		cluster.Eventually(t, "the parent is counted again", func() error {
+			if now := lastLook(t, m, ns); now <= before {
+				return fmt.Errorf("last at %f, before that at %f", now, before)
+			}
+
+			return nil
+		})
+		delegated(128)
 	})
 	t.Run("2ChildPoolDeleted", func(t *testing.T) {
 		must(t, c.Delete(t.Context(), kid))

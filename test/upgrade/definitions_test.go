@@ -36,6 +36,12 @@ func released(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	return all
 }
 
+// deliberate are changes that break manifests on purpose. A release empties it.
+var deliberate = map[string]string{
+	"subnetclaims.plexaubnet.io: v1alpha1: .spec.clusterID must match ^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$ now": "" +
+		"It becomes a label of the Subnet, and the API server refuses a label value that begins or ends with . or -: such a claim never got a block.",
+}
+
 // TestDefinitions holds the definitions against those of the last release.
 func TestDefinitions(t *testing.T) {
 	for _, before := range released(t) {
@@ -46,7 +52,9 @@ func TestDefinitions(t *testing.T) {
 			continue
 		}
 		for _, text := range broken(before, now) {
-			t.Errorf("%s: %s", before.Name, text)
+			if deliberate[before.Name+": "+text] == "" {
+				t.Errorf("%s: %s", before.Name, text)
+			}
 		}
 	}
 }

@@ -54,11 +54,16 @@ func (s *tenant) await(o client.Object, is func() bool) {
 	})
 }
 
-// work has every part do something, and waits until it is done.
-func (s *tenant) work() {
+// work has every part do something, and waits until it is done. What a version leaves
+// of subnets whose program is not at hand is stored as that program wrote it.
+func (s *tenant) work(v version) {
 	s.Helper()
 	s.groups()
-	s.subnets()
+	if v.definitions == nil {
+		s.subnets()
+	} else {
+		s.storedSubnets()
+	}
 	s.compositions()
 }
 
@@ -184,7 +189,7 @@ func (s *tenant) look() (snapshot, error) {
 }
 
 // steady looks until nothing has been written for a while.
-func (s *tenant) steady(quiet time.Duration) snapshot {
+func (s *tenant) steady() snapshot {
 	s.Helper()
 	last, since := snapshot{}, time.Now()
 	cluster.Eventually(s, "nothing is written any more", func() error {
@@ -242,6 +247,9 @@ func content(o *unstructured.Unstructured) map[string]any {
 	c := o.DeepCopy()
 	c.SetManagedFields(nil)
 	c.SetResourceVersion("")
+	if c.GroupVersionKind().Group == v1alpha1.GroupVersion.Group {
+		protected(c)
+	}
 
 	return c.Object
 }

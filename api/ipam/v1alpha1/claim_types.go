@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A SubnetClaim asks for a block of a pool.
@@ -48,10 +49,11 @@ type SubnetClaimSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	PoolRef string `json:"poolRef"`
 
-	// ClusterID says who asks. A pool has at most one block for each.
+	// ClusterID says which cluster the block is for. A pool has at most one block
+	// for each.
 	//
 	// +required
-	// +kubebuilder:validation:Pattern=`^[a-z0-9.-]{1,63}$`
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`
 	ClusterID string `json:"clusterID"`
 
 	// BlockSize is the prefix length of the wanted block.
@@ -79,6 +81,12 @@ type SubnetClaimStatus struct {
 	//
 	// +optional
 	Phase ClaimPhase `json:"phase,omitempty"`
+
+	// UID of this claim. A status with another UID comes from a backup and counts as
+	// none.
+	//
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
 
 	// AllocatedCIDR is the block, once it is bound.
 	//

@@ -14,6 +14,18 @@ const (
 	Finalizer = "ipam.plexaubnet.io/finalizer"
 )
 
+// Annotations and labels that let a backup with new UIDs come back as it was.
+const (
+	// BlockAnnotation on a SubnetClaim records the block that it has, as POOL/CIDR.
+	BlockAnnotation = "ipam.plexaubnet.io/block"
+	// PoolUIDAnnotation on a SubnetPool records its UID. A pool with the UID of
+	// another was restored.
+	PoolUIDAnnotation = "ipam.plexaubnet.io/pool-uid"
+	// PoolClaimLabel on a SubnetClaim and on a SubnetPool names the
+	// SubnetPoolClaim that they were made for.
+	PoolClaimLabel = "ipam.plexaubnet.io/pool-claim"
+)
+
 // Condition types.
 const (
 	// ConditionReady is True when the object does what it is for: a pool can

@@ -11,6 +11,7 @@ import (
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=subnet
+// +kubebuilder:selectablefield:JSONPath=`.spec.poolRef`
 // +kubebuilder:printcolumn:name="CIDR",type=string,JSONPath=`.spec.cidr`
 // +kubebuilder:printcolumn:name="ClusterID",type=string,JSONPath=`.spec.clusterID`
 // +kubebuilder:printcolumn:name="Pool",type=string,JSONPath=`.spec.poolRef`
@@ -63,9 +64,29 @@ type SubnetSpec struct {
 	//
 	// +optional
 	ClaimRef *ClaimReference `json:"claimRef,omitempty"`
+
+	// Backs is the child pool that is made of this block, if any. Arbor creates
+	// such Subnets; they stay until that pool is gone.
+	//
+	// +optional
+	Backs *PoolReference `json:"backs,omitempty"`
 }
 
-// A ClaimReference names one claim, and no later one of the same name.
+// A PoolReference names a child pool.
+type PoolReference struct {
+	// Name of the pool.
+	//
+	// +required
+	Name string `json:"name"`
+
+	// UID of the pool, if it was there before this Subnet.
+	//
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+}
+
+// A ClaimReference names a claim. The UID is that of the claim which the block was
+// taken for; status.claimUID says which claim has it now.
 type ClaimReference struct {
 	// Name of the claim.
 	//
@@ -76,6 +97,18 @@ type ClaimReference struct {
 	//
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
+
+	// PoolUID is the UID of the pool when the block was taken. It tells Subnets
+	// that Arbor created for this pool from those of a backup.
+	//
+	// +optional
+	PoolUID types.UID `json:"poolUID,omitempty"`
+
+	// Time is when the block was taken. The Subnet of a backup is created much
+	// later than that.
+	//
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
 }
 
 // SubnetStatus is the verdict on a block.
@@ -84,6 +117,23 @@ type SubnetStatus struct {
 	//
 	// +optional
 	Phase SubnetPhase `json:"phase,omitempty"`
+
+	// UID of this Subnet. A status with another UID counts as none.
+	//
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+
+	// ClaimUID is the UID of the claim that has this block. It differs from the
+	// UID in spec.claimRef after a restore.
+	//
+	// +optional
+	ClaimUID types.UID `json:"claimUID,omitempty"`
+
+	// PoolUID is the UID of the child pool that is made of this block. Only that
+	// pool can be opened in it.
+	//
+	// +optional
+	PoolUID types.UID `json:"poolUID,omitempty"`
 
 	// AllocatedAt is when it was found good.
 	//

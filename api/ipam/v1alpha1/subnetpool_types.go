@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A SubnetPool is a prefix that blocks are taken from.
@@ -28,9 +29,24 @@ type SubnetPool struct {
 	Status SubnetPoolStatus `json:"status,omitempty"`
 }
 
-// ParentName is the pool that this one was taken from, "" for a root: by its
-// spec, or by the label that was there before the spec could say so.
+// Open returns the range that Arbor has found to be this pool's own, "" if there is
+// none yet. A status with the UID of another pool, from a backup for example, counts
+// as none.
+func (p *SubnetPool) Open() string {
+	if p.Status.UID != p.UID {
+		return ""
+	}
+
+	return p.Status.CIDR
+}
+
+// ParentName returns the name of the parent pool, "" for a root. A pool keeps the
+// parent that it had when Arbor opened it. Before that the spec says it, or the label
+// of older manifests.
 func (p *SubnetPool) ParentName() string {
+	if p.Open() != "" {
+		return p.Status.Parent
+	}
 	if p.Spec.Parent != "" {
 		return p.Spec.Parent
 	}
@@ -96,6 +112,14 @@ type SubnetPoolSpec struct {
 	// +optional
 	// +kubebuilder:default=Linear
 	Strategy Strategy `json:"strategy,omitempty"`
+
+	// ReuseAfter is how long a block stays unused after its release. Absent: the
+	// block can be handed out again at once. Such as 30m or 24h.
+	//
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(s|m|h)){1,3}$`
+	ReuseAfter *metav1.Duration `json:"reuseAfter,omitempty"`
 }
 
 // Strategy chooses among free blocks.
@@ -116,6 +140,30 @@ type SubnetPoolStatus struct {
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// CIDR is the range that Arbor has found to be this pool's own. Blocks are
+	// handed out from the addresses that are both here and in spec.cidr. It
+	// follows spec.cidr when no other pool has or wants those addresses first.
+	//
+	// +optional
+	CIDR string `json:"cidr,omitempty"`
+
+	// UID of this pool. A status with another UID belongs to a pool of the past
+	// and counts as none.
+	//
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+
+	// Parent is the name of the parent pool when cidr was written, "" for a root.
+	//
+	// +optional
+	Parent string `json:"parent,omitempty"`
+
+	// Lost is the generation whose spec.cidr Arbor has refused. The condition
+	// Ready says why. It is removed when the reason no longer applies.
+	//
+	// +optional
+	Lost int64 `json:"lost,omitempty"`
 
 	// AllocatedCount is how many Subnets are taken from this pool. Child pools
 	// are not among them.

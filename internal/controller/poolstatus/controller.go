@@ -2,12 +2,13 @@ package poolstatus
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,7 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	decide "github.com/arbor-control/arbor/internal/decide/pool"
+	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	"github.com/arbor-control/arbor/internal/decide/poolblocks"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/view"
 )
@@ -24,13 +26,20 @@ const (
 	workers = 5
 	timeout = 90 * time.Second
 
-	// gather is how long what happens to one pool is gathered: a Subnet and a
-	// child pool that go together are one look, and a burst of claims costs a
-	// few writes of the status, not one for each.
+	// gather is how long events of one pool are collected: a Subnet and a child
+	// pool that are deleted together are one reconciliation, and a burst of claims
+	// costs a few writes of the status.
 	gather = 100 * time.Millisecond
+
+	// behindPause is how long a reconciliation waits for a cache that has not seen
+	// this controller's last write.
+	behindPause = 50 * time.Millisecond
 )
 
-// A Reconciler keeps the status of pools true.
+// errBehind means that the cache has not seen this controller's last write.
+var errBehind = errors.New("the cache is behind the last write")
+
+// A Reconciler writes the status of pools: the verdict on each, and the figures.
 type Reconciler struct {
 	client  client.Client
 	reader  client.Reader
@@ -38,103 +47,130 @@ type Reconciler struct {
 	feed    *view.Feed
 	metrics *Metrics
 	now     func() time.Time
+	// obstacles are why backing Subnets could not be created.
+	obstacles *Obstacles
 }
 
-// New makes a Reconciler. The client may read from a cache; the reader does not.
-func New(c client.Client, reader client.Reader, v *view.Pools, feed *view.Feed, m *Metrics) *Reconciler {
-	return &Reconciler{client: c, reader: reader, view: v, feed: feed, metrics: m, now: time.Now}
+// New returns a Reconciler. The client reads from a cache; the reader does not.
+func New(c client.Client, reader client.Reader, v *view.Pools, feed *view.Feed, m *Metrics, o *Obstacles) *Reconciler {
+	return &Reconciler{client: c, reader: reader, view: v, feed: feed, metrics: m, obstacles: o, now: time.Now}
 }
 
-// SetupWithManager starts it with the manager.
-func SetupWithManager(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, t *Trigger, m *Metrics) error {
-	r := New(mgr.GetClient(), mgr.GetAPIReader(), v, feed, m)
+// SetupWithManager adds the controller to a manager.
+func SetupWithManager(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, t *Trigger, m *Metrics, o *Obstacles) error {
+	r := New(mgr.GetClient(), mgr.GetAPIReader(), v, feed, m, o)
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("PoolStatus").
 		WatchesRawSource(feed.Source(view.Everything, gather)).
 		WatchesRawSource(t.source()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: kube.NewLimiter()}).
+		Watches(&v1alpha1.SubnetPool{}, onPools(mgr.GetClient())).
+		Watches(&v1alpha1.Subnet{}, onSubnets(mgr.GetClient())).
+		WithOptions(options()).
 		Complete(kube.Patient(r))
 }
 
-// Reconcile brings the status of one pool up to date.
+func options() controller.Options {
+	return controller.Options{MaxConcurrentReconciles: workers, RateLimiter: kube.NewLimiter(), ReconciliationTimeout: timeout}
+}
+
+// Reconcile brings the status of one pool up to date. Every attempt reads the pool
+// from the cache again: a verdict is right only if the cache holds the pool in the
+// version that is written.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (_ reconcile.Result, err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	end := r.metrics.begin()
 	defer func() { end(err) }()
-
-	// Who lost a race has a cache that is behind.
-	from := client.Reader(r.client)
-
-	return reconcile.Result{}, kube.RetryOnConflict(ctx, func(ctx context.Context) error {
-		defer func() { from = r.reader }()
-
-		return r.show(ctx, from, request)
-	})
-}
-
-// read returns a pool, never one that is older than what was last written here.
-func (r *Reconciler) read(ctx context.Context, from client.Reader, request reconcile.Request) (*v1alpha1.SubnetPool, error) {
-	pool := &v1alpha1.SubnetPool{}
-	err := from.Get(ctx, request.NamespacedName, pool)
-	if err == nil && r.feed.Behind(pool) {
-		err = r.reader.Get(ctx, request.NamespacedName, pool)
+	err = kube.RetryOnConflict(ctx, func(ctx context.Context) error { return r.update(ctx, request) })
+	if errors.Is(err, errBehind) {
+		return reconcile.Result{RequeueAfter: behindPause}, nil
 	}
 
-	return pool, err
+	return reconcile.Result{}, err
 }
 
-// show writes the status if it is not there yet.
-func (r *Reconciler) show(ctx context.Context, from client.Reader, request reconcile.Request) error {
-	pool, err := r.read(ctx, from, request)
-	if err != nil {
+// update writes the status if it differs.
+func (r *Reconciler) update(ctx context.Context, request reconcile.Request) error {
+	pool := &v1alpha1.SubnetPool{}
+	if err := r.client.Get(ctx, request.NamespacedName, pool); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.metrics.gone(request.NamespacedName)
+			r.feed.Forget(request.NamespacedName)
+			r.obstacles.Set(request.NamespacedName, "")
 
 			return nil
 		}
 
 		return fmt.Errorf("cannot read pool %s: %w", request, err)
 	}
-	figures := r.figures(request)
-	if _, err := netip.ParsePrefix(pool.Spec.CIDR); err == nil && figures.All == nil {
-		return nil // the view is about to hear of the pool, and wakes us then
+	if r.feed.Behind(pool) {
+		return errBehind
 	}
-	now := r.now()
-	want := decide.Status(pool, figures, metav1.NewTime(now))
-	if equality.Semantic.DeepEqual(pool.Status, want) {
-		r.metrics.shown(request.NamespacedName, &want, now)
+	verdict, err := r.judge(ctx, pool)
+	if err != nil {
+		return err
+	}
 
-		return nil
+	return r.write(ctx, pool, verdict)
+}
+
+// write writes a verdict and the figures on a pool, on condition that the pool has the
+// version that was judged.
+func (r *Reconciler) write(ctx context.Context, pool *v1alpha1.SubnetPool, verdict poolrules.Verdict) error {
+	key, now := client.ObjectKeyFromObject(pool), r.now()
+	judged := pool.DeepCopy()
+	judged.Status = poolrules.Judged(pool, verdict, metav1.NewTime(now))
+	decided := !equality.Semantic.DeepEqual(judged.Status, pool.Status)
+	if figures, ok := r.figures(judged); ok && verdict.Action != poolrules.Clear {
+		judged.Status = poolrules.Status(judged, figures, metav1.NewTime(now))
 	}
-	had := pool.DeepCopy()
-	if had.Status.ObservedGeneration == 0 {
-		// A patch leaves out what does not change, and a first 0 would never
-		// be written.
-		had.Status.AllocatedCount, had.Status.UtilizationPercent, had.Status.FragmentationPercent = -1, -1, -1
+	if verdict.Action == poolrules.Keep && verdict.Reason != "" {
+		meta.SetStatusCondition(&judged.Status.Conditions, metav1.Condition{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: verdict.Reason, Message: verdict.Message,
+			ObservedGeneration: pool.Generation, LastTransitionTime: metav1.NewTime(now),
+		})
 	}
-	base := client.MergeFromWithOptions(had, client.MergeFromWithOptimisticLock{})
-	pool.Status = want
-	err = r.client.Status().Patch(ctx, pool, base)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot write the status of pool %s: %w", request, err)
+	if !equality.Semantic.DeepEqual(judged.Status, pool.Status) {
+		if err := r.client.Status().Patch(ctx, judged, patchOf(pool)); err != nil {
+			return client.IgnoreNotFound(fmt.Errorf("cannot write the status of pool %s: %w", key, err))
+		}
+		if !decided {
+			// The event of a verdict must wake this controller and others.
+			r.feed.Wrote(key, judged.ResourceVersion)
+		}
 	}
-	r.feed.Wrote(request.NamespacedName, pool.ResourceVersion)
-	r.metrics.shown(request.NamespacedName, &want, now)
+	r.metrics.shown(key, &judged.Status, now)
 
 	return nil
 }
 
-func (r *Reconciler) figures(request reconcile.Request) decide.Figures {
-	f, ok := r.view.Figures(request.NamespacedName, decide.MaxListed)
-	if !ok {
-		return decide.Figures{}
+// patchOf returns a patch that applies to this version of a pool only.
+func patchOf(pool *v1alpha1.SubnetPool) client.Patch {
+	base := pool.DeepCopy()
+	if base.Status.ObservedGeneration == 0 {
+		// A patch leaves out what does not change, and a first 0 would never
+		// be written.
+		base.Status.AllocatedCount, base.Status.UtilizationPercent, base.Status.FragmentationPercent = -1, -1, -1
+	}
+
+	return client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+}
+
+// figures returns the figures of a pool. It is false while the view has not seen the
+// range that the pool has: the figures of another range must not be written under the
+// pool's generation. The event that brings the view the range wakes this controller.
+func (r *Reconciler) figures(pool *v1alpha1.SubnetPool) (poolrules.Figures, bool) {
+	has, _ := poolblocks.RangeOf(pool)
+	if !has.IsValid() {
+		return poolrules.Figures{}, true
+	}
+	f := r.view.Figures(client.ObjectKeyFromObject(pool), poolrules.MaxListed)
+	if f.All == nil || f.All.Prefix() != has {
+		return poolrules.Figures{}, false
 	}
 	listed := make(map[string]string, len(f.First))
 	for _, b := range f.First {
 		listed[b.Prefix.String()] = b.Owner
 	}
 
-	return decide.Figures{All: f.All, Own: f.Own, Delegated: f.Delegated, Listed: listed}
+	return poolrules.Figures{All: f.All, Own: f.Own, Delegated: f.Delegated, Listed: listed}, true
 }

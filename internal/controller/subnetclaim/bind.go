@@ -2,6 +2,7 @@ package subnetclaim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,8 +27,8 @@ import (
 const (
 	binders = 16
 
-	// An event is one more write for each claim. A few are a courtesy; in a
-	// burst they would take a fifth of what the API server can do.
+	// An event is one more write for each claim. In a burst they would take a fifth
+	// of what the API server can do, so only a few are sent.
 	eventsPerSecond = 5
 	eventsAtOnce    = 50
 )
@@ -35,15 +36,23 @@ const (
 // A Binder binds claims to their Subnets.
 type Binder struct {
 	client   client.Client
+	reader   client.Reader
 	recorder events.EventRecorder
 	metrics  *Metrics
+	records  *records
 	courtesy *rate.Limiter
 	now      func() time.Time
 }
 
 // SetupBinder starts it with the manager.
 func SetupBinder(mgr ctrl.Manager, m *Metrics) error {
-	b := &Binder{client: mgr.GetClient(), recorder: mgr.GetEventRecorder("arbor-subnets"), metrics: m, courtesy: rate.NewLimiter(eventsPerSecond, eventsAtOnce), now: time.Now}
+	b := &Binder{
+		client: mgr.GetClient(), reader: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder("arbor-subnets"), metrics: m,
+		records: newRecords(mgr.GetClient(), m.unrecorded), courtesy: rate.NewLimiter(eventsPerSecond, eventsAtOnce), now: time.Now,
+	}
+	if err := mgr.Add(b.records); err != nil {
+		return fmt.Errorf("cannot start the records of claims: %w", err)
+	}
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("binder").
@@ -53,7 +62,7 @@ func SetupBinder(mgr ctrl.Manager, m *Metrics) error {
 		Complete(kube.Patient(reconcile.AsReconciler(mgr.GetClient(), b)))
 }
 
-// claimOf maps a Subnet to the claim that it was taken for.
+// claimOf maps a Subnet to the claim that it names.
 func claimOf(_ context.Context, o client.Object) []reconcile.Request {
 	s, ok := o.(*v1alpha1.Subnet)
 	if !ok || s.Spec.ClaimRef == nil {
@@ -63,10 +72,13 @@ func claimOf(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: s.Namespace, Name: s.Spec.ClaimRef.Name}}}
 }
 
-// Reconcile binds a claim, or says what became of its Subnet.
+// Reconcile binds a claim, or reports what became of its Subnet.
 func (b *Binder) Reconcile(ctx context.Context, c *v1alpha1.SubnetClaim) (reconcile.Result, error) {
 	if c.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
+	}
+	if reset, err := b.resetStatus(ctx, c); err != nil || reset {
+		return reconcile.Result{}, err // the event of the write continues here
 	}
 	subnets, err := b.subnets(ctx, c)
 	if err != nil {
@@ -75,29 +87,60 @@ func (b *Binder) Reconcile(ctx context.Context, c *v1alpha1.SubnetClaim) (reconc
 	if c.Status.Phase == v1alpha1.ClaimBound {
 		return reconcile.Result{}, b.checkBound(ctx, c, subnets)
 	}
-	for i := range subnets {
-		switch s := &subnets[i]; s.Status.Phase {
-		case v1alpha1.SubnetAllocated:
-			return reconcile.Result{}, b.bind(ctx, c, s)
-		case v1alpha1.SubnetFailed:
-			// It lost its block; the allocator takes another.
-			if err := client.IgnoreNotFound(b.client.Delete(ctx, s, client.Preconditions{UID: &s.UID})); err != nil {
-				return reconcile.Result{}, fmt.Errorf("cannot clear Subnet %s/%s away: %w", s.Namespace, s.Name, err)
-			}
-		case v1alpha1.SubnetPending:
-		}
+	if c.Status.Phase == "" {
+		b.records.pause()
+	}
+	s, err := b.adoptOne(ctx, c, subnets)
+	if err != nil || s == nil {
+		return reconcile.Result{}, errors.Join(err, b.clear(ctx, subnets))
 	}
 
-	return reconcile.Result{}, nil
+	return reconcile.Result{}, b.bind(ctx, c, s)
 }
 
-// subnets lists the Subnets that were taken for a claim, by name: two managers
-// that bind it choose the same.
+// resetStatus removes a status with the UID of another claim, which a backup can bring
+// along: this claim has no block yet. The block of that status becomes its record.
+func (b *Binder) resetStatus(ctx context.Context, c *v1alpha1.SubnetClaim) (bool, error) {
+	if c.Status.UID == "" || c.Status.UID == c.UID {
+		return false, nil
+	}
+	if _, recorded := decide.Recorded(c); !recorded && c.Status.Phase == v1alpha1.ClaimBound && c.Status.AllocatedCIDR != "" {
+		before := c.DeepCopy()
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.BlockAnnotation, decide.Record(c))
+		if err := b.client.Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return true, client.IgnoreNotFound(fmt.Errorf("cannot record the block of SubnetClaim %s/%s: %w", c.Namespace, c.Name, err))
+		}
+
+		return true, nil
+	}
+	status := c.Status
+	c.Status = v1alpha1.SubnetClaimStatus{}
+
+	return kube.WriteStatus(ctx, b.client, c, status, c.Status)
+}
+
+// subnets lists the Subnets that name a claim, by name: two managers that bind it
+// choose the same.
 func (b *Binder) subnets(ctx context.Context, c *v1alpha1.SubnetClaim) ([]v1alpha1.Subnet, error) {
 	all, err := kube.SubnetsOf(ctx, b.client, c)
 	slices.SortFunc(all, func(x, y v1alpha1.Subnet) int { return strings.Compare(x.Name, y.Name) })
 
 	return slices.DeleteFunc(all, func(s v1alpha1.Subnet) bool { return s.DeletionTimestamp != nil }), err
+}
+
+// clear deletes the Subnets of a claim that Failed: the allocator creates another.
+func (b *Binder) clear(ctx context.Context, subnets []v1alpha1.Subnet) error {
+	for i := range subnets {
+		s := &subnets[i]
+		if s.Status.Phase != v1alpha1.SubnetFailed {
+			continue
+		}
+		if err := client.IgnoreNotFound(b.client.Delete(ctx, s, client.Preconditions{UID: &s.UID})); err != nil {
+			return fmt.Errorf("cannot delete Subnet %s/%s, which failed: %w", s.Namespace, s.Name, err)
+		}
+	}
+
+	return nil
 }
 
 func (b *Binder) bind(ctx context.Context, c *v1alpha1.SubnetClaim, s *v1alpha1.Subnet) error {
@@ -106,6 +149,7 @@ func (b *Binder) bind(ctx context.Context, c *v1alpha1.SubnetClaim, s *v1alpha1.
 		st.AllocatedCIDR, st.SubnetRef = s.Spec.CIDR, s.Name
 	})
 	if wrote {
+		b.records.pause()
 		b.metrics.took(b.now().Sub(c.CreationTimestamp.Time))
 		if b.courtesy.Allow() {
 			b.recorder.Eventf(c, s, corev1.EventTypeNormal, "SubnetAllocated", "Bind", "%s of pool %s", s.Spec.CIDR, s.Spec.PoolRef)
@@ -115,16 +159,24 @@ func (b *Binder) bind(ctx context.Context, c *v1alpha1.SubnetClaim, s *v1alpha1.
 	return err
 }
 
-// checkBound says on a bound claim whether its Subnet is still there. What was
-// handed out is not taken back: the phase stays.
+// checkBound reports on a bound claim whether it still has its Subnet. The phase
+// stays: a block that a claim was given is not taken back.
 func (b *Binder) checkBound(ctx context.Context, c *v1alpha1.SubnetClaim, subnets []v1alpha1.Subnet) error {
+	s, err := b.adoptOne(ctx, c, subnets)
+	if err == nil && s == nil {
+		err = b.confirmLost(ctx, c)
+	}
+	if err != nil {
+		return err
+	}
 	w := word{v1alpha1.ClaimBound, metav1.ConditionTrue, decide.ReasonBound, fmt.Sprintf("%s is allocated", c.Status.AllocatedCIDR)}
 	ref := c.Status.SubnetRef
-	if i := slices.IndexFunc(subnets, func(s v1alpha1.Subnet) bool { return decide.Holds(c, &s) }); i >= 0 {
-		ref = subnets[i].Name
+	if s != nil {
+		ref = s.Name
+		b.records.want(c)
 	} else {
 		w.ready, w.reason = metav1.ConditionFalse, decide.ReasonSubnetLost
-		w.message = fmt.Sprintf("its Subnet is gone: %s may be handed out to somebody else; delete this claim and make another", c.Status.AllocatedCIDR)
+		w.message = fmt.Sprintf("its Subnet is gone: %s may be allocated to another claim; delete this claim and create another", c.Status.AllocatedCIDR)
 	}
 	wrote, err := write(ctx, b.client, c, w, func(st *v1alpha1.SubnetClaimStatus) { st.SubnetRef = ref })
 	if wrote && w.ready == metav1.ConditionFalse {

@@ -11,27 +11,36 @@ import (
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
-// A word is what a claim's status says: its phase, and why.
+// A word is what the status of a claim says: its phase, and why.
 type word struct {
 	phase           v1alpha1.ClaimPhase
 	ready           metav1.ConditionStatus
 	reason, message string
 }
 
-// write says a word on a claim, on condition that the claim is as it was read.
-// It changes nothing that says so already, and reports whether it wrote.
-func write(ctx context.Context, c client.Client, claim *v1alpha1.SubnetClaim, w word, more func(*v1alpha1.SubnetClaimStatus)) (bool, error) {
-	claim = claim.DeepCopy()
-	before := claim.Status.DeepCopy()
-	claim.Status.Phase = w.phase
-	claim.Status.Message = w.message
-	claim.Status.ObservedGeneration = claim.Generation
-	if more != nil {
-		more(&claim.Status)
+// on returns a copy of a claim with this status.
+func (w word) on(claim *v1alpha1.SubnetClaim) *v1alpha1.SubnetClaim {
+	next := claim.DeepCopy()
+	if claim.Status.Phase != w.phase {
+		next.Status.UID = claim.UID // not for the many that were stored without it
 	}
-	meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{
+	next.Status.Phase = w.phase
+	next.Status.Message = w.message
+	next.Status.ObservedGeneration = claim.Generation
+	meta.SetStatusCondition(&next.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: w.ready, Reason: w.reason, Message: w.message, ObservedGeneration: claim.Generation,
 	})
 
-	return kube.WriteStatus(ctx, c, claim, *before, claim.Status)
+	return next
+}
+
+// write writes the status of a claim under the resourceVersion that was read. It
+// writes nothing if the status is like that already, and reports whether it wrote.
+func write(ctx context.Context, c client.Client, claim *v1alpha1.SubnetClaim, w word, more func(*v1alpha1.SubnetClaimStatus)) (bool, error) {
+	next := w.on(claim)
+	if more != nil {
+		more(&next.Status)
+	}
+
+	return kube.WriteStatus(ctx, c, next, claim.Status, next.Status)
 }

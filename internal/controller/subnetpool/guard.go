@@ -1,15 +1,19 @@
-// Package subnetpool guards pools: one from which something is taken cannot
-// vanish under it.
+// Package subnetpool protects pools: a pool that something was taken from is deleted
+// only when nothing is left in it, and a child pool has a Subnet of its parent that
+// keeps its addresses from others.
 package subnetpool
 
 import (
 	"context"
-	"fmt"
-	"slices"
+	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
@@ -17,85 +21,73 @@ import (
 	"github.com/arbor-control/arbor/internal/view"
 )
 
-const page = 500
+const (
+	workers = 4
 
-// A Guard keeps a finalizer on every pool, until it is to be deleted and
-// nothing is left in it.
+	recorderName = "arbor-subnets"
+)
+
+// A Guard keeps the finalizer and the records on every pool, and the backing Subnets
+// of child pools.
 type Guard struct {
-	client client.Client
-	reader client.Reader
+	client   client.Client
+	reader   client.Reader
+	recorder events.EventRecorder
+	restores *restores
+	// unbacked reports why a child pool has no backing Subnet, "" if it has one.
+	unbacked func(ctx context.Context, pool types.NamespacedName, message string)
 }
 
-// SetupWithManager starts it with the manager.
-func SetupWithManager(mgr ctrl.Manager, feed *view.Feed) error {
-	g := &Guard{client: mgr.GetClient(), reader: mgr.GetAPIReader()}
+// SetupWithManager adds the controllers to a manager. A restored pool allocates again
+// when nothing of it has arrived for the time grace. Errors that keep a child pool from
+// having a backing Subnet go to unbacked.
+func SetupWithManager(mgr ctrl.Manager, feed *view.Feed, grace time.Duration, unbacked func(context.Context, types.NamespacedName, string)) error {
+	g := &Guard{
+		unbacked: unbacked,
+		client:   mgr.GetClient(), reader: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder(recorderName),
+		restores: newRestores(grace, feed.LastArrival),
+	}
+	w := &waker{cache: mgr.GetClient(), restores: g.restores}
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("pool-guard").
+		For(&v1alpha1.SubnetPool{}, builder.WithPredicates(notFiguresOnly)).
+		Watches(&v1alpha1.SubnetPool{}, w.relatives()).
+		Watches(&v1alpha1.Subnet{}, w.subnets()).
+		Watches(&v1alpha1.SubnetClaim{}, w.claims()).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: kube.NewRetryLimiter()}).
+		Complete(kube.Patient(reconcile.AsReconciler(mgr.GetClient(), g)))
+	if err != nil {
+		return err
+	}
+	r := &Releaser{
+		client: mgr.GetClient(), reader: mgr.GetAPIReader(), recorder: g.recorder,
+		deleted: kube.NewRecentlyDeleted(time.Now), grace: grace, now: time.Now,
+	}
 
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("pool-guard").
-		WatchesRawSource(feed.Source(view.Room, 0)).
-		Complete(kube.Patient(reconcile.AsReconciler(mgr.GetClient(), g)))
+		Named("pool-blocks").
+		For(&v1alpha1.Subnet{}, builder.WithPredicates(backingOnly)).
+		Watches(&v1alpha1.SubnetPool{}, handler.EnqueueRequestsFromMapFunc(w.blocksOf), builder.WithPredicates(noting(r.deleted), released)).
+		Watches(&v1alpha1.Subnet{}, handler.EnqueueRequestsFromMapFunc(w.blockAround), builder.WithPredicates(freed)).
+		Watches(&v1alpha1.SubnetClaim{}, handler.EnqueueRequestsFromMapFunc(w.blocksFor), builder.WithPredicates(comesOrGoes)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: kube.NewRetryLimiter()}).
+		Complete(kube.Patient(reconcile.AsReconciler(mgr.GetClient(), r)))
 }
 
-// Reconcile puts the finalizer on, or takes it off.
+// Reconcile protects a pool, or removes the protection of one that is deleted and
+// empty.
 func (g *Guard) Reconcile(ctx context.Context, p *v1alpha1.SubnetPool) (reconcile.Result, error) {
-	before := p.DeepCopy()
-	if p.DeletionTimestamp == nil {
-		controllerutil.AddFinalizer(p, v1alpha1.Finalizer)
-	} else {
-		used, err := g.used(ctx, p)
-		if err != nil || used {
-			return reconcile.Result{}, err
-		}
-		controllerutil.RemoveFinalizer(p, v1alpha1.Finalizer)
+	if p.DeletionTimestamp != nil {
+		g.restores.forget(client.ObjectKeyFromObject(p))
+
+		return reconcile.Result{}, g.release(ctx, p)
 	}
-	if len(before.Finalizers) == len(p.Finalizers) {
-		return reconcile.Result{}, nil
+	if wrote, err := g.protect(ctx, p); err != nil || wrote {
+		return reconcile.Result{}, err // the event of the write comes back here
 	}
-	base := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := g.client.Patch(ctx, p, base); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("cannot write the finalizer of pool %s/%s: %w", p.Namespace, p.Name, err))
+	if err := g.back(ctx, p); err != nil {
+		return reconcile.Result{}, err
 	}
 
-	return reconcile.Result{}, nil
-}
-
-// used says whether anything lives in a pool. The cache is asked first: a pool
-// that it shows to be used needs no other answer. That it is empty, the API
-// server must say, because the cache may be behind.
-func (g *Guard) used(ctx context.Context, p *v1alpha1.SubnetPool) (bool, error) {
-	subnets := &v1alpha1.SubnetList{}
-	err := g.client.List(ctx, subnets, client.InNamespace(p.Namespace), client.MatchingFields{kube.SubnetPoolRefIndexKey: p.Name}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return false, fmt.Errorf("cannot list Subnets: %w", err)
-	}
-	if slices.ContainsFunc(subnets.Items, func(s v1alpha1.Subnet) bool { return s.Status.Phase != v1alpha1.SubnetFailed }) {
-		return true, nil
-	}
-	children, err := kube.ChildPools(ctx, g.client, p.Namespace, p.Name)
-	if err != nil || len(children) > 0 {
-		return true, err
-	}
-
-	return g.usedForSure(ctx, p)
-}
-
-func (g *Guard) usedForSure(ctx context.Context, p *v1alpha1.SubnetPool) (bool, error) {
-	// In pages: a namespace may have more Subnets than one wants to hold twice.
-	subnets := &v1alpha1.SubnetList{}
-	for more := true; more; more = subnets.Continue != "" {
-		if err := g.reader.List(ctx, subnets, client.InNamespace(p.Namespace), client.Limit(page), client.Continue(subnets.Continue)); err != nil {
-			return false, fmt.Errorf("cannot list Subnets: %w", err)
-		}
-		if slices.ContainsFunc(subnets.Items, func(s v1alpha1.Subnet) bool {
-			return s.Spec.PoolRef == p.Name && s.Status.Phase != v1alpha1.SubnetFailed
-		}) {
-			return true, nil
-		}
-	}
-	pools := &v1alpha1.SubnetPoolList{}
-	if err := g.reader.List(ctx, pools, client.InNamespace(p.Namespace)); err != nil {
-		return false, fmt.Errorf("cannot list SubnetPools: %w", err)
-	}
-
-	return slices.ContainsFunc(pools.Items, func(o v1alpha1.SubnetPool) bool { return o.ParentName() == p.Name }), nil
+	return g.endRestore(ctx, p)
 }

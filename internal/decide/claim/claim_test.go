@@ -52,16 +52,3 @@ func TestRead(t *testing.T) {
 		})
 	}
 }
-
-func TestSubnetName(t *testing.T) {
-	long := strings.Repeat("p", 60)
-	a, b := claim.SubnetName(long, netip.MustParsePrefix("10.0.0.0/24")), claim.SubnetName(long, netip.MustParsePrefix("10.0.1.0/24"))
-	if len(a) != 57 || a == b || !strings.HasPrefix(a, long[:40]+"-") {
-		t.Errorf("long names are %s and %s", a, b)
-	}
-	for block, want := range map[string]string{"10.0.0.0/24": "p-10-0-0-0-24", "fd00::/64": "p-fd00---64"} {
-		if got := claim.SubnetName("p", netip.MustParsePrefix(block)); got != want {
-			t.Errorf("%s is called %s, want %s", block, got, want)
-		}
-	}
-}

@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/decide/claim"
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
@@ -17,7 +14,7 @@ func (x *inspector) claim(c *v1alpha1.SubnetClaim) {
 		return
 	}
 	o := Object{v1alpha1.SubnetClaimKind, c.Namespace, c.Name}
-	x.owner(o, c)
+	x.owner(o, c, c.Spec.PoolRef)
 	if has := x.allocated[named(c.Namespace, c.Name)]; len(has) > 1 {
 		x.add(SeverityError, o, verdict.Problem{
 			Reason: ReasonSeveralSubnets, Field: fieldSubnetRef, Value: c.Status.SubnetRef,
@@ -37,7 +34,7 @@ func (x *inspector) bound(o Object, c *v1alpha1.SubnetClaim) {
 	}
 	name := c.Status.SubnetRef
 	for _, s := range x.allocated[named(c.Namespace, c.Name)] {
-		if name == "" && claim.Holds(c, s) {
+		if name == "" && s.Spec.CIDR == c.Status.AllocatedCIDR {
 			name = s.Name // bound before a status could name it
 		}
 	}
@@ -87,7 +84,7 @@ func (x *inspector) poolClaim(c *v1alpha1.SubnetPoolClaim) {
 		lie(ReasonPoolNotFound, fmt.Sprintf("it is Bound, but pool %q does not exist", c.Status.BoundPoolName), fixClaim)
 	case block == nil:
 		lie(ReasonBlockNotFound, fmt.Sprintf("it is Bound, but the SubnetClaim %s that took the block of its pool from %s is gone", c.Name, c.Spec.ParentPoolRef), fixInUse)
-	case !same(p.Spec.CIDR, block.Status.AllocatedCIDR):
+	case !inside(p.Spec.CIDR, block.Status.AllocatedCIDR):
 		lie(ReasonCIDRDiffers, fmt.Sprintf("its pool %s has %s, but %q was taken for it from %s", p.Name, p.Spec.CIDR, block.Status.AllocatedCIDR, c.Spec.ParentPoolRef),
 			fixInUse)
 	}
@@ -96,9 +93,9 @@ func (x *inspector) poolClaim(c *v1alpha1.SubnetPoolClaim) {
 // block returns the claim for the block that the pool of a claim is made of.
 func (x *inspector) block(c *v1alpha1.SubnetPoolClaim) *v1alpha1.SubnetClaim {
 	mine := func(block *v1alpha1.SubnetClaim) bool {
-		owner := metav1.GetControllerOf(block)
+		name, uid := madeFor(block)
 
-		return owner != nil && owner.Kind == v1alpha1.SubnetPoolClaimKind && owner.Name == c.Name && isSame(owner.UID, c.UID)
+		return name == c.Name && isSame(uid, c.UID)
 	}
 	if block := x.claims[named(c.Namespace, c.Name)]; block != nil && mine(block) {
 		return block

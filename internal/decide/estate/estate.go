@@ -53,6 +53,22 @@ const (
 	ReasonConditionDiffers   = "ConditionDiffers"
 )
 
+// Reasons of pools that hand out nothing new, and of what keeps their blocks.
+const (
+	// ReasonNotOpened is of a pool whose range Arbor has refused.
+	ReasonNotOpened = "NotOpened"
+	// ReasonStaysClosed is of a pool that an upgrade would leave closed.
+	ReasonStaysClosed = "StaysClosed"
+	// ReasonNotBacked is of a child pool whose block no Subnet of its parent holds.
+	ReasonNotBacked = "NotBacked"
+	// ReasonChildNotFound is of a Subnet that holds the block of a pool that is gone.
+	ReasonChildNotFound = "ChildNotFound"
+	// ReasonUnclaimed is of a Subnet that is kept although its claim is not there.
+	ReasonUnclaimed = "Unclaimed"
+	// ReasonOwnerReferences is of objects that a garbage collector deletes after a restore.
+	ReasonOwnerReferences = "OwnerReferences"
+)
+
 // Reasons of warnings: something waits, or whatever has no reason of its own.
 const (
 	ReasonNotJudged    = "NotJudged"
@@ -71,6 +87,10 @@ const (
 	fieldBoundPool = "status.boundPoolName"
 	fieldObserved  = "status.observedGeneration"
 	fieldOwners    = "metadata.ownerReferences"
+	fieldParent    = "spec.parent"
+	fieldBacks     = "spec.backs"
+	fieldLost      = "status.lost"
+	fieldPoolClaim = "metadata.labels[" + v1alpha1.PoolClaimLabel + "]"
 )
 
 // An Object is who a finding is about.

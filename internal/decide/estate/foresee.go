@@ -20,9 +20,10 @@ import (
 func Foresee(e Estate) []Finding {
 	x := newIndex(e)
 	var f findings
-	siblings := x.siblings()
+	overlapping := x.overlapping()
 	for p := range inOrder(x.pools) {
-		v := pool.Check(p, x.around(p, siblings[named(p.Namespace, p.Name)]))
+		v := pool.Check(p, x.around(p, overlapping[p]))
+		v.Problems = append(v.Problems, sharing(p, overlapping[p], v.Problems)...)
 		f.verdict(Object{v1alpha1.SubnetPoolKind, p.Namespace, p.Name}, without(v, pool.Check(p, pool.Around{})))
 	}
 	around := x.aroundSubnets()
@@ -59,7 +60,7 @@ func (x *index) aroundSubnets() map[*v1alpha1.Subnet]subnet.Around {
 		for _, s := range in.subnets.of {
 			found[s] = subnet.Around{Pool: x.pools[key]}
 		}
-		own := in.own()
+		own, _ := in.own()
 		touches, crosses := touching(own.prefixes), crossing(own.prefixes, in.children.prefixes)
 		for i, s := range own.of {
 			a := found[s]

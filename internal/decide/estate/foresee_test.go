@@ -24,6 +24,8 @@ func TestForesee(t *testing.T) {
 	wants := func(parent string, size int32) []v1alpha1.SubnetPoolClaim {
 		return []v1alpha1.SubnetPoolClaim{{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: v1alpha1.SubnetPoolClaimSpec{ParentPoolRef: parent, DesiredBlockSize: size}}}
 	}
+	backs := block("root", "s", "10.0.16.0/20")
+	backs.Spec.Backs = &v1alpha1.PoolReference{Name: "lab"}
 	limited := written("p", "10.0.0.0/16", "")
 	limited.Spec.MinBlockSize, limited.Spec.MaxBlockSize = new(int32(20)), new(int32(28))
 
@@ -50,6 +52,10 @@ func TestForesee(t *testing.T) {
 		"Outside":      {reason: "Nowhere else.", estate: estate.Estate{Pools: pools{written("a", "10.0.0.0/16", ""), written("b", "10.1.1.0/24", "a")}}, want: []string{"error SubnetPool /b OutsideParent spec.cidr=10.1.1.0/24: 10.1.1.0/24 is not inside of 10.0.0.0/16, which its parent a has (choose a part of 10.0.0.0/16, or another parent)"}},
 		"AbsentParent": {reason: "A parent may be in the cluster.", estate: estate.Estate{Pools: pools{written("b", "10.1.1.0/24", "a")}}},
 		"AbsentPool":   {reason: "So may the pool of a Subnet and of a claim.", estate: estate.Estate{Subnets: subnets{block("p", "s", "10.0.0.0/24")}, Claims: claim(v1alpha1.SubnetClaimSpec{PoolRef: "p", BlockSize: new(int32(99))}), PoolClaims: wants("p", 99)}},
+		"Backed": {
+			reason: "A child pool may lie in the Subnet that backs it.",
+			estate: estate.Estate{Pools: pools{written("root", "10.0.0.0/16", ""), written("lab", "10.0.16.0/24", "root")}, Subnets: subnets{backs}},
+		},
 		"Subnets": {
 			reason: "Subnets that overlap would be refused, whether their pool is there or not.",
 			estate: estate.Estate{Subnets: subnets{block("p", "s", "10.0.0.0/24"), block("p", "t", "10.0.0.0/25"), block("q", "u", "10.0.0.0/24")}},

@@ -25,6 +25,9 @@ type index struct {
 	contents map[types.NamespacedName]*contents
 	// allocated are the Subnets that were taken for a claim.
 	allocated map[types.NamespacedName][]*v1alpha1.Subnet
+	// held are child pools with the Allocated Subnets that they are made of. An open pool
+	// needs one that is bound to it.
+	held map[*v1alpha1.SubnetPool]*v1alpha1.Subnet
 }
 
 // contents are what was taken from a pool, by name. What Failed, and what is no
@@ -46,22 +49,46 @@ func (b *blocks[T]) add(o *T, cidr string) {
 	}
 }
 
-// own are the Subnets of a pool without those that hold the block of a child
-// pool: whoever overlaps one of these overlaps the child, and that is said.
-func (c *contents) own() blocks[v1alpha1.Subnet] {
-	children := map[netip.Prefix][]*v1alpha1.SubnetPool{}
-	for i, p := range c.children.prefixes {
-		children[p] = append(children[p], c.children.of[i])
+// own are the Subnets of a pool without those that back a child pool of the same
+// block: what overlaps one of these overlaps the child, and that is reported. It also
+// returns all that back a child pool.
+func (c *contents) own() (blocks[v1alpha1.Subnet], map[*v1alpha1.Subnet]*v1alpha1.SubnetPool) {
+	backing := c.backing()
+
+	return c.subnets.only(func(s *v1alpha1.Subnet) bool {
+		return backing[s] == nil || !same(s.Spec.CIDR, backing[s].Spec.CIDR)
+	}), backing
+}
+
+// backing are the Subnets of a pool that child pools are made of, with those pools.
+func (c *contents) backing() map[*v1alpha1.Subnet]*v1alpha1.SubnetPool {
+	byName, byUID, byBlock := map[string]int{}, map[types.UID]int{}, map[netip.Prefix][]int{}
+	for i, p := range c.children.of {
+		byName[p.Name], byUID[p.UID] = i, i
+		byBlock[c.children.prefixes[i]] = append(byBlock[c.children.prefixes[i]], i)
 	}
-	var own blocks[v1alpha1.Subnet]
+	found := map[*v1alpha1.Subnet]*v1alpha1.SubnetPool{}
 	for i, s := range c.subnets.of {
 		block := c.subnets.prefixes[i]
-		if !slices.ContainsFunc(children[block], func(p *v1alpha1.SubnetPool) bool { return pool.Backs(s, p) }) {
-			own.of, own.prefixes = append(own.of, s), append(own.prefixes, block)
+		child, ok := byUID[s.Status.PoolUID]
+		if ok = ok && s.Status.PoolUID != ""; !ok && s.Spec.Backs != nil {
+			child, ok = byName[s.Spec.Backs.Name] // after a restore the UID is old
+		}
+		if ok && contains(block, c.children.prefixes[child]) {
+			found[s] = c.children.of[child]
+		}
+		for _, stored := range byBlock[block] {
+			if p := c.children.of[stored]; found[s] == nil && pool.Backs(s, p) {
+				found[s] = p
+			}
 		}
 	}
 
-	return own
+	return found
+}
+
+func contains(outer, inner netip.Prefix) bool {
+	return outer.Bits() <= inner.Bits() && outer.Contains(inner.Addr())
 }
 
 // only returns the blocks of some.
@@ -84,6 +111,7 @@ func newIndex(e Estate) *index {
 		poolClaims: byName(e.PoolClaims, func(o *v1alpha1.SubnetPoolClaim) metav1.Object { return o }),
 		contents:   map[types.NamespacedName]*contents{},
 		allocated:  map[types.NamespacedName][]*v1alpha1.Subnet{},
+		held:       map[*v1alpha1.SubnetPool]*v1alpha1.Subnet{},
 	}
 	for p := range inOrder(x.pools) {
 		x.in(p.Namespace, p.ParentName()).children.add(p, p.Spec.CIDR)
@@ -96,6 +124,13 @@ func newIndex(e Estate) *index {
 		if c := x.claimOf(s); c != nil && isAllocated(s) {
 			key := named(c.Namespace, c.Name)
 			x.allocated[key] = append(x.allocated[key], s)
+		}
+	}
+	for _, in := range x.contents {
+		for s, child := range in.backing() {
+			if isAllocated(s) && (child.Open() == "" || isSame(s.Status.PoolUID, child.UID)) {
+				x.held[child] = s
+			}
 		}
 	}
 
@@ -142,51 +177,94 @@ func (x *index) in(namespace, name string) *contents {
 	return x.contents[key]
 }
 
-// claimOf returns the claim that a Subnet was taken for, if that is still there.
+// claimOf returns the claim that has a Subnet, nil if there is none. After a restore
+// the UID in the spec is old, and the claim of that name takes the Subnet.
 func (x *index) claimOf(s *v1alpha1.Subnet) *v1alpha1.SubnetClaim {
-	if ref := s.Spec.ClaimRef; ref != nil {
-		if c := x.claims[named(s.Namespace, ref.Name)]; c != nil && isSame(ref.UID, c.UID) {
-			return c
-		}
+	ref := s.Spec.ClaimRef
+	if ref == nil {
+		return nil
+	}
+	c := x.claims[named(s.Namespace, ref.Name)]
+	if c != nil && (isSame(cmp.Or(s.Status.ClaimUID, ref.UID), c.UID) || isUnclaimed(s) && adopts(c, s)) {
+		return c
 	}
 
 	return nil
+}
+
+// isUnclaimed is true for a Subnet that was judged without the claim that it names.
+func isUnclaimed(s *v1alpha1.Subnet) bool { return s.Status.UID != "" && s.Status.ClaimUID == "" }
+
+// adopts is true if a claim takes a Subnet of its name that no claim has.
+func adopts(c *v1alpha1.SubnetClaim, s *v1alpha1.Subnet) bool {
+	if c.Spec.PoolRef != s.Spec.PoolRef || c.Spec.ClusterID != s.Spec.ClusterID {
+		return false
+	}
+	block, err := netip.ParsePrefix(s.Spec.CIDR)
+	if c.Spec.BlockSize != nil {
+		return err == nil && int(*c.Spec.BlockSize) == block.Bits()
+	}
+
+	return same(c.Spec.RequestedCIDR, s.Spec.CIDR)
+}
+
+// madeFor returns the name of the SubnetPoolClaim that a claim or a pool was made for,
+// "" if there is none. Older ones say it in an owner reference.
+func madeFor(o metav1.Object) (name string, uid types.UID) {
+	if name := v1alpha1.PoolClaimOf(o); name != "" {
+		return name, ""
+	}
+	if owner := metav1.GetControllerOf(o); owner != nil && owner.Kind == v1alpha1.SubnetPoolClaimKind {
+		return owner.Name, owner.UID
+	}
+
+	return "", ""
 }
 
 // isSame is true for the UIDs of one object. A manifest has none, and then the
 // name decides.
 func isSame(a, b types.UID) bool { return a == b || a == "" || b == "" }
 
-func isAllocated(s *v1alpha1.Subnet) bool { return s.Status.Phase == v1alpha1.SubnetAllocated }
+// isAllocated is true for a Subnet whose addresses may be used. A status with the UID of
+// another Subnet, from a backup, says nothing.
+func isAllocated(s *v1alpha1.Subnet) bool {
+	return s.Status.Phase == v1alpha1.SubnetAllocated && isSame(s.Status.UID, s.UID)
+}
 
-// around is what the rules for a pool need to know: those that it was taken
-// from, and siblings that it overlaps. Who overlaps whom is given.
-func (x *index) around(p *v1alpha1.SubnetPool, siblings []v1alpha1.SubnetPool) pool.Around {
-	a := pool.Around{Pools: siblings}
-	seen := map[string]bool{}
-	for name := p.ParentName(); name != "" && !seen[name]; {
-		seen[name] = true
-		o := x.pools[named(p.Namespace, name)]
-		if o == nil {
-			break
+// isLost is true for a pool whose range Arbor has refused.
+func isLost(p *v1alpha1.SubnetPool) bool {
+	return p.Status.Lost != 0 && p.Status.Lost == p.Generation && p.DeletionTimestamp == nil
+}
+
+// around is what the rules for a pool need to know: others that it overlaps, which
+// are given, and the ancestors of all of them.
+func (x *index) around(p *v1alpha1.SubnetPool, others []*v1alpha1.SubnetPool) pool.Around {
+	all := slices.Concat(others, x.ancestors(p))
+	for _, o := range others {
+		all = append(all, x.ancestors(o)...)
+	}
+	a, seen := pool.Around{}, map[*v1alpha1.SubnetPool]bool{}
+	for _, o := range all {
+		if !seen[o] {
+			seen[o] = true
+			a.Pools = append(a.Pools, *o)
 		}
-		a.Pools = append(a.Pools, *o)
-		name = o.ParentName()
 	}
 
 	return a
 }
 
-// siblings returns, by name, the pools of the same parent that a pool overlaps.
-func (x *index) siblings() map[types.NamespacedName][]v1alpha1.SubnetPool {
-	found := map[types.NamespacedName][]v1alpha1.SubnetPool{}
-	for _, in := range x.contents {
-		for i, others := range touching(in.children.prefixes) {
-			key := named(in.children.of[i].Namespace, in.children.of[i].Name)
-			for _, o := range others {
-				found[key] = append(found[key], *in.children.of[o])
-			}
+// ancestors are the pools that a pool was taken from, its parent first. Where parents
+// form a ring, each pool is there once.
+func (x *index) ancestors(p *v1alpha1.SubnetPool) []*v1alpha1.SubnetPool {
+	var found []*v1alpha1.SubnetPool
+	for name := p.ParentName(); name != ""; {
+		o := x.pools[named(p.Namespace, name)]
+		if o == nil || slices.Contains(found, o) {
+			break
 		}
+		found = append(found, o)
+		name = o.ParentName()
 	}
 
 	return found

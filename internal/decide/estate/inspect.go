@@ -25,9 +25,9 @@ const (
 // name.
 func Inspect(e Estate) []Finding {
 	x := &inspector{index: newIndex(e)}
-	siblings := x.siblings()
+	overlapping := x.overlapping()
 	for p := range inOrder(x.pools) {
-		x.pool(p, siblings[named(p.Namespace, p.Name)])
+		x.pool(p, overlapping[p])
 	}
 	for s := range inOrder(x.subnets) {
 		x.subnet(s)
@@ -43,6 +43,8 @@ func Inspect(e Estate) []Finding {
 	for c := range inOrder(x.poolClaims) {
 		x.poolClaim(c)
 	}
+	x.backed()
+	x.owners()
 
 	return x.sorted()
 }
@@ -54,34 +56,41 @@ type inspector struct {
 }
 
 // pool asks that a pool keeps to the rules, that it has the parent and the claim
-// that it was made for, and that its status is true.
-func (x *inspector) pool(p *v1alpha1.SubnetPool, siblings []v1alpha1.SubnetPool) {
+// that it was made for, that Arbor opens it, and that its status is true.
+func (x *inspector) pool(p *v1alpha1.SubnetPool, others []*v1alpha1.SubnetPool) {
 	o := Object{v1alpha1.SubnetPoolKind, p.Namespace, p.Name}
-	v := pool.Check(p, x.around(p, siblings))
+	v := pool.Check(p, x.around(p, others))
+	v.Problems = append(v.Problems, sharing(p, others, v.Problems)...)
 	v.Warnings = slices.DeleteFunc(v.Warnings, func(w verdict.Warning) bool { return w.Reason == pool.ReasonParentNotFound })
 	x.verdict(o, v)
 
 	if parent := p.ParentName(); parent != "" && x.pools[named(p.Namespace, parent)] == nil {
 		x.add(SeverityError, o, verdict.Problem{
-			Reason: pool.ReasonParentNotFound, Field: "spec.parent", Value: parent,
+			Reason: pool.ReasonParentNotFound, Field: fieldParent, Value: parent,
 			Message: fmt.Sprintf("its parent %s does not exist, so nobody keeps %s from being handed out again", parent, p.Spec.CIDR),
 			Fix:     fmt.Sprintf("make pool %s again, with a CIDR that contains %s", parent, p.Spec.CIDR),
 		})
 	}
-	x.owner(o, p)
+	x.owner(o, p, p.Name)
+	x.lost(o, p)
+	x.closed(o, p, others)
 	x.status(o, p)
 }
 
-// owner asks that what a SubnetPoolClaim made has it still.
-func (x *inspector) owner(o Object, made metav1.Object) {
-	ref := metav1.GetControllerOf(made)
-	if ref == nil || ref.Kind != v1alpha1.SubnetPoolClaimKind || made.GetDeletionTimestamp() != nil {
+// owner reports an object of a pool, or a pool, whose SubnetPoolClaim is gone.
+func (x *inspector) owner(o Object, made metav1.Object, poolName string) {
+	name, uid := madeFor(made)
+	if name == "" || made.GetDeletionTimestamp() != nil {
 		return
 	}
-	if c := x.poolClaims[named(o.Namespace, ref.Name)]; c == nil || !isSame(ref.UID, c.UID) {
-		x.add(SeverityError, o, verdict.Problem{
-			Reason: ReasonPoolClaimNotFound, Field: fieldOwners, Value: ref.Name,
-			Message: fmt.Sprintf("SubnetPoolClaim %s, for which it was made, is gone", ref.Name),
+	field := fieldOwners
+	if v1alpha1.PoolClaimOf(made) == name {
+		field = fieldPoolClaim
+	}
+	if c := x.poolClaims[named(o.Namespace, name)]; c == nil || !isSame(uid, c.UID) {
+		x.orphaned(o, poolName, verdict.Problem{
+			Reason: ReasonPoolClaimNotFound, Field: field, Value: name,
+			Message: fmt.Sprintf("SubnetPoolClaim %s, for which it was made, is gone", name),
 			Fix:     fmt.Sprintf("delete this %s, if nobody uses its addresses", o.Kind),
 		})
 	}
@@ -131,20 +140,41 @@ func (x *inspector) orphan(o Object, s *v1alpha1.Subnet) {
 		return
 	}
 	name := s.Spec.ClaimRef.Name
+	if isUnclaimed(s) {
+		x.add(SeverityWarning, o, verdict.Problem{
+			Reason: ReasonUnclaimed, Field: fieldClaimRef, Value: name,
+			Message: fmt.Sprintf("no claim has this block, and SubnetClaim %s, for which it was taken, is not here; %s stays taken", name, s.Spec.CIDR),
+			Fix:     fmt.Sprintf("create SubnetClaim %s with clusterID %s again; to free the block, delete that claim afterwards", name, s.Spec.ClusterID),
+		})
+
+		return
+	}
 	reason, message := ReasonClaimNotFound, fmt.Sprintf("SubnetClaim %s, for which it was taken, is gone", name)
 	if x.claims[named(s.Namespace, name)] != nil {
 		reason, message = ReasonClaimReplaced, fmt.Sprintf("SubnetClaim %s, for which it was taken, is gone; the one of that name is another", name)
 	}
-	x.add(SeverityError, o, verdict.Problem{
+	x.orphaned(o, s.Spec.PoolRef, verdict.Problem{
 		Reason: reason, Field: fieldClaimRef, Value: name, Message: message,
 		Fix: fmt.Sprintf("delete the Subnet, if nobody uses %s", s.Spec.CIDR),
 	})
 }
 
+// orphaned reports an object whose claim is gone. While its pool is being restored this is
+// only a warning, because the claim may arrive or take the object back at any moment.
+func (x *inspector) orphaned(o Object, poolName string, wrong verdict.Problem) {
+	severity := SeverityError
+	if p := x.pools[named(o.Namespace, poolName)]; p != nil && pool.Restoring(p) {
+		severity = SeverityWarning
+		wrong.Message = fmt.Sprintf("pool %s is being restored, and no claim %s has taken this %s back yet", p.Name, wrong.Value, o.Kind)
+		wrong.Fix = fmt.Sprintf("wait; if everything is restored, run arbor pools restored %s", p.Name)
+	}
+	x.add(severity, o, wrong)
+}
+
 // shared finds Allocated Subnets of one pool that have addresses in common, and
 // those that have some which are delegated to a child pool.
 func (x *inspector) shared(in *contents) {
-	own := in.own()
+	own, backing := in.own()
 	taken := own.only(isAllocated)
 	nested(taken.prefixes, func(i, outer int) {
 		s, other := taken.of[i], taken.of[outer]
@@ -154,11 +184,12 @@ func (x *inspector) shared(in *contents) {
 			Fix:     "see who uses these addresses, and delete the claim of the other",
 		})
 	})
-	for i, c := range crossing(taken.prefixes, in.children.prefixes) {
-		if c < 0 {
+	delegated := in.children.only(func(c *v1alpha1.SubnetPool) bool { return !isLost(c) || c.Open() != "" })
+	for i, c := range crossing(taken.prefixes, delegated.prefixes) {
+		if c < 0 || backing[taken.of[i]] != nil {
 			continue
 		}
-		s, child := taken.of[i], in.children.of[c]
+		s, child := taken.of[i], delegated.of[c]
 		x.add(SeverityError, Object{v1alpha1.SubnetKind, s.Namespace, s.Name}, verdict.Problem{
 			Reason: ReasonDelegated, Field: fieldCIDR, Value: s.Spec.CIDR,
 			Message: fmt.Sprintf("%s overlaps %s of the child pool %s, which hands it out too", taken.prefixes[i], child.Spec.CIDR, child.Name),
@@ -176,4 +207,15 @@ func same(a, b string) bool {
 	two, err := netip.ParsePrefix(b)
 
 	return err == nil && one.Masked() == two.Masked()
+}
+
+// inside says whether a CIDR lies in another.
+func inside(inner, outer string) bool {
+	in, err := netip.ParsePrefix(inner)
+	if err != nil {
+		return false
+	}
+	out, err := netip.ParsePrefix(outer)
+
+	return err == nil && contains(out.Masked(), in.Masked())
 }

@@ -86,11 +86,19 @@ func ownedBy(poolClaim string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{Kind: v1alpha1.SubnetPoolClaimKind, Name: poolClaim, UID: types.UID("uid-" + poolClaim), Controller: new(true)}}
 }
 
-// counted is a pool with the status that belongs on it when Subnets, named with
-// who has them, and child pools are taken from it.
+// counted is an open pool with the status that belongs on it when Subnets, named with
+// their owners, and child pools are taken from it.
 func counted(name, block, parent string, subnets map[string]string, children ...string) v1alpha1.SubnetPool {
-	p := v1alpha1.SubnetPool{ObjectMeta: meta(name), Spec: v1alpha1.SubnetPoolSpec{CIDR: block, Parent: parent}}
+	p := open(unwritten(name, block, parent))
 	count(&p, subnets, children...)
+
+	return p
+}
+
+// closed is a pool that Arbor has not opened yet.
+func closed(name, block, parent string, children ...string) v1alpha1.SubnetPool {
+	p := unwritten(name, block, parent)
+	count(&p, nil, children...)
 
 	return p
 }
@@ -112,29 +120,33 @@ func count(p *v1alpha1.SubnetPool, subnets map[string]string, children ...string
 }
 
 // healthy is an estate with all that there can be: a root, a child pool of a
-// SubnetPoolClaim with the Subnet that holds its block, a child pool made by
-// hand, Subnets with and without claims, one that failed, and another namespace
+// SubnetPoolClaim and one made by hand, each with the Subnet that holds its block,
+// Subnets with and without claims, one that failed, and another namespace
 // with the same addresses.
 func healthy() *world {
 	w := &world{estate.Estate{
 		Pools: []v1alpha1.SubnetPool{
 			counted("root", "10.0.0.0/16", "", map[string]string{"10.0.0.0/24": "of-a"}, "10.0.16.0/20", "10.0.32.0/20"),
 			counted("lab", "10.0.16.0/20", "root", map[string]string{"10.0.16.0/24": "of-b"}),
-			counted("hand", "10.0.32.0/20", "", nil),
+			counted("hand", "10.0.32.0/20", "root", nil),
 			counted("six", "fd00::/48", "", map[string]string{"fd00::/64": "of-c"}),
 		},
 		Subnets: []v1alpha1.Subnet{
 			takenFor("team", subnetOf("root", "a", "10.0.0.0/24", v1alpha1.SubnetAllocated)),
 			takenFor("lab", subnetOf("root", "held", "10.0.16.0/20", v1alpha1.SubnetAllocated)),
 			takenFor("gone", subnetOf("root", "failed", "10.0.0.0/17", v1alpha1.SubnetFailed)),
+			backing("hand", "10.0.32.0/20"),
 			subnetOf("lab", "b", "10.0.16.0/24", v1alpha1.SubnetAllocated),
 			subnetOf("six", "c", "fd00::/64", v1alpha1.SubnetAllocated),
 		},
 		Claims:     []v1alpha1.SubnetClaim{bound("root", "team", "a", "10.0.0.0/24"), bound("root", "lab", "held", "10.0.16.0/20")},
 		PoolClaims: []v1alpha1.SubnetPoolClaim{{ObjectMeta: meta("lab"), Spec: v1alpha1.SubnetPoolClaimSpec{ParentPoolRef: "root", DesiredBlockSize: 20}, Status: v1alpha1.SubnetPoolClaimStatus{Phase: v1alpha1.ClaimBound, BoundPoolName: "lab"}}},
 	}}
-	w.pool("lab").OwnerReferences, w.claim("lab").OwnerReferences = ownedBy("lab"), ownedBy("lab")
-	w.pool("hand").Labels = map[string]string{v1alpha1.ParentLabel: "root"}
+	w.pool("lab").Labels, w.claim("lab").Labels = map[string]string{v1alpha1.PoolClaimLabel: "lab"}, map[string]string{v1alpha1.PoolClaimLabel: "lab"}
+	held := w.subnet("held")
+	held.Finalizers, held.Spec.Backs, held.Status.PoolUID = []string{v1alpha1.Finalizer}, &v1alpha1.PoolReference{Name: "lab"}, "uid-lab"
+	hand := w.pool("hand")
+	hand.Spec.Parent, hand.Labels = "", map[string]string{v1alpha1.ParentLabel: "root"}
 	elsewhere := counted("elsewhere", "10.0.0.0/16", "", nil)
 	elsewhere.Namespace = "other"
 	w.Pools = append(w.Pools, elsewhere)
@@ -158,6 +170,8 @@ func TestInspect(t *testing.T) {
 		another   = " (delete the claim and make another)"
 		inUse     = " (see which addresses are in use, then delete the claim and make another)"
 		whoUses   = " (see who uses it; delete the Subnet, and its claim, if nobody does)"
+		other     = " (choose other addresses for one of them, or delete it)"
+		migrate   = " (stop the manager, and run arbor pools migrate)"
 		whoShares = " (see who uses these addresses, and delete the claim of the other)"
 	)
 	recount := func(pool string) string {
@@ -272,13 +286,13 @@ func TestInspect(t *testing.T) {
 		"RootsApart": {reason: "Those that do not are fine.", change: func(w *world) { w.Pools = append(w.Pools, counted("x", "10.1.0.0/16", "", nil)) }},
 		"Outside": {
 			reason: "A child outside of its parent is said once, of the child.",
-			change: func(w *world) { w.Pools = append(w.Pools, counted("x", "10.1.0.0/16", "root", nil)) },
+			change: func(w *world) { w.Pools = append(w.Pools, closed("x", "10.1.0.0/16", "root")) },
 			want:   []string{"error SubnetPool net/x OutsideParent spec.cidr=10.1.0.0/16: 10.1.0.0/16 is not inside of 10.0.0.0/16, which its parent root has (choose a part of 10.0.0.0/16, or another parent)"},
 		},
 		"Ring": {
 			reason: "Pools that are taken from each other are found, each of them.",
 			change: func(w *world) {
-				w.Pools = append(w.Pools, counted("x", "10.1.0.0/16", "y", nil, "10.1.0.0/16"), counted("y", "10.1.0.0/16", "x", nil, "10.1.0.0/16"))
+				w.Pools = append(w.Pools, closed("x", "10.1.0.0/16", "y", "10.1.0.0/16"), closed("y", "10.1.0.0/16", "x", "10.1.0.0/16"))
 			},
 			want: []string{
 				"error SubnetPool net/x ParentCycle spec.parent=y: pool x would be taken from itself: x -> y -> x (name a parent that is not among its own children, or none)",
@@ -305,21 +319,50 @@ func TestInspect(t *testing.T) {
 			change: func(w *world) { w.claim("team").UID = "another"; w.claim("team").Status = v1alpha1.SubnetClaimStatus{} },
 			want:   []string{"error Subnet net/a ClaimReplaced spec.claimRef=team: SubnetClaim team, for which it was taken, is gone; the one of that name is another (delete the Subnet, if nobody uses 10.0.0.0/24)"},
 		},
+		"Restoring": {
+			reason: "While a pool is being restored, claims have new UIDs or are not there yet. No finding advises to delete anything.",
+			change: func(w *world) {
+				w.claim("team").UID, w.claim("team").Status = "another", v1alpha1.SubnetClaimStatus{}
+				w.lose("poolclaim lab")
+				w.subnet("held").Spec.ClaimRef.Name = "gone"
+				w.lose("claim lab")
+				w.pool("root").Annotations = map[string]string{v1alpha1.PoolUIDAnnotation: "former"}
+				w.pool("lab").Annotations = map[string]string{v1alpha1.PoolUIDAnnotation: "former"}
+			},
+			want: []string{
+				"warning SubnetPool net/lab PoolClaimNotFound metadata.labels[ipam.plexaubnet.io/pool-claim]=lab: pool lab is being restored, and no claim lab has taken this SubnetPool back yet (wait; if everything is restored, run arbor pools restored lab)",
+				"warning Subnet net/a ClaimReplaced spec.claimRef=team: pool root is being restored, and no claim team has taken this Subnet back yet (wait; if everything is restored, run arbor pools restored root)",
+				"warning Subnet net/held ClaimNotFound spec.claimRef=gone: pool root is being restored, and no claim gone has taken this Subnet back yet (wait; if everything is restored, run arbor pools restored root)",
+			},
+		},
+		"Restored": {
+			reason: "When the restore has ended, they are errors.",
+			change: func(w *world) {
+				w.lose("claim team")
+				w.pool("root").Annotations = map[string]string{v1alpha1.PoolUIDAnnotation: string(w.pool("root").UID)}
+			},
+			want: []string{"error Subnet net/a ClaimNotFound spec.claimRef=team: SubnetClaim team, for which it was taken, is gone (delete the Subnet, if nobody uses 10.0.0.0/24)"},
+		},
 		"NoUID": {reason: "Who says no UID is taken by the name.", change: func(w *world) { w.subnet("a").Spec.ClaimRef.UID = "" }},
 		"NoParent": {
 			reason: "A child pool whose parent is gone.",
 			change: func(w *world) {
-				w.pool("hand").Labels[v1alpha1.ParentLabel] = "gone"
+				w.pool("hand").Status.Parent = "gone"
+				w.lose("subnet pool-hand")
 				count(w.pool("root"), map[string]string{"10.0.0.0/24": "of-a"}, "10.0.16.0/20")
 			},
-			want: []string{"error SubnetPool net/hand ParentNotFound spec.parent=gone: its parent gone does not exist, so nobody keeps 10.0.32.0/20 from being handed out again (make pool gone again, with a CIDR that contains 10.0.32.0/20)"},
+			want: []string{
+				"error SubnetPool net/hand Overlap spec.cidr=10.0.32.0/20: 10.0.32.0/20 overlaps 10.0.0.0/16 of pool root, which is a root pool of this namespace (create the parent gone first, or choose other addresses)",
+				"error SubnetPool net/hand ParentNotFound spec.parent=gone: its parent gone does not exist, so nobody keeps 10.0.32.0/20 from being handed out again (make pool gone again, with a CIDR that contains 10.0.32.0/20)",
+				"error SubnetPool net/root Overlap spec.cidr=10.0.0.0/16: 10.0.0.0/16 overlaps 10.0.32.0/20 of pool hand, which is taken from gone, a pool that does not exist (choose other addresses, or set spec.parent if one is taken from the other)",
+			},
 		},
 		"NoBoundPool": {
 			reason: "A claim for a pool that is gone.",
 			change: func(w *world) {
 				w.lose("pool lab")
 				w.lose("subnet b")
-				count(w.pool("root"), map[string]string{"10.0.0.0/24": "of-a", "10.0.16.0/20": "of-held"}, "10.0.32.0/20")
+				count(w.pool("root"), map[string]string{"10.0.0.0/24": "of-a"}, "10.0.16.0/20", "10.0.32.0/20")
 			},
 			want: []string{`error SubnetPoolClaim net/lab PoolNotFound status.boundPoolName=lab: it is Bound, but pool "lab" does not exist` + another},
 		},
@@ -328,7 +371,7 @@ func TestInspect(t *testing.T) {
 			change: func(w *world) {
 				w.lose("pool lab")
 				w.lose("subnet b")
-				count(w.pool("root"), map[string]string{"10.0.0.0/24": "of-a", "10.0.16.0/20": "of-held"}, "10.0.32.0/20")
+				count(w.pool("root"), map[string]string{"10.0.0.0/24": "of-a"}, "10.0.16.0/20", "10.0.32.0/20")
 				w.poolClaim("lab").DeletionTimestamp = &deleted
 			},
 		},
@@ -337,7 +380,7 @@ func TestInspect(t *testing.T) {
 			change: func(w *world) {
 				w.lose("pool lab")
 				w.lose("subnet b")
-				count(w.pool("root"), map[string]string{"10.0.0.0/24": "of-a", "10.0.16.0/20": "of-held"}, "10.0.32.0/20")
+				count(w.pool("root"), map[string]string{"10.0.0.0/24": "of-a"}, "10.0.16.0/20", "10.0.32.0/20")
 				w.poolClaim("lab").Status = v1alpha1.SubnetPoolClaimStatus{Phase: v1alpha1.ClaimPending}
 			},
 		},
@@ -345,8 +388,8 @@ func TestInspect(t *testing.T) {
 			reason: "A pool and the claim for its block whose SubnetPoolClaim is gone.",
 			change: func(w *world) { w.lose("poolclaim lab") },
 			want: []string{
-				"error SubnetPool net/lab PoolClaimNotFound metadata.ownerReferences=lab: SubnetPoolClaim lab, for which it was made, is gone (delete this SubnetPool, if nobody uses its addresses)",
-				"error SubnetClaim net/lab PoolClaimNotFound metadata.ownerReferences=lab: SubnetPoolClaim lab, for which it was made, is gone (delete this SubnetClaim, if nobody uses its addresses)",
+				"error SubnetPool net/lab PoolClaimNotFound metadata.labels[ipam.plexaubnet.io/pool-claim]=lab: SubnetPoolClaim lab, for which it was made, is gone (delete this SubnetPool, if nobody uses its addresses)",
+				"error SubnetClaim net/lab PoolClaimNotFound metadata.labels[ipam.plexaubnet.io/pool-claim]=lab: SubnetPoolClaim lab, for which it was made, is gone (delete this SubnetClaim, if nobody uses its addresses)",
 			},
 		},
 		"NoPoolClaimDeleted": {
@@ -363,17 +406,48 @@ func TestInspect(t *testing.T) {
 				for _, name := range []string{"poolclaim lab", "claim lab", "subnet held"} {
 					w.lose(name)
 				}
+				w.pool("lab").Labels, w.pool("lab").OwnerReferences = nil, ownedBy("lab")
 				w.pool("lab").OwnerReferences[0].Kind = "Tenant"
 			},
+			want: []string{"error SubnetPool net/lab NotBacked spec.parent=root: no Allocated Subnet of pool root holds 10.0.16.0/20, it may be handed out by root again" + migrate},
 		},
 		"NoBlock": {
 			reason: "A pool whose block nobody holds in the parent.",
 			change: func(w *world) { w.lose("claim lab"); w.lose("subnet held") },
-			want:   []string{"error SubnetPoolClaim net/lab BlockNotFound status.boundPoolName=lab: it is Bound, but the SubnetClaim lab that took the block of its pool from root is gone" + inUse},
+			want:   []string{"error SubnetPool net/lab NotBacked spec.parent=root: no Allocated Subnet of pool root holds 10.0.16.0/20, it may be handed out by root again" + migrate, "error SubnetPoolClaim net/lab BlockNotFound status.boundPoolName=lab: it is Bound, but the SubnetClaim lab that took the block of its pool from root is gone" + inUse},
+		},
+		"NotMigrated": {
+			reason: "A child pool from before an upgrade is in use, and has no Subnet of its parent.",
+			change: func(w *world) {
+				w.Pools = append(w.Pools, closed("x", "10.0.128.0/20", "root"))
+				w.Subnets = append(w.Subnets, subnetOf("x", "d", "10.0.128.0/24", allocated))
+				count(w.pool("root"), map[string]string{"10.0.0.0/24": "of-a"}, "10.0.16.0/20", "10.0.32.0/20", "10.0.128.0/20")
+				count(w.pool("x"), map[string]string{"10.0.128.0/24": "of-d"})
+			},
+			want: []string{"warning SubnetPool net/x NotBacked spec.parent=root: no Allocated Subnet of pool root holds 10.0.128.0/20, although Subnets are taken from it: pool root hands out no new blocks until one does" + migrate},
+		},
+		"OverlapNephew": {
+			reason: "A root and the child of another one share addresses.",
+			change: func(w *world) {
+				w.Pools = append(w.Pools, counted("x", "10.1.0.0/16", "", nil), closed("y", "fd00::/56", "x"))
+			},
+			want: []string{
+				"error SubnetPool net/six Overlap spec.cidr=fd00::/48: fd00::/48 overlaps fd00::/56 of pool y, and neither is taken from the other" + other,
+				"error SubnetPool net/y OutsideParent spec.cidr=fd00::/56: fd00::/56 is not inside of 10.1.0.0/16, which its parent x has (choose a part of 10.1.0.0/16, or another parent)",
+				"error SubnetPool net/y Overlap spec.cidr=fd00::/56: fd00::/56 overlaps fd00::/48 of pool six, and neither is taken from the other" + other,
+			},
+		},
+		"BoundToAnother": {
+			reason: "A backing Subnet that is bound to a former pool of the name.",
+			change: func(w *world) { w.subnet("pool-hand").Status.PoolUID = "former" },
+			want: []string{
+				"error SubnetPool net/hand NotBacked spec.parent=root: no Allocated Subnet of pool root holds 10.0.32.0/20, it may be handed out by root again" + migrate,
+				`warning Subnet net/pool-hand ChildNotFound spec.backs=hand: it holds 10.0.32.0/20 for a child pool hand of UID "former", but the pool of that name has UID "uid-hand"` + manager,
+			},
 		},
 		"BlockOfAnother": {
 			reason: "A claim of that name which is somebody else's is not that block.",
-			change: func(w *world) { w.claim("lab").OwnerReferences = nil },
+			change: func(w *world) { w.claim("lab").Labels = nil },
 			want:   []string{"error SubnetPoolClaim net/lab BlockNotFound status.boundPoolName=lab: it is Bound, but the SubnetClaim lab that took the block of its pool from root is gone" + inUse},
 		},
 
@@ -460,9 +534,9 @@ func TestInspect(t *testing.T) {
 			reason: "A pool that is not the block that was taken for it.",
 			change: func(w *world) {
 				w.claim("lab").Status.AllocatedCIDR, w.subnet("held").Spec.CIDR = "10.0.64.0/20", "10.0.64.0/20"
-				count(w.pool("root"), map[string]string{"10.0.0.0/24": "of-a", "10.0.64.0/20": "of-held"}, "10.0.16.0/20", "10.0.32.0/20")
+				count(w.pool("root"), map[string]string{"10.0.0.0/24": "of-a"}, "10.0.64.0/20", "10.0.32.0/20")
 			},
-			want: []string{`error SubnetPoolClaim net/lab CIDRDiffers status.boundPoolName=lab: its pool lab has 10.0.16.0/20, but "10.0.64.0/20" was taken for it from root` + inUse},
+			want: []string{"error SubnetPool net/lab NotBacked spec.parent=root: no Allocated Subnet of pool root holds 10.0.16.0/20, it may be handed out by root again" + migrate, `error SubnetPoolClaim net/lab CIDRDiffers status.boundPoolName=lab: its pool lab has 10.0.16.0/20, but "10.0.64.0/20" was taken for it from root` + inUse},
 		},
 
 		"Count": {

@@ -2,10 +2,8 @@ package estate
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,8 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/engine/cidr"
+	"github.com/arbor-control/arbor/engine/ledger"
 	"github.com/arbor-control/arbor/internal/decide/pool"
+	"github.com/arbor-control/arbor/internal/decide/poolblocks"
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
@@ -74,63 +73,36 @@ func (x *inspector) conditions(o Object, p *v1alpha1.SubnetPool, want *v1alpha1.
 	}
 }
 
-// recount returns what is taken from a pool, by the rules of those who hand it
-// out: a Subnet that holds the block of a child pool counts once, as delegated,
-// and what lies outside does not count. It is false where blocks overlap. There
-// the figures depend on who was first, and the overlap is what is wrong.
+// recount returns what is taken from a pool, counted as the controllers do. It is
+// false where blocks overlap: there the figures depend on which was seen first, and
+// the overlap is the problem.
 func (x *inspector) recount(p *v1alpha1.SubnetPool) (pool.Figures, bool) {
-	// A pool that is no prefix has no figures.
-	prefix, err := netip.ParsePrefix(p.Spec.CIDR)
-	if err != nil {
-		return pool.Figures{}, true
-	}
-	all, err := cidr.New(prefix)
-	if err != nil {
-		return pool.Figures{}, true
-	}
-	own := all.Clone()
-
+	counted := ledger.New()
+	size, _ := poolblocks.RangeOf(p)
+	counted.SetRange(size)
 	in := x.in(p.Namespace, p.Name)
-	for _, b := range in.children.prefixes {
-		if overlaps(all.AllocateExact(b)) {
-			return pool.Figures{}, false
+	for _, c := range in.children.of {
+		if b, ok := poolblocks.DelegationOf(c); ok {
+			counted.Put(b)
 		}
 	}
-	delegated := all.Clone()
-	for _, b := range in.subnets.prefixes {
-		if delegated.Contains(b) {
-			continue
+	for _, s := range in.subnets.of {
+		if b, ok := poolblocks.BlockOf(s); ok {
+			counted.Put(b)
 		}
-		if overlaps(all.AllocateExact(b)) {
+	}
+	f := counted.Figures(pool.MaxListed)
+	for _, b := range f.Waiting {
+		if size.Bits() <= b.Prefix.Bits() && size.Contains(b.Prefix.Addr()) {
 			return pool.Figures{}, false
 		}
-		_ = own.AllocateExact(b) // it fits, or it lies outside
-	}
-
-	return pool.Figures{All: all, Own: own, Delegated: delegated.Len(), Listed: first(own, &in.subnets)}, true
-}
-
-// first maps the first blocks of a pool to who has them.
-func first(own *cidr.Pool, subnets *blocks[v1alpha1.Subnet]) map[string]string {
-	owners := make(map[netip.Prefix]string, len(subnets.of))
-	for i, b := range subnets.prefixes {
-		owners[b] = subnets.of[i].Spec.ClusterID
 	}
 	listed := map[string]string{}
-	for b := range own.Taken() {
-		if len(listed) == pool.MaxListed {
-			break
-		}
-		listed[b.String()] = owners[b]
+	for _, b := range f.First {
+		listed[b.Prefix.String()] = b.Owner
 	}
 
-	return listed
-}
-
-func overlaps(err error) bool {
-	_, ok := errors.AsType[*cidr.Overlap](err)
-
-	return ok
+	return pool.Figures{All: f.All, Own: f.Own, Delegated: f.Delegated, Listed: listed}, true
 }
 
 // A difference is a field that says something else than what is.

@@ -152,11 +152,10 @@ func foreseen(t *testing.T, seed uint64, e estate.Estate) {
 	var pools, subnets []string
 	for i := range e.Pools {
 		p := &e.Pools[i]
-		// What lies outside of a pool is said of what lies there.
-		others := slices.DeleteFunc(slices.Clone(e.Pools), func(o v1alpha1.SubnetPool) bool {
-			return o.ParentName() == p.Name && !slices.Contains(ancestors(e, p), o.Name)
-		})
-		if more(pool.Check(p, pool.Around{Pools: others}), pool.Check(p, pool.Around{})) {
+		v := pool.Check(p, pool.Around{Pools: e.Pools})
+		// A child pool outside of its parent is a problem of the child.
+		v.Problems = slices.DeleteFunc(v.Problems, func(p verdict.Problem) bool { return p.Reason == pool.ReasonInUse })
+		if more(v, pool.Check(p, pool.Around{})) || shares(e, p) {
 			pools = append(pools, p.Name)
 		}
 	}
@@ -193,6 +192,14 @@ func foreseen(t *testing.T, seed uint64, e estate.Estate) {
 	}
 }
 
+// shares says whether a pool overlaps one that is neither above nor below it.
+func shares(e estate.Estate, p *v1alpha1.SubnetPool) bool {
+	return slices.ContainsFunc(e.Pools, func(o v1alpha1.SubnetPool) bool {
+		return o.Name != p.Name && !slices.Contains(ancestors(e, p), o.Name) && !slices.Contains(ancestors(e, &o), p.Name) &&
+			masked(o.Spec.CIDR).Overlaps(masked(p.Spec.CIDR))
+	})
+}
+
 // more says whether a verdict has problems that another has not.
 func more(v, alone verdict.Verdict) bool {
 	return slices.ContainsFunc(v.Problems, func(p verdict.Problem) bool { return !slices.Contains(alone.Problems, p) })
@@ -225,6 +232,7 @@ func large() estate.Estate {
 		}
 		count(&p, subnets)
 		e.Pools = append(e.Pools, p)
+		e.Subnets = append(e.Subnets, backing(p.Name, p.Spec.CIDR))
 	}
 	blocks := make([]string, len(e.Pools))
 	for i := range e.Pools {

@@ -46,6 +46,24 @@ func nested(all []netip.Prefix, tell func(inner, outer int)) {
 	walk(marks, tell)
 }
 
+// each calls visit with each prefix and with all of the same list that it lies in, the
+// largest first. Of equal ones, a later lies in an earlier. All must be masked.
+func each(all []netip.Prefix, visit func(inner int, outer []int)) {
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(all[a].Compare(all[b]), cmp.Compare(a, b)) })
+	var open []int
+	for _, i := range order {
+		for len(open) > 0 && !all[open[len(open)-1]].Contains(all[i].Addr()) {
+			open = open[:len(open)-1]
+		}
+		visit(i, open)
+		open = append(open, i)
+	}
+}
+
 // around tells each prefix of one list that lies in one of another, or is equal
 // to it, with the smallest such one.
 func around(inner, outer []netip.Prefix, tell func(inner, outer int)) {

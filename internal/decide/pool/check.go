@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
@@ -35,12 +33,15 @@ const (
 
 // Around is what a pool stands among.
 type Around struct {
-	// Pools of its namespace. The pool itself may be among them.
+	// Pools of its namespace: at least those whose spec.cidr or status.cidr
+	// overlaps what it has or asks for, and the ancestors of all of these, and its
+	// own, as far as they exist. A parent that is not among them does not exist.
+	// The pool itself may be among them.
 	Pools []v1alpha1.SubnetPool
 	// Inside are the Subnets that live in it and must go on to.
 	Inside []v1alpha1.Subnet
-	// Beside are Subnets of its parent; those that it does not overlap may be
-	// left out.
+	// Beside are Subnets of its parent. Those that it does not overlap may be left
+	// out, except for the one that backs it.
 	Beside []v1alpha1.Subnet
 }
 
@@ -48,7 +49,7 @@ type Around struct {
 // new. It refuses only what the change makes wrong: what was wrong in the same
 // way before passes, with a warning.
 func Admit(before, after *v1alpha1.SubnetPool, a Around) verdict.Verdict {
-	v := Check(after, a)
+	v := a.tolerateMissing(after, Check(after, a))
 	if before == nil || v.Allowed() {
 		return v
 	}
@@ -70,6 +71,32 @@ func Admit(before, after *v1alpha1.SubnetPool, a Around) verdict.Verdict {
 	if len(kept) > 0 {
 		v.Warnings = append(v.Warnings, verdict.Stored("pool breaks", kept))
 	}
+
+	return v
+}
+
+// tolerateMissing turns overlaps with a pool whose parent does not exist into warnings. A
+// backup can bring the parent back later, and without it the pool is not opened.
+func (a Around) tolerateMissing(p *v1alpha1.SubnetPool, v verdict.Verdict) verdict.Verdict {
+	exists := func(name string) bool {
+		return name == p.Name || slices.ContainsFunc(a.Pools, func(o v1alpha1.SubnetPool) bool { return o.Name == name })
+	}
+	missing := func(o *v1alpha1.SubnetPool) bool { return o.ParentName() != "" && !exists(o.ParentName()) }
+	tolerated := func(problem verdict.Problem) bool {
+		return problem.Reason == ReasonOverlap && (missing(p) || slices.ContainsFunc(a.Pools, func(o v1alpha1.SubnetPool) bool { return o.Name == problem.About && missing(&o) }))
+	}
+	kept := v.Problems[:0:0]
+	for _, problem := range v.Problems {
+		if !tolerated(problem) {
+			kept = append(kept, problem)
+
+			continue
+		}
+		v.Warnings = append(v.Warnings, verdict.Warning{
+			Reason: problem.Reason, Field: problem.Field, Message: problem.Message + "; the one without its parent is not opened before that exists",
+		})
+	}
+	v.Problems = kept
 
 	return v
 }
@@ -236,43 +263,56 @@ func (c *checker) cycle(from string) []string {
 	return nil
 }
 
+// parentOf returns the name of a pool's parent if that exists. A pool whose parent
+// does not exist counts as a root, or it would be compared with no pool at all.
+func (c *checker) parentOf(p *v1alpha1.SubnetPool) string {
+	if name := p.ParentName(); name == c.pool.Name || c.named(name) != nil {
+		return name
+	}
+
+	return ""
+}
+
 // siblings asks that pools with one parent, or none, do not overlap.
 func (c *checker) siblings() {
-	parent := c.pool.ParentName()
+	parent := c.parentOf(c.pool)
 	for i := range c.around.Pools {
 		o := &c.around.Pools[i]
-		if o.Name == c.pool.Name || o.ParentName() != parent {
+		if o.Name == c.pool.Name || c.parentOf(o) != parent {
 			continue
 		}
-		prefix, err := netip.ParsePrefix(o.Spec.CIDR)
-		if err != nil || !prefix.Overlaps(c.prefix) {
+		prefix, overlaps := c.overlaps(o)
+		if !overlaps {
 			continue
 		}
 		kind, fix := "a root pool of this namespace too", "choose other addresses, or set spec.parent if one is taken from the other"
-		if parent != "" {
+		switch {
+		case parent != "":
 			kind, fix = "also taken from "+parent, "choose addresses that no other child of "+parent+" has"
+		case c.pool.ParentName() != "":
+			kind, fix = "a root pool of this namespace", "create the parent "+c.pool.ParentName()+" first, or choose other addresses"
+		case o.ParentName() != "":
+			kind = "taken from " + o.ParentName() + ", a pool that does not exist"
 		}
 		c.refuse(ReasonOverlap, fieldCIDR, c.pool.Spec.CIDR, fmt.Sprintf("%s overlaps %s of pool %s, which is %s", c.prefix, prefix, o.Name, kind), fix)
 		c.about(o.Name)
 	}
 }
 
-// Backs says whether a Subnet of the parent holds the very block that a child
-// pool is made of: the one that the pool's SubnetPoolClaim took for it. Any
-// other Subnet that a child pool overlaps is in its way.
-func Backs(s *v1alpha1.Subnet, child *v1alpha1.SubnetPool) bool {
-	owner := metav1.GetControllerOf(child)
-	if owner == nil || owner.Kind != v1alpha1.SubnetPoolClaimKind || s.Spec.ClaimRef == nil {
-		return false
+// overlaps returns the range of another pool that overlaps: what it asks for, unless
+// that was refused, or what it has.
+func (c *checker) overlaps(o *v1alpha1.SubnetPool) (netip.Prefix, bool) {
+	ranges := []string{o.Spec.CIDR, o.Open()}
+	if IsLost(o) {
+		ranges = ranges[1:]
 	}
-	// Older claims were given a name that begins with their owner's.
-	if claim := s.Spec.ClaimRef.Name; claim != owner.Name && !strings.HasPrefix(claim, owner.Name+"-") {
-		return false
+	for _, cidr := range ranges {
+		if prefix, err := netip.ParsePrefix(cidr); err == nil && prefix.Overlaps(c.prefix) {
+			return prefix, true
+		}
 	}
-	has, err := netip.ParsePrefix(s.Spec.CIDR)
-	wants, bad := read(child)
 
-	return err == nil && bad == nil && has.Masked() == wants
+	return netip.Prefix{}, false
 }
 
 // beside asks that a child pool takes nothing that a Subnet of the parent has.
@@ -280,7 +320,15 @@ func (c *checker) beside() {
 	for i := range c.around.Beside {
 		s := &c.around.Beside[i]
 		prefix, err := netip.ParsePrefix(s.Spec.CIDR)
-		if err != nil || s.Status.Phase == v1alpha1.SubnetFailed || !prefix.Overlaps(c.prefix) || Backs(s, c.pool) {
+		if err != nil || s.Status.Phase == v1alpha1.SubnetFailed {
+			continue
+		}
+		if Backs(s, c.pool) {
+			c.block(s, prefix)
+
+			continue
+		}
+		if !prefix.Overlaps(c.prefix) {
 			continue
 		}
 		c.refuse(ReasonOverlap, fieldCIDR, c.pool.Spec.CIDR,
@@ -290,18 +338,34 @@ func (c *checker) beside() {
 	}
 }
 
+// block asks that a child stays inside of the Subnet that backs it, which cannot
+// grow.
+func (c *checker) block(s *v1alpha1.Subnet, prefix netip.Prefix) {
+	if within(prefix, c.prefix) {
+		return
+	}
+	c.refuse(ReasonOutsideBlock, fieldCIDR, c.pool.Spec.CIDR,
+		fmt.Sprintf("%s is not inside of %s, which Subnet %s keeps for this pool in the parent %s", c.prefix, prefix, s.Name, c.pool.ParentName()),
+		fmt.Sprintf("choose a part of %s, or create another child pool", prefix))
+	c.about("Subnet " + s.Name)
+}
+
 // inside asks that what lives in a pool lies in it.
 func (c *checker) inside() {
 	var out []string
-	held := map[string]bool{} // a child pool and the Subnet that holds its block are one
+	var left []*v1alpha1.Subnet
 	for i := range c.around.Inside {
 		if s := &c.around.Inside[i]; s.Status.Phase != v1alpha1.SubnetFailed && c.leavesOut(s.Spec.CIDR) {
 			out = append(out, fmt.Sprintf("%s of Subnet %s", s.Spec.CIDR, s.Name))
-			held[s.Spec.CIDR] = true
+			left = append(left, s)
 		}
 	}
+	// A child pool and the Subnet that backs it are one.
+	named := func(p *v1alpha1.SubnetPool) bool {
+		return slices.ContainsFunc(left, func(s *v1alpha1.Subnet) bool { return Backs(s, p) })
+	}
 	for i := range c.around.Pools {
-		if p := &c.around.Pools[i]; p.Name != c.pool.Name && p.ParentName() == c.pool.Name && !held[p.Spec.CIDR] && c.leavesOut(p.Spec.CIDR) {
+		if p := &c.around.Pools[i]; p.Name != c.pool.Name && p.ParentName() == c.pool.Name && c.leavesOut(p.Spec.CIDR) && !named(p) {
 			out = append(out, fmt.Sprintf("%s of child pool %s", p.Spec.CIDR, p.Name))
 		}
 	}

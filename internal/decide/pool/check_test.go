@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/internal/decide/pool"
@@ -41,6 +42,34 @@ func ownedBy(kind string) change {
 	return func(p *v1alpha1.SubnetPool) {
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "plexaubnet.io/v1alpha1", Kind: kind, Name: p.Name, Controller: new(true)}}
 	}
+}
+
+// madeFor a SubnetPoolClaim.
+func madeFor(claim string) change {
+	return func(p *v1alpha1.SubnetPool) { p.Labels = map[string]string{v1alpha1.PoolClaimLabel: claim} }
+}
+
+// opened with a range.
+func opened(cidr, parent string) change {
+	return func(p *v1alpha1.SubnetPool) {
+		p.UID = types.UID("uid-" + p.Name)
+		p.Status.CIDR, p.Status.UID, p.Status.Parent = cidr, p.UID, parent
+	}
+}
+
+// rejected is a change of a pool whose range was refused.
+func rejected(p *v1alpha1.SubnetPool) { p.Generation, p.Status.Lost = 1, 1 }
+
+func backing(s v1alpha1.Subnet, child string, uid types.UID) v1alpha1.Subnet {
+	s.Spec.Backs = &v1alpha1.PoolReference{Name: child, UID: uid}
+
+	return s
+}
+
+func bound(s v1alpha1.Subnet, uid types.UID) v1alpha1.Subnet {
+	s.Status.PoolUID = uid
+
+	return s
 }
 
 func block(name, cidr string) v1alpha1.Subnet {
@@ -176,10 +205,27 @@ func TestCheck(t *testing.T) {
 		},
 		"NoParent": {
 			reason: "A parent may come later.",
-			pool:   a("x", "10.1.0.0/16", from("p")), around: pool.Around{Pools: pools{a("q", whole)}},
+			pool:   a("x", "10.1.0.0/16", from("p")), around: pool.Around{Pools: pools{a("q", "11.0.0.0/8")}},
 			want: []string{"warning spec.parent: there is no pool p in this namespace yet"},
 		},
-		"BadParent": {reason: "A parent that is no prefix is the parent's problem.", pool: a("x", "10.1.0.0/16", from("p")), around: pool.Around{Pools: pools{a("p", "10.0.0.1/8")}}},
+		"NoParentOverlap": {
+			reason: "Until then it counts as a root, or no rule would compare it with another pool.",
+			pool:   a("x", "10.1.0.0/16", from("p")), around: pool.Around{Pools: pools{a("q", whole)}},
+			want: []string{
+				"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.0.0.0/8 of pool q, which is a root pool of this namespace (create the parent p first, or choose other addresses)",
+				"warning spec.parent: there is no pool p in this namespace yet",
+			},
+		},
+		"NoParents": {
+			reason: "Also two whose parents have different names.",
+			pool:   a("x", "10.1.0.0/16", from("p")), around: pool.Around{Pools: pools{a("y", "10.1.0.0/16", from("q"))}},
+			want: []string{
+				"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.0.0/16 of pool y, which is a root pool of this namespace (create the parent p first, or choose other addresses)",
+				"warning spec.parent: there is no pool p in this namespace yet",
+			},
+		},
+		"ParentLater": {reason: "The parent may come after its child.", pool: a("p", whole), around: pool.Around{Pools: pools{a("x", "10.1.0.0/16", from("p"))}}},
+		"BadParent":   {reason: "A parent that is no prefix is the parent's problem.", pool: a("x", "10.1.0.0/16", from("p")), around: pool.Around{Pools: pools{a("p", "10.0.0.1/8")}}},
 
 		"Itself": {
 			reason: "Nobody is taken from himself.",
@@ -227,7 +273,28 @@ func TestCheck(t *testing.T) {
 		"RootSelf":    {reason: "Nor is what is stored of the pool itself.", pool: a("x", "10.0.0.0/16"), around: pool.Around{Pools: pools{a("x", whole)}}},
 		"RootFamily":  {reason: "Nor are the two families.", pool: a("x", "0.0.0.0/0"), around: pool.Around{Pools: pools{a("y", "::/0")}}},
 		"RootRubbish": {reason: "Nor is what is no prefix.", pool: a("x", whole), around: pool.Around{Pools: pools{a("y", "ten")}}},
-		"RootChild":   {reason: "A root and the children of others are no siblings.", pool: a("x", "10.1.0.0/16"), around: pool.Around{Pools: pools{a("y", "10.1.0.0/16", from("z"))}}},
+		"RootChild":   {reason: "A root and the children of its parent are no siblings: the parent contains them.", pool: a("x", "10.1.0.0/16", from("z")), around: pool.Around{Pools: pools{a("z", whole), a("y", "10.1.0.0/16", from("w")), a("w", "10.1.0.0/16", from("v")), a("v", "11.0.0.0/8")}}},
+		"RootLost": {
+			reason: "A pool whose parent does not exist is compared with roots.",
+			pool:   a("x", "10.1.0.0/16"), around: pool.Around{Pools: pools{a("y", "10.1.0.0/16", from("z"))}},
+			want: []string{"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.0.0/16 of pool y, which is taken from z, a pool that does not exist " + other},
+		},
+		"RootOpen": {
+			reason: "A range that a pool has counts, also if the pool asks for another by now.",
+			pool:   a("x", "10.1.0.0/16"), around: pool.Around{Pools: pools{a("y", "11.0.0.0/16", opened("10.1.2.0/24", ""))}},
+			want: []string{"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.2.0/24 of pool y, which is a root pool of this namespace too " + other},
+		},
+		"RootRefused": {reason: "A range that a pool was refused does not count.", pool: a("x", "10.1.0.0/16"), around: pool.Around{Pools: pools{a("y", whole, rejected)}}},
+		"RootAskedAgain": {
+			reason: "The pool has changed its range since it was refused another.",
+			pool:   a("x", "10.1.0.0/16"), around: pool.Around{Pools: pools{a("y", whole, rejected, func(p *v1alpha1.SubnetPool) { p.Generation++ })}},
+			want: []string{"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.0.0.0/8 of pool y, which is a root pool of this namespace too " + other},
+		},
+		"RootRefusedMore": {
+			reason: "A pool that was refused another range still has its own.",
+			pool:   a("x", "10.1.0.0/16"), around: pool.Around{Pools: pools{a("y", whole, opened("10.1.2.0/24", ""), rejected)}},
+			want: []string{"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.2.0/24 of pool y, which is a root pool of this namespace too " + other},
+		},
 		"Sibling": {
 			reason: "Children of one parent share no addresses, however they name it.",
 			pool:   a("x", "10.1.0.0/16", from("p")), around: pool.Around{Pools: pools{a("p", whole), a("y", "10.1.2.0/24", labelled("p"))}},
@@ -238,7 +305,7 @@ func TestCheck(t *testing.T) {
 			pool:   a("x", "10.1.2.0/24", labelled("p")), around: pool.Around{Pools: pools{a("p", whole), a("y", "10.1.0.0/16", from("p"))}},
 			want: []string{"Overlap spec.cidr=10.1.2.0/24: 10.1.2.0/24 overlaps 10.1.0.0/16 of pool y, which is also taken from p " + noOthers},
 		},
-		"SiblingFar": {reason: "Those of different parents are no siblings.", pool: a("x", "10.1.0.0/16", from("p")), around: pool.Around{Pools: pools{a("p", whole), a("y", "10.1.0.0/16", from("q"))}}},
+		"SiblingFar": {reason: "Those of different parents are no siblings.", pool: a("x", "10.1.0.0/16", from("p")), around: pool.Around{Pools: pools{a("p", whole), a("q", "10.1.0.0/16", from("p2")), a("p2", whole), a("y", "10.1.0.0/16", from("q"))}}},
 
 		"Beside": {
 			reason: "What a Subnet has of the parent cannot be delegated.",
@@ -282,6 +349,34 @@ func TestCheck(t *testing.T) {
 			want:   []string{"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.0.0/16, which Subnet s has of the parent p " + freeThere},
 		},
 
+		"BacksName": {
+			reason: "A Subnet that names the pool is its own, whatever UID it had before a restore.",
+			pool:   a("x", "10.1.0.0/17", from("p")),
+			around: pool.Around{Pools: pools{a("p", whole)}, Beside: subnets{backing(block("s", "10.1.0.0/16"), "x", "old")}},
+		},
+		"BacksUID": {
+			reason: "So is one that is bound to it.",
+			pool:   a("x", "10.1.0.0/16", from("p"), opened("10.1.0.0/16", "p")),
+			around: pool.Around{Pools: pools{a("p", whole)}, Beside: subnets{bound(block("s", "10.1.0.0/16"), "uid-x")}},
+		},
+		"BacksOther": {
+			reason: "Not one of another pool, even if its claim has the name of this one.",
+			pool:   a("x", "10.1.0.0/16", from("p"), ownedBy("SubnetPoolClaim")),
+			around: pool.Around{Pools: pools{a("p", whole)}, Beside: subnets{backing(claimed(block("s", "10.1.0.0/16"), "x"), "y", "")}},
+			want:   []string{"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.0.0/16, which Subnet s has of the parent p " + freeThere},
+		},
+		"BacksLabel": {
+			reason: "Stored Subnets are found by the label too, where the owner reference is gone.",
+			pool:   a("x", "10.1.0.0/16", from("p"), madeFor("x")),
+			around: pool.Around{Pools: pools{a("p", whole)}, Beside: subnets{claimed(block("s", "10.1.0.0/16"), "x-block")}},
+		},
+		"Outgrown": {
+			reason: "A child cannot grow out of its block.",
+			pool:   a("x", "10.0.0.0/15", from("p")),
+			around: pool.Around{Pools: pools{a("p", whole)}, Beside: subnets{backing(block("s", "10.1.0.0/16"), "x", "")}},
+			want:   []string{"OutsideBlock spec.cidr=10.0.0.0/15: 10.0.0.0/15 is not inside of 10.1.0.0/16, which Subnet s keeps for this pool in the parent p (choose a part of 10.1.0.0/16, or create another child pool)"},
+		},
+
 		"Shrunk": {
 			reason: "What lives in a pool goes on to lie in it.",
 			pool:   a("x", "10.0.0.0/16"), around: pool.Around{Inside: subnets{block("in", "10.0.0.0/24"), block("out", "10.1.0.0/24")}},
@@ -296,6 +391,12 @@ func TestCheck(t *testing.T) {
 			reason: "Child pools live in it as well.",
 			pool:   a("x", "10.0.0.0/16"), around: pool.Around{Pools: pools{a("x", whole), a("c", "10.1.0.0/16", labelled("x"))}},
 			want: []string{"InUse spec.cidr=10.0.0.0/16: 10.0.0.0/16 leaves out 10.1.0.0/16 of child pool c, which is in use " + release},
+		},
+		"ShrunkBacked": {
+			reason: "A child pool and the Subnet that backs it are one block.",
+			pool:   a("x", "10.0.0.0/16"),
+			around: pool.Around{Pools: pools{a("c", "10.1.0.0/17", from("x"))}, Inside: subnets{backing(block("s", "10.1.0.0/16"), "c", "")}},
+			want:   []string{"InUse spec.cidr=10.0.0.0/16: 10.0.0.0/16 leaves out 10.1.0.0/16 of Subnet s, which is in use " + release},
 		},
 		"ShrunkMany": {
 			reason: "Of many, one is named, always the same.",
@@ -362,6 +463,13 @@ func TestAdmit(t *testing.T) {
 			reason: "What was wrong before and is left alone passes, or nobody could write a label or a finalizer.",
 			before: a("x", "10.0.0.1/16"), after: a("x", "10.0.0.1/16", labelled("")),
 			want: []string{stored + "10.0.0.1/16 has bits set behind its length"},
+		},
+		"RootAfterGrandchild": {
+			reason: "A backup brings pools back in any order: a root is admitted although a grandchild is there before the child.",
+			isNew:  true, after: a("x", "10.0.0.0/16"),
+			around: pool.Around{Pools: pools{a("y", "10.0.0.0/20", from("later"))}},
+			want: []string{"warning spec.cidr: 10.0.0.0/16 overlaps 10.0.0.0/20 of pool y, which is taken from later, a pool that does not exist" +
+				"; the one without its parent is not opened before that exists"},
 		},
 		"Narrower": {
 			reason: "Who takes fewer addresses of what is not his is on the way to mend it.",

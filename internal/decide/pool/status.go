@@ -1,4 +1,3 @@
-// Package pool decides what the status of a SubnetPool says.
 package pool
 
 import (
@@ -42,14 +41,68 @@ type Figures struct {
 	Listed map[string]string
 }
 
-// Status returns the status that belongs on the pool now.
+// Judged returns the status of a pool with a verdict in it. All figures stay as
+// they are: Clear must be written without them, because it only makes the pool a
+// candidate of a new version.
+func Judged(p *v1alpha1.SubnetPool, v Verdict, now metav1.Time) v1alpha1.SubnetPoolStatus {
+	s := *p.Status.DeepCopy()
+	switch v.Action {
+	case Grant:
+		s.CIDR, s.UID, s.Parent, s.Lost = p.Spec.CIDR, p.UID, p.ParentName(), 0
+	case Refuse:
+		s.Lost = p.Generation
+		set(&s, p, v1alpha1.ConditionReady, metav1.ConditionFalse, v.Reason, v.Message+served(p), now)
+	case Clear:
+		s.Lost = 0
+	case Keep, NeedsList:
+	}
+
+	return s
+}
+
+// served returns from which addresses a pool still allocates that was refused
+// others, as the end of a message.
+func served(p *v1alpha1.SubnetPool) string {
+	has := open(p)
+	wants, problem := read(p)
+	switch {
+	case !has.IsValid() || problem != nil:
+		return ""
+	case within(has, wants):
+		return fmt.Sprintf("; claims are still served from %s", wants)
+	case within(wants, has):
+		return fmt.Sprintf("; claims are still served from %s", has)
+	default:
+		return fmt.Sprintf("; no claims are served, because the pool has %s and asks for other addresses", has)
+	}
+}
+
+// Restoring reports whether a pool comes from a backup and its Subnets may not all
+// be back yet. Claims get no blocks from it except for those that they had.
+func Restoring(p *v1alpha1.SubnetPool) bool {
+	recorded := p.Annotations[v1alpha1.PoolUIDAnnotation]
+
+	return recorded != "" && recorded != string(p.UID)
+}
+
+// Status returns the status that belongs on the pool now. The verdict in it is that
+// of the pool's status; put a new one there first, with Judged.
 func Status(p *v1alpha1.SubnetPool, f Figures, now metav1.Time) v1alpha1.SubnetPoolStatus {
-	s := v1alpha1.SubnetPoolStatus{ObservedGeneration: p.Generation}
+	s := v1alpha1.SubnetPoolStatus{
+		ObservedGeneration: p.Generation,
+		CIDR:               p.Open(), UID: p.Status.UID, Parent: p.Status.Parent,
+	}
+	if s.CIDR == "" {
+		s.UID, s.Parent = "", ""
+	}
+	if IsLost(p) && s.CIDR != p.Spec.CIDR {
+		s.Lost = p.Status.Lost
+	}
 	for _, c := range p.Status.Conditions {
 		s.Conditions = append(s.Conditions, *c.DeepCopy())
 	}
+	ready(&s, p, now)
 	if f.All == nil {
-		set(&s, p, v1alpha1.ConditionReady, metav1.ConditionFalse, ReasonInvalidCIDR, invalid(p), now)
 		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionExhausted) // of what it was before
 
 		return s
@@ -62,11 +115,6 @@ func Status(p *v1alpha1.SubnetPool, f Figures, now metav1.Time) v1alpha1.SubnetP
 	s.AllocatableCountBySize = counts(f.All, false)
 	s.UtilizationPercent = percent(f.All.Utilisation())
 	s.FragmentationPercent = percent(f.All.Fragmentation())
-	if p.DeletionTimestamp == nil {
-		set(&s, p, v1alpha1.ConditionReady, metav1.ConditionTrue, ReasonReady, "blocks can be taken from this pool", now)
-	} else {
-		set(&s, p, v1alpha1.ConditionReady, metav1.ConditionFalse, ReasonDeleting, "it hands out nothing more, and goes when nothing lives in it", now)
-	}
 
 	length := DefaultLength(p, f.All.Prefix())
 	if left := f.All.FreeCount(length); left.IsZero() {
@@ -76,6 +124,24 @@ func Status(p *v1alpha1.SubnetPool, f Figures, now metav1.Time) v1alpha1.SubnetP
 	}
 
 	return s
+}
+
+// ready sets the condition Ready. That of a pool which was refused stays as Judged
+// has written it.
+func ready(s *v1alpha1.SubnetPoolStatus, p *v1alpha1.SubnetPool, now metav1.Time) {
+	_, problem := read(p)
+	switch {
+	case p.DeletionTimestamp != nil:
+		set(s, p, v1alpha1.ConditionReady, metav1.ConditionFalse, ReasonDeleting, "it allocates no more blocks, and is removed when none is left in it", now)
+	case s.Lost != 0 && meta.IsStatusConditionFalse(s.Conditions, v1alpha1.ConditionReady):
+	case problem != nil:
+		set(s, p, v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, problem.Message+": "+problem.Fix+served(p), now)
+	case s.CIDR == p.Spec.CIDR:
+		set(s, p, v1alpha1.ConditionReady, metav1.ConditionTrue, ReasonReady, "blocks can be taken from this pool", now)
+	default:
+		set(s, p, v1alpha1.ConditionReady, metav1.ConditionFalse, ReasonJudging,
+			fmt.Sprintf("whether %s is free is being decided", p.Spec.CIDR)+served(p), now)
+	}
 }
 
 // DefaultLength is the length of a block for a claim that names none: what the
@@ -110,17 +176,6 @@ func set(s *v1alpha1.SubnetPoolStatus, p *v1alpha1.SubnetPool, kind string, stat
 	meta.SetStatusCondition(&s.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: p.Generation, LastTransitionTime: now,
 	})
-}
-
-// invalid says what is wrong with a pool's CIDR, and what would be right, as
-// admission does.
-func invalid(p *v1alpha1.SubnetPool) string {
-	_, problem := read(p)
-	if problem == nil {
-		return fmt.Sprintf("%q cannot be used", p.Spec.CIDR)
-	}
-
-	return problem.Message + ": " + problem.Fix
 }
 
 func percent(share float64) int32 {

@@ -35,7 +35,7 @@ func taken(t *testing.T, prefix string, blocks ...string) *cidr.Pool {
 }
 
 func TestStatus(t *testing.T) {
-	p := &v1alpha1.SubnetPool{Spec: v1alpha1.SubnetPoolSpec{CIDR: "10.0.0.0/24", DefaultBlockSize: new(int32(26))}}
+	p := new(a("x", "10.0.0.0/24", sizes(new(int32(26)), nil, nil), opened("10.0.0.0/24", "p")))
 	p.Generation = 7
 	f := pool.Figures{
 		All:       taken(t, "10.0.0.0/24", "10.0.0.0/26", "10.0.0.128/25"),
@@ -45,7 +45,7 @@ func TestStatus(t *testing.T) {
 	}
 	got := pool.Status(p, f, now)
 	want := v1alpha1.SubnetPoolStatus{
-		ObservedGeneration: 7, AllocatedCount: 1, DelegatedCount: 1, UtilizationPercent: 75,
+		ObservedGeneration: 7, CIDR: "10.0.0.0/24", UID: "uid-x", Parent: "p", AllocatedCount: 1, DelegatedCount: 1, UtilizationPercent: 75,
 		AllocatedCIDRs: map[string]string{"10.0.0.0/26": "c"},
 		FreeCountBySize: map[string]int64{
 			"24": 0, "25": 1, "26": 3, "27": 6, "28": 12, "29": 24, "30": 48, "31": 96, "32": 192,
@@ -78,13 +78,14 @@ func TestConditions(t *testing.T) {
 		"Unmasked": {"What would be right is said.", "10.0.0.5/24", nil, nil, "Ready=False 10.0.0.5/24 has bits set behind its length: write 10.0.0.0/24"},
 		"Rubbish":  {"Or what it would be like.", "pool", nil, nil, `Ready=False "pool" is not a CIDR: write an address and a length, such as 10.0.0.0/16 or fd00::/48`},
 		"Mapped":   {"What the engine does not take is said as such.", "::ffff:10.0.0.0/104", nil, nil, "Ready=False ::ffff:10.0.0.0/104 is IPv4 written as IPv6: write 10.0.0.0/8"},
-		"Unknown":  {"A good CIDR is not called a bad one.", "10.0.0.0/24", nil, nil, `Ready=False "10.0.0.0/24" cannot be used`},
+		"Unknown":  {"A good CIDR is not called a bad one.", "10.0.0.0/24", nil, nil, "Ready=True blocks can be taken from this pool"},
 		"NoLonger": {"What cannot be used has no blocks left to speak of.", "pool", nil, []metav1.Condition{{Type: "Exhausted", Status: metav1.ConditionFalse}}, `Ready=False "pool" is not a CIDR: write an address and a length, such as 10.0.0.0/16 or fd00::/48`},
 		"Kept":     {"A condition that holds keeps its time.", "10.0.0.0/24", taken(t, "10.0.0.0/24"), []metav1.Condition{ready}, "Ready=True since then Exhausted=False there are blocks of /24 left"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := &v1alpha1.SubnetPool{Spec: v1alpha1.SubnetPoolSpec{CIDR: tc.cidr}, Status: v1alpha1.SubnetPoolStatus{Conditions: tc.had}}
+			p := new(a("x", tc.cidr, opened(tc.cidr, "")))
+			p.Status.Conditions = tc.had
 			s := pool.Status(p, pool.Figures{All: tc.all, Own: tc.all}, now)
 			got := ""
 			for _, c := range s.Conditions {
@@ -97,5 +98,82 @@ func TestConditions(t *testing.T) {
 				t.Errorf("%s\ngot  %s\nwant %s", tc.reason, got, tc.want)
 			}
 		})
+	}
+}
+
+// ready is the condition Ready of a status as a line.
+func ready(s v1alpha1.SubnetPoolStatus) string {
+	for _, c := range s.Conditions {
+		if c.Type == v1alpha1.ConditionReady {
+			return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
+		}
+	}
+
+	return ""
+}
+
+// A verdict goes into the status, and from there into the condition.
+func TestJudged(t *testing.T) {
+	refused := pool.Verdict{Action: pool.Refuse, Reason: "Overlap", Message: "taken: choose another"}
+	refusedBefore := func(p *v1alpha1.SubnetPool) {
+		p.Status.Lost = 3
+		p.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "Overlap", Message: "taken"}}
+	}
+	cases := map[string]struct {
+		reason  string
+		pool    v1alpha1.SubnetPool
+		verdict pool.Verdict
+		want    string
+	}{
+		"Candidate": {"A pool without a verdict is not open.", a("x", "10.0.0.0/24"), pool.Verdict{}, " \"\" lost 0, False Judging: whether 10.0.0.0/24 is free is being decided"},
+		"Grant":     {"The verdict is the range with the UID and the parent.", a("x", "10.0.0.0/24", from("p")), pool.Verdict{Action: pool.Grant}, "10.0.0.0/24 \"p\" lost 0, True Ready: blocks can be taken from this pool"},
+		"Regrant":   {"A new range takes the place of the old.", a("x", "10.0.0.0/24", opened("10.0.0.0/25", "p"), labelled("q")), pool.Verdict{Action: pool.Grant}, "10.0.0.0/24 \"p\" lost 0, True Ready: blocks can be taken from this pool"},
+		"Refuse":    {"A refusal is about one generation.", a("x", "10.0.0.0/24"), refused, " \"\" lost 3, False Overlap: taken: choose another"},
+		"Grow":      {"What it had goes on to be used.", a("x", "10.0.0.0/24", opened("10.0.0.0/25", "")), refused, "10.0.0.0/25 \"\" lost 3, False Overlap: taken: choose another; claims are still served from 10.0.0.0/25"},
+		"Shrink":    {"As far as it still asks for it.", a("x", "10.0.0.0/26", opened("10.0.0.0/25", "")), refused, "10.0.0.0/25 \"\" lost 3, False Overlap: taken: choose another; claims are still served from 10.0.0.0/26"},
+		"Move":      {"Which may be nothing.", a("x", "10.0.1.0/24", opened("10.0.0.0/25", "")), refused, "10.0.0.0/25 \"\" lost 3, False Overlap: taken: choose another; no claims are served, because the pool has 10.0.0.0/25 and asks for other addresses"},
+		"Lost":      {"A refusal stays until it is cleared.", a("x", "10.0.0.0/24", refusedBefore), pool.Verdict{}, " \"\" lost 3, False Overlap: taken"},
+		"Clear":     {"Then it is a candidate again.", a("x", "10.0.0.0/24", refusedBefore), pool.Verdict{Action: pool.Clear}, " \"\" lost 0, False Judging: whether 10.0.0.0/24 is free is being decided"},
+		"Back":      {"A pool that asks for what it has was refused nothing.", a("x", "10.0.0.0/24", refusedBefore, opened("10.0.0.0/24", "")), pool.Verdict{}, "10.0.0.0/24 \"\" lost 0, True Ready: blocks can be taken from this pool"},
+		"Restored": {
+			"The status of another pool is none.",
+			a("x", "10.0.0.0/24", opened("10.0.0.0/24", "p"), func(p *v1alpha1.SubnetPool) { p.UID = "new" }),
+			pool.Verdict{},
+			" \"\" lost 0, False Judging: whether 10.0.0.0/24 is free is being decided",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := tc.pool
+			p.Generation = 3
+			p.Status = pool.Judged(&p, tc.verdict, now)
+			s := pool.Status(&p, pool.Figures{}, now)
+			if got := fmt.Sprintf("%s %q lost %d, %s", s.CIDR, s.Parent, s.Lost, ready(s)); got != tc.want {
+				t.Errorf("%s\ngot  %s\nwant %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// Clear changes nothing but lost.
+func TestClearAlone(t *testing.T) {
+	p := a("x", "10.0.0.0/24", opened("10.0.0.0/25", "p"))
+	p.Generation, p.Status.Lost, p.Status.AllocatedCount = 3, 3, 9
+	p.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "Overlap", LastTransitionTime: then}}
+	want := *p.Status.DeepCopy()
+	want.Lost = 0
+	if diff := cmp.Diff(want, pool.Judged(&p, pool.Verdict{Action: pool.Clear}, now)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestRestoring(t *testing.T) {
+	p := a("x", "10.0.0.0/24")
+	p.UID = "mine"
+	for recorded, want := range map[string]bool{"": false, "mine": false, "other": true} {
+		p.Annotations = map[string]string{v1alpha1.PoolUIDAnnotation: recorded}
+		if got := pool.Restoring(&p); got != want {
+			t.Errorf("annotation %q: got %t", recorded, got)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package subnet
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/internal/decide/pool"
@@ -69,11 +70,23 @@ func (c *checker) place(prefix netip.Prefix, a Around) {
 	}
 	for i := range a.Others {
 		o := &a.Others[i]
-		if p, err := netip.ParsePrefix(o.Spec.CIDR); err == nil && o.Name != c.subnet.Name && o.Status.Phase != v1alpha1.SubnetFailed && p.Overlaps(prefix) {
-			c.refuse(ReasonOverlap, fmt.Sprintf("%s overlaps %s of Subnet %s", prefix, p, o.Name), "choose a block that is free, or let a SubnetClaim find one")
+		p, err := netip.ParsePrefix(o.Spec.CIDR)
+		if err != nil || o.Name == c.subnet.Name || o.Status.Phase == v1alpha1.SubnetFailed || !p.Overlaps(prefix) || a.backsOverlapping(o, prefix) {
+			continue
 		}
+		c.refuse(ReasonOverlap, fmt.Sprintf("%s overlaps %s of Subnet %s", prefix, p, o.Name), "choose a block that is free, or let a SubnetClaim find one")
 	}
 	c.delegated(prefix, a)
+}
+
+// backsOverlapping reports whether a Subnet backs a child pool that overlaps a block.
+// Then the problem is the child pool, and delegated reports it.
+func (a Around) backsOverlapping(s *v1alpha1.Subnet, prefix netip.Prefix) bool {
+	return slices.ContainsFunc(a.Children, func(child v1alpha1.SubnetPool) bool {
+		p, err := netip.ParsePrefix(child.Spec.CIDR)
+
+		return err == nil && p.Overlaps(prefix) && pool.Backs(s, &child)
+	})
 }
 
 // delegated asks that it takes nothing that a child pool has, except for the

@@ -22,6 +22,13 @@ func claimed(s v1alpha1.Subnet) v1alpha1.Subnet {
 	return s
 }
 
+// backing is a Subnet that names a child pool.
+func backing(child string, s v1alpha1.Subnet) v1alpha1.Subnet {
+	s.Spec.Backs = &v1alpha1.PoolReference{Name: child}
+
+	return s
+}
+
 func in(phase v1alpha1.SubnetPhase, s v1alpha1.Subnet) v1alpha1.Subnet {
 	s.Status.Phase = phase
 
@@ -133,6 +140,24 @@ func TestCheck(t *testing.T) {
 			claimed(made("s", "10.0.0.0/24")),
 			subnet.Around{Pool: &pool, Children: pools{claimedPool("10.0.0.0/24")}},
 			nil,
+		},
+		"BackingNamed": {
+			"So does one that names the child, whatever part of it that is.",
+			backing("c", made("s", "10.0.0.0/23")),
+			subnet.Around{Pool: &pool, Children: pools{poolOf("c", "10.0.0.0/24")}},
+			nil,
+		},
+		"BackingNamedOther": {
+			"One that names another child is in the way of this one.",
+			backing("d", made("s", "10.0.0.0/24")),
+			subnet.Around{Pool: &pool, Children: pools{poolOf("c", "10.0.0.0/24")}},
+			[]string{"Delegated spec.cidr=10.0.0.0/24: 10.0.0.0/24 overlaps 10.0.0.0/24 of the child pool c " + child},
+		},
+		"BackingTaken": {
+			"It may take no more than others may.",
+			backing("c", made("s", "10.0.0.0/24")),
+			subnet.Around{Pool: &pool, Others: subnets{made("o", "10.0.0.0/25")}},
+			[]string{"Overlap spec.cidr=10.0.0.0/24: 10.0.0.0/24 overlaps 10.0.0.0/25 of Subnet o " + free},
 		},
 		"BackingByHand": {
 			"A child that somebody made himself has none, whatever claim the Subnet names.",

@@ -27,6 +27,22 @@
 // Either way B is not Allocated. The tests walk through every order of events
 // for up to three blocks and do not find another.
 //
+// Two Subnets of a pool also exclude each other if both were created for claims of
+// the same clusterID. The argument is the same, because the spec of a Subnet never
+// changes. A Subnet that is being deleted does not count for this rule: it cannot
+// come back.
+//
+// Pools change, so Judge also asks for the pool, read from the API server after the
+// Subnet was known in the version that is judged. A Subnet is allocated only if the
+// pool is not being deleted and the block is inside of what the pool has
+// (status.cidr) and of what it asks for (spec.cidr). A pool is removed, or gives up
+// addresses, only after a live list of its Subnets, which comes after the deletion
+// or the change of the spec. A Subnet that is not in that list was created later, so
+// the read of its pool is later still and shows the deletion or the new spec. Package
+// pool has the other half of the proof.
+//
+// resourceVersions that cannot be compared decide nothing: the Subnet stays Pending.
+//
 // Failed is final and counts as absent. Subnets that are being deleted count
 // until they are gone. Subnets made by hand, and those whose status was lost
 // with a backup, are judged like all others.

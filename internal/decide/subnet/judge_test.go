@@ -3,16 +3,37 @@ package subnet_test
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/internal/decide/subnet"
 )
 
-func block(name, prefix string, phase v1alpha1.SubnetPhase, version uint64) subnet.Block {
-	return subnet.Block{Name: name, Prefix: netip.MustParsePrefix(prefix), Phase: phase, Version: version}
+func block(name, prefix string, phase v1alpha1.SubnetPhase, version int) subnet.Block {
+	return subnet.Block{Name: name, Prefix: netip.MustParsePrefix(prefix), Phase: phase, Version: strconv.Itoa(version)}
+}
+
+// forCluster makes a block one of a claim.
+func forCluster(id string, b subnet.Block) subnet.Block {
+	b.Cluster, b.Claimed = id, true
+
+	return b
+}
+
+// versioned gives a block a version that need not be a number.
+func versioned(version string, b subnet.Block) subnet.Block {
+	b.Version = version
+
+	return b
+}
+
+// opened is a pool that has what it asks for.
+func opened(prefix string) *subnet.Pool {
+	return &subnet.Pool{Name: "p", Spec: netip.MustParsePrefix(prefix), Open: netip.MustParsePrefix(prefix)}
 }
 
 func TestJudge(t *testing.T) {
@@ -21,8 +42,13 @@ func TestJudge(t *testing.T) {
 		allocated = v1alpha1.SubnetAllocated
 		failed    = v1alpha1.SubnetFailed
 	)
-	pool := netip.MustParsePrefix("10.0.0.0/16")
-	six := netip.MustParsePrefix("fd00::/32")
+	pool, six := opened("10.0.0.0/16"), opened("fd00::/32")
+	ask := func(spec, open string) *subnet.Pool {
+		return &subnet.Pool{Name: "p", Spec: netip.MustParsePrefix(spec), Open: netip.MustParsePrefix(open)}
+	}
+	waits := func(reason, message string) subnet.Verdict {
+		return subnet.Verdict{Phase: pending, Reason: reason, Message: message}
+	}
 	mine := block("mine", "10.0.0.0/24", pending, 10)
 	fine := subnet.Verdict{Phase: allocated, Reason: subnet.ReasonAllocated, Message: "no other Subnet overlaps it"}
 	lost := func(prefix string) subnet.Verdict {
@@ -32,26 +58,38 @@ func TestJudge(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		block  subnet.Block
-		pool   *netip.Prefix
+		pool   *subnet.Pool
 		others []subnet.Block
 		want   subnet.Verdict
 	}{
-		"Alone":         {"Nobody else is there.", mine, &pool, nil, fine},
-		"Itself":        {"A block does not overlap itself, in whatever version a snapshot has it.", mine, &pool, []subnet.Block{mine}, fine},
-		"Beside":        {"Neighbours are no overlap.", mine, &pool, []subnet.Block{block("other", "10.0.1.0/24", allocated, 1)}, fine},
-		"Allocated":     {"An allocated block stays, even one that was written later.", mine, &pool, []subnet.Block{block("other", "10.0.0.0/24", allocated, 99)}, lost("10.0.0.0/24")},
-		"Inside":        {"A smaller block inside is an overlap.", mine, &pool, []subnet.Block{block("other", "10.0.0.128/25", allocated, 1)}, lost("10.0.0.128/25")},
-		"Around":        {"A larger block around it is one too.", mine, &pool, []subnet.Block{block("other", "10.0.0.0/20", allocated, 1)}, lost("10.0.0.0/20")},
-		"PendingBefore": {"Of two that wait, the older wins.", mine, &pool, []subnet.Block{block("other", "10.0.0.0/24", pending, 9)}, lost("10.0.0.0/24")},
-		"PendingAfter":  {"The younger one loses, when it is judged.", mine, &pool, []subnet.Block{block("other", "10.0.0.0/24", pending, 11)}, fine},
-		"NoPhase":       {"A status that was lost is as good as Pending.", block("mine", "10.0.0.0/24", "", 10), &pool, []subnet.Block{block("other", "10.0.0.0/25", "", 9)}, lost("10.0.0.0/25")},
-		"Failed":        {"What failed is as good as absent.", mine, &pool, []subnet.Block{block("other", "10.0.0.0/24", failed, 1)}, fine},
-		"Outside":       {"A block must lie in its pool.", block("mine", "10.1.0.0/24", pending, 1), &pool, nil, subnet.Verdict{Phase: failed, Reason: subnet.ReasonOutsidePool, Message: "10.1.0.0/24 is not inside of its pool, 10.0.0.0/16"}},
-		"Larger":        {"A block around its pool does not.", block("mine", "10.0.0.0/8", pending, 1), &pool, nil, subnet.Verdict{Phase: failed, Reason: subnet.ReasonOutsidePool, Message: "10.0.0.0/8 is not inside of its pool, 10.0.0.0/16"}},
-		"OtherFamily":   {"Nor does one of the other family.", mine, &six, nil, subnet.Verdict{Phase: failed, Reason: subnet.ReasonOutsidePool, Message: "10.0.0.0/24 is not inside of its pool, fd00::/32"}},
+		"Alone":         {"Nobody else is there.", mine, pool, nil, fine},
+		"Itself":        {"A block does not overlap itself, in whatever version a snapshot has it.", mine, pool, []subnet.Block{mine}, fine},
+		"Beside":        {"Neighbours are no overlap.", mine, pool, []subnet.Block{block("other", "10.0.1.0/24", allocated, 1)}, fine},
+		"Allocated":     {"An allocated block stays, even one that was written later.", mine, pool, []subnet.Block{block("other", "10.0.0.0/24", allocated, 99)}, lost("10.0.0.0/24")},
+		"Inside":        {"A smaller block inside is an overlap.", mine, pool, []subnet.Block{block("other", "10.0.0.128/25", allocated, 1)}, lost("10.0.0.128/25")},
+		"Around":        {"A larger block around it is one too.", mine, pool, []subnet.Block{block("other", "10.0.0.0/20", allocated, 1)}, lost("10.0.0.0/20")},
+		"PendingBefore": {"Of two that wait, the older wins.", mine, pool, []subnet.Block{block("other", "10.0.0.0/24", pending, 9)}, lost("10.0.0.0/24")},
+		"PendingAfter":  {"The younger one loses, when it is judged.", mine, pool, []subnet.Block{block("other", "10.0.0.0/24", pending, 11)}, fine},
+		"NoPhase":       {"A status that was lost is as good as Pending.", block("mine", "10.0.0.0/24", "", 10), pool, []subnet.Block{block("other", "10.0.0.0/25", "", 9)}, lost("10.0.0.0/25")},
+		"Failed":        {"What failed is as good as absent.", mine, pool, []subnet.Block{block("other", "10.0.0.0/24", failed, 1)}, fine},
+		"Outside":       {"A block must lie in its pool.", block("mine", "10.1.0.0/24", pending, 1), pool, nil, subnet.Verdict{Phase: failed, Reason: subnet.ReasonOutsidePool, Message: "10.1.0.0/24 is not inside of pool p, 10.0.0.0/16"}},
+		"Larger":        {"A block around its pool does not.", block("mine", "10.0.0.0/8", pending, 1), pool, nil, subnet.Verdict{Phase: failed, Reason: subnet.ReasonOutsidePool, Message: "10.0.0.0/8 is not inside of pool p, 10.0.0.0/16"}},
+		"OtherFamily":   {"Nor does one of the other family.", mine, six, nil, subnet.Verdict{Phase: failed, Reason: subnet.ReasonOutsidePool, Message: "10.0.0.0/24 is not inside of pool p, fd00::/32"}},
 		"NoPool":        {"It waits for a pool that is not there yet.", mine, nil, nil, subnet.Verdict{Phase: pending, Reason: subnet.ReasonPoolNotFound, Message: "its pool does not exist"}},
-		"Judged":        {"A verdict is never changed: addresses are in use.", block("mine", "10.9.0.0/24", allocated, 10), &pool, []subnet.Block{block("other", "10.9.0.0/24", allocated, 1)}, subnet.Verdict{Phase: allocated}},
-		"IPv6":          {"IPv6 is no different.", block("mine", "fd00:0:1::/48", pending, 10), &six, []subnet.Block{block("other", "fd00:0:2::/48", pending, 1)}, fine},
+		"Judged":        {"A verdict is never changed: addresses are in use.", block("mine", "10.9.0.0/24", allocated, 10), pool, []subnet.Block{block("other", "10.9.0.0/24", allocated, 1)}, subnet.Verdict{Phase: allocated}},
+		"Version":       {"Versions that cannot be compared decide nothing.", mine, pool, []subnet.Block{versioned("x", block("other", "10.0.0.0/24", pending, 1))}, waits(subnet.ReasonVersion, "cannot compare Subnets other and mine: resource version is not well formed: x")},
+		"OwnVersion":    {"Not the other's, and not one's own.", versioned("", mine), pool, []subnet.Block{block("other", "10.0.0.0/24", pending, 1)}, waits(subnet.ReasonVersion, "cannot compare Subnets other and mine: resource version is not well formed: ")},
+		"LongVersion":   {"Versions may be longer than 64 bits.", versioned("100000000000000000000000", mine), pool, []subnet.Block{versioned("99999999999999999999999", block("other", "10.0.0.0/24", pending, 1))}, lost("10.0.0.0/24")},
+		"Cluster":       {"A pool has one block for each clusterID.", forCluster("c", mine), pool, []subnet.Block{forCluster("c", block("other", "10.0.9.0/24", pending, 9))}, subnet.Verdict{Phase: failed, Reason: subnet.ReasonClusterIDInUse, Message: "Subnet other was first for the clusterID c, and a pool has one block for each"}},
+		"ClusterAfter":  {"The first of them.", forCluster("c", mine), pool, []subnet.Block{forCluster("c", block("other", "10.0.9.0/24", pending, 11))}, fine},
+		"ClusterOther":  {"Not of others.", forCluster("c", mine), pool, []subnet.Block{forCluster("d", block("other", "10.0.9.0/24", allocated, 9))}, fine},
+		"ClusterByHand": {"Nor where one was created by hand.", mine, pool, []subnet.Block{forCluster("", block("other", "10.0.9.0/24", allocated, 9))}, fine},
+		"Deleting":      {"Nothing is allocated in a pool that is being deleted.", mine, &subnet.Pool{Name: "p", Spec: pool.Spec, Open: pool.Open, Deleting: true}, nil, subnet.Verdict{Phase: failed, Reason: subnet.ReasonPoolDeleting, Message: "pool p is being deleted"}},
+		"Closed":        {"It waits until its pool is opened.", mine, &subnet.Pool{Name: "p", Spec: pool.Spec}, nil, waits(subnet.ReasonPoolNotReady, "pool p is not open")},
+		"Invalid":       {"Or has a CIDR.", mine, &subnet.Pool{Name: "p", Open: pool.Open}, nil, waits(subnet.ReasonPoolNotReady, "pool p has no valid CIDR")},
+		"Growing":       {"Or has grown.", mine, ask("10.0.0.0/16", "10.0.128.0/17"), nil, waits(subnet.ReasonPoolNotReady, "10.0.0.0/24 is not inside of 10.0.128.0/17, the addresses that pool p has so far")},
+		"Shrinking":     {"What a pool no longer asks for is not allocated.", mine, ask("10.0.128.0/17", "10.0.0.0/16"), nil, subnet.Verdict{Phase: failed, Reason: subnet.ReasonOutsidePool, Message: "10.0.0.0/24 is not inside of pool p, 10.0.128.0/17"}},
+		"IPv6":          {"IPv6 is no different.", block("mine", "fd00:0:1::/48", pending, 10), six, []subnet.Block{block("other", "fd00:0:2::/48", pending, 1)}, fine},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -60,5 +98,21 @@ func TestJudge(t *testing.T) {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+func TestPoolOf(t *testing.T) {
+	p := poolOf("p", "10.0.0.0/16")
+	p.UID, p.Status.CIDR, p.Status.UID = "mine", "10.0.0.0/17", "mine"
+	want := &subnet.Pool{Name: "p", Spec: netip.MustParsePrefix("10.0.0.0/16"), Open: netip.MustParsePrefix("10.0.0.0/17")}
+	equal := cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
+	if diff := cmp.Diff(want, subnet.PoolOf(&p), equal); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	p.Status.UID = "another"
+	p.Spec.CIDR = "ten"
+	p.DeletionTimestamp = new(metav1.Now())
+	if diff := cmp.Diff(&subnet.Pool{Name: "p", Deleting: true}, subnet.PoolOf(&p), equal); diff != "" {
+		t.Errorf("the status of another pool, and a CIDR that is none (-want +got):\n%s", diff)
 	}
 }

@@ -3,8 +3,8 @@ package subnet_test
 import (
 	"fmt"
 	"iter"
-	"net/netip"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
@@ -22,7 +22,7 @@ import (
 type world struct {
 	now      []object
 	verdicts [][]v1alpha1.SubnetPhase // per Subnet, since its current version
-	clock    uint64
+	clock    int
 }
 
 // object is one Subnet: not there yet, there, or gone for good.
@@ -36,7 +36,7 @@ type object struct {
 func (o object) there() bool { return o.created && !o.gone }
 
 // A judge is the decision under test, or a broken copy of it.
-type judge func(b subnet.Block, pool *netip.Prefix, others iter.Seq[subnet.Block]) subnet.Verdict
+type judge func(b subnet.Block, pool *subnet.Pool, others iter.Seq[subnet.Block]) subnet.Verdict
 
 // rules are what the walk takes as given.
 type rules struct {
@@ -45,7 +45,7 @@ type rules struct {
 	unconditional bool
 }
 
-var everything = netip.MustParsePrefix("10.0.0.0/8")
+var everything = opened("10.0.0.0/8")
 
 // look adds what a judge would say of each Subnet that is in the present state.
 func (w *world) look(r rules) {
@@ -59,7 +59,7 @@ func (w *world) look(r rules) {
 		if !o.there() {
 			continue
 		}
-		phase := r.judge(o.block, &everything, slices.Values(there)).Phase
+		phase := r.judge(o.block, everything, slices.Values(there)).Phase
 		if !slices.Contains(w.verdicts[i], phase) {
 			w.verdicts[i] = append(w.verdicts[i], phase)
 		}
@@ -70,7 +70,7 @@ func (w *world) look(r rules) {
 func (w *world) write(r rules, i int, change func(*object)) {
 	w.clock++
 	change(&w.now[i])
-	w.now[i].block.Version = w.clock
+	w.now[i].block.Version = strconv.Itoa(w.clock)
 	if !r.unconditional {
 		w.verdicts[i] = nil
 	}
@@ -85,13 +85,20 @@ func (w *world) clone() *world {
 	return c
 }
 
+// number reads a version; a Subnet that was not created yet has none.
+func number(version string) int {
+	n, _ := strconv.Atoi(version)
+
+	return n
+}
+
 // key is the same for worlds that nobody could tell apart: versions matter by
 // their order only.
 func (w *world) key() string {
 	order := make([]int, len(w.now))
 	for i := range w.now {
 		for j := range w.now {
-			if w.now[j].block.Version < w.now[i].block.Version {
+			if number(w.now[j].block.Version) < number(w.now[i].block.Version) {
 				order[i]++
 			}
 		}
@@ -206,7 +213,7 @@ func TestEveryClauseIsNeeded(t *testing.T) {
 	}{
 		"PendingIsIgnored": {
 			reason: "Two judges that each see the other's block Pending must not both allow theirs.",
-			rules: rules{judge: func(b subnet.Block, pool *netip.Prefix, others iter.Seq[subnet.Block]) subnet.Verdict {
+			rules: rules{judge: func(b subnet.Block, pool *subnet.Pool, others iter.Seq[subnet.Block]) subnet.Verdict {
 				return subnet.Judge(b, pool, func(yield func(subnet.Block) bool) {
 					for o := range others {
 						if o.Phase == v1alpha1.SubnetAllocated && !yield(o) {
@@ -218,12 +225,12 @@ func TestEveryClauseIsNeeded(t *testing.T) {
 		},
 		"NewerWins": {
 			reason: "The order must be that of the server, not the reverse: a newer block can appear after the look.",
-			rules: rules{judge: func(b subnet.Block, pool *netip.Prefix, others iter.Seq[subnet.Block]) subnet.Verdict {
-				b.Version = 1000 - b.Version
+			rules: rules{judge: func(b subnet.Block, pool *subnet.Pool, others iter.Seq[subnet.Block]) subnet.Verdict {
+				b.Version = strconv.Itoa(1000 - number(b.Version))
 
 				return subnet.Judge(b, pool, func(yield func(subnet.Block) bool) {
 					for o := range others {
-						o.Version = 1000 - o.Version
+						o.Version = strconv.Itoa(1000 - number(o.Version))
 						if !yield(o) {
 							return
 						}
@@ -254,10 +261,10 @@ func TestSomebodyWins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var blocks []subnet.Block
 			for i, p := range prefixes {
-				blocks = append(blocks, block(string(rune('a'+i)), p, v1alpha1.SubnetPending, uint64(i+1)))
+				blocks = append(blocks, block(string(rune('a'+i)), p, v1alpha1.SubnetPending, i+1))
 			}
 			for i := range blocks {
-				blocks[i].Phase = subnet.Judge(blocks[i], &everything, slices.Values(blocks)).Phase
+				blocks[i].Phase = subnet.Judge(blocks[i], everything, slices.Values(blocks)).Phase
 			}
 			if blocks[0].Phase != v1alpha1.SubnetAllocated {
 				t.Errorf("the first of all is %s", blocks[0].Phase)

@@ -22,6 +22,9 @@ type Problem struct {
 	Message string `json:"message"`
 	// Fix says how to mend it.
 	Fix string `json:"fix,omitempty"`
+	// Forbidden means that the author of the change lacks a permission, and that
+	// the object is not invalid.
+	Forbidden bool `json:"-"`
 	// About names the other object that it is about, if there is one.
 	About string `json:"-"`
 }

@@ -17,31 +17,31 @@ import (
 	"github.com/arbor-control/arbor/internal/webhook/serving"
 )
 
-// Registration is how the API server knows this webhook. Subnets that were taken
-// for a claim are not asked about: the allocator chose them from what is free,
-// the judge has the last word on all, and a restored backup must go in whole.
+// Registration is how the API server knows this webhook. It does not cover Subnets that
+// were taken for a claim or back a child pool: Arbor creates them, every Subnet is
+// judged later, and a restored backup must be accepted as a whole.
 var Registration = serving.Webhook{
 	Name:     "subnets.admission.arbor",
 	Path:     "/validate-plexaubnet-io-v1alpha1-subnet",
 	Group:    v1alpha1.GroupVersion.Group,
 	Version:  v1alpha1.GroupVersion.Version,
 	Resource: "subnets",
-	Only:     []serving.Condition{{Name: "made-by-hand", Expression: "oldObject == null && !has(object.spec.claimRef)"}},
+	Only:     []serving.Condition{{Name: "made-by-hand", Expression: "oldObject == null && !has(object.spec.claimRef) && !has(object.spec.backs)"}},
 }
 
-// NewHandler returns what answers it. A Subnet is judged among the others of its
-// pool, as the cache shows them.
+// NewHandler returns the handler. A Subnet is compared with the others of its pool, as
+// the cache shows them.
 func NewHandler(cache client.Reader, m *webhook.Metrics) admission.Handler {
-	return webhook.NewHandler(v1alpha1.SubnetKind, m, func(ctx context.Context, before, after *v1alpha1.Subnet) (verdict.Verdict, error) {
-		if before != nil {
+	return webhook.NewHandler(v1alpha1.SubnetKind, m, func(ctx context.Context, c webhook.Change[v1alpha1.Subnet]) (verdict.Verdict, error) {
+		if c.Before != nil {
 			return verdict.Verdict{}, nil // its spec never changes
 		}
-		around, err := gather(ctx, cache, after)
+		around, err := gather(ctx, cache, c.After)
 		if err != nil {
 			return verdict.Verdict{}, err
 		}
 
-		return decide.Check(after, around), nil
+		return decide.Check(c.After, around), nil
 	})
 }
 
@@ -49,7 +49,7 @@ func gather(ctx context.Context, cache client.Reader, s *v1alpha1.Subnet) (decid
 	var around decide.Around
 	prefix, err := netip.ParsePrefix(s.Spec.CIDR)
 	if err != nil {
-		return around, nil //nolint:nilerr // what is no prefix is refused for that
+		return around, nil //nolint:nilerr // an invalid CIDR is rejected for that
 	}
 	pool := &v1alpha1.SubnetPool{}
 	err = cache.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.PoolRef}, pool)

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	decide "github.com/arbor-control/arbor/internal/decide/pool"
+	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/webhook"
@@ -27,36 +27,41 @@ var Registration = serving.Webhook{
 	Resource: "subnetpools",
 }
 
-// NewHandler returns what answers it. A pool is judged among the others of its
-// namespace. Where its addresses are new these are read from the API server: of two
-// that one file makes, a cache may not have heard of the first.
-func NewHandler(cache, live client.Reader, m *webhook.Metrics) admission.Handler {
-	return webhook.NewHandler(v1alpha1.SubnetPoolKind, m, func(ctx context.Context, before, after *v1alpha1.SubnetPool) (verdict.Verdict, error) {
-		around, err := gather(ctx, cache, live, before, after)
+// NewHandler returns the handler. A pool is compared with the others of its namespace,
+// as the cache shows them. Of two pools that are created at one moment both may be
+// admitted; only one of them is opened.
+func NewHandler(cache client.Reader, m *webhook.Metrics) admission.Handler {
+	return webhook.NewHandler(v1alpha1.SubnetPoolKind, m, func(ctx context.Context, c webhook.Change[v1alpha1.SubnetPool]) (verdict.Verdict, error) {
+		around, err := gather(ctx, cache, c.Before, c.After)
 		if err != nil {
 			return verdict.Verdict{}, err
 		}
 
-		return decide.Admit(before, after, around), nil
+		return poolrules.Admit(c.Before, c.After, around), nil
 	})
 }
 
-func gather(ctx context.Context, cache, live client.Reader, before, after *v1alpha1.SubnetPool) (decide.Around, error) {
-	var around decide.Around
-	moved := before == nil || before.Spec.CIDR != after.Spec.CIDR
-	pools := &v1alpha1.SubnetPoolList{}
-	all := cache
-	if moved {
-		all = live
+func gather(ctx context.Context, cache client.Reader, before, after *v1alpha1.SubnetPool) (poolrules.Around, error) {
+	var around poolrules.Around
+	pools := &collector{cache: cache, namespace: after.Namespace, found: map[string]v1alpha1.SubnetPool{}}
+	for _, p := range []*v1alpha1.SubnetPool{before, after} {
+		if p == nil {
+			continue
+		}
+		if err := pools.near(ctx, p); err != nil {
+			return around, err
+		}
 	}
-	if err := all.List(ctx, pools, client.InNamespace(after.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return around, fmt.Errorf("cannot list SubnetPools: %w", err)
+	children, err := kube.ChildPools(ctx, cache, after.Namespace, after.Name)
+	if err != nil {
+		return around, err
 	}
-	around.Pools = pools.Items
+	pools.add(children)
+	around.Pools = pools.all()
 
-	// What lives in a pool matters when its addresses change, and only then is
-	// it worth a list of possibly very many.
-	if moved {
+	// Subnets in a pool matter when its addresses change, and only then is a list of
+	// possibly very many worth its cost.
+	if before == nil || before.Spec.CIDR != after.Spec.CIDR {
 		subnets := &v1alpha1.SubnetList{}
 		fields := client.MatchingFields{kube.SubnetPoolRefIndexKey: after.Name}
 		if err := cache.List(ctx, subnets, client.InNamespace(after.Namespace), fields, client.UnsafeDisableDeepCopy); err != nil {
@@ -64,20 +69,34 @@ func gather(ctx context.Context, cache, live client.Reader, before, after *v1alp
 		}
 		around.Inside = slices.DeleteFunc(subnets.Items, func(s v1alpha1.Subnet) bool { return !counts(&s, before == nil) })
 	}
-
-	parent := after.ParentName()
-	prefix, err := netip.ParsePrefix(after.Spec.CIDR)
-	if parent == "" || err != nil {
-		return around, nil //nolint:nilerr // what is no prefix is refused for that
-	}
-	around.Beside, err = kube.SubnetsNear(ctx, cache, after.Namespace, parent, prefix.Masked())
+	around.Beside, err = beside(ctx, cache, after)
 
 	return around, err
 }
 
-// counts says whether a Subnet keeps its pool from leaving it out. Those that
-// wait for a new pool are judged by what it says; those of a pool that is there
-// may be allocated at this very moment.
+// beside lists the Subnets of the parent that a pool overlaps, and those that back it.
+func beside(ctx context.Context, cache client.Reader, p *v1alpha1.SubnetPool) ([]v1alpha1.Subnet, error) {
+	prefix, err := netip.ParsePrefix(p.Spec.CIDR)
+	if p.ParentName() == "" || err != nil {
+		return nil, nil //nolint:nilerr // an invalid CIDR is rejected for that
+	}
+	near, err := kube.SubnetsNear(ctx, cache, p.Namespace, p.ParentName(), prefix.Masked())
+	if err != nil {
+		return nil, err
+	}
+	backing, err := kube.BackingOf(ctx, cache, p)
+	for i := range backing {
+		if !slices.ContainsFunc(near, func(s v1alpha1.Subnet) bool { return s.UID == backing[i].UID }) {
+			near = append(near, backing[i])
+		}
+	}
+
+	return near, err
+}
+
+// counts reports whether a Subnet keeps its pool from leaving it out. Those that wait
+// for a new pool are judged by its range; those of an existing pool may be allocated at
+// this moment.
 func counts(s *v1alpha1.Subnet, newPool bool) bool {
 	if newPool {
 		return s.Status.Phase == v1alpha1.SubnetAllocated

@@ -1,0 +1,136 @@
+package subnet
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/decide/claim"
+	decide "github.com/arbor-control/arbor/internal/decide/subnet"
+	"github.com/arbor-control/arbor/internal/kube"
+)
+
+const action = "Judge"
+
+// judge reads what the verdict depends on, and writes the verdict. The pool is read
+// after the Subnet was known in the version that is judged: a pool that was found
+// empty to be deleted, or to give up addresses, is seen as such.
+func (r *Reconciler) judge(ctx context.Context, s *v1alpha1.Subnet) error {
+	b, ok := block(s)
+	if !ok {
+		return r.apply(ctx, s, decide.Verdict{
+			Phase: v1alpha1.SubnetFailed, Reason: decide.ReasonOutsidePool, Message: fmt.Sprintf("%q is not a CIDR", s.Spec.CIDR),
+		})
+	}
+	p, err := r.pools.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Spec.PoolRef})
+	if err != nil {
+		return err
+	}
+	var pool *decide.Pool
+	if p != nil {
+		pool = decide.PoolOf(p)
+	}
+	others, err := r.others(ctx, s, b)
+	if err != nil {
+		return err
+	}
+
+	return r.apply(ctx, s, decide.Judge(b, pool, others))
+}
+
+// others returns the Subnets of the pool that may overlap a block or have its
+// clusterID. They are read from the informer's store, which holds the block that is
+// judged; the judge asks no more of a snapshot. The proof compares pairs, so the store
+// may change between these reads.
+func (r *Reconciler) others(ctx context.Context, s *v1alpha1.Subnet, b decide.Block) (iter.Seq[decide.Block], error) {
+	near, err := kube.SubnetsNear(ctx, r.client, s.Namespace, s.Spec.PoolRef, b.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	if b.Claimed {
+		same, err := kube.SubnetsOfCluster(ctx, r.client, s.Namespace, s.Spec.PoolRef, s.Spec.ClusterID)
+		if err != nil {
+			return nil, err
+		}
+		near = slices.Concat(near, same)
+	}
+
+	return func(yield func(decide.Block) bool) {
+		for i := range near {
+			if o, ok := block(&near[i]); ok && !yield(o) {
+				return
+			}
+		}
+	}, nil
+}
+
+// apply writes a verdict, on condition that the Subnet is as it was judged.
+func (r *Reconciler) apply(ctx context.Context, s *v1alpha1.Subnet, v decide.Verdict) error {
+	if v.Phase == v1alpha1.SubnetPending {
+		// Nothing is written: a new resourceVersion would make this Subnet younger
+		// than those that were created after it, and they would win.
+		r.recorder.Eventf(s, nil, corev1.EventTypeWarning, v.Reason, action, "%s", v.Message)
+
+		return nil
+	}
+	holder, err := r.holder(ctx, s)
+	if err != nil {
+		return err
+	}
+	s.Status.Phase, s.Status.UID, s.Status.ClaimUID = v.Phase, s.UID, holder
+	if s.Spec.Backs != nil {
+		s.Status.PoolUID = s.Spec.Backs.UID
+	}
+	ready := metav1.ConditionFalse
+	if v.Phase == v1alpha1.SubnetAllocated {
+		ready = metav1.ConditionTrue
+		s.Status.AllocatedAt = new(metav1.NewTime(r.now()))
+	}
+	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: ready, Reason: v.Reason, Message: v.Message, ObservedGeneration: s.Generation,
+	})
+	if err := r.client.Status().Update(ctx, s); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("cannot write the verdict on Subnet %s/%s: %w", s.Namespace, s.Name, err))
+	}
+	if v.Phase == v1alpha1.SubnetFailed {
+		r.recorder.Eventf(s, nil, corev1.EventTypeWarning, v.Reason, action, "%s", v.Message)
+	}
+
+	return nil
+}
+
+// holder returns the UID of the claim that a Subnet was created for, "" if there is no
+// such claim. A claim of the same name with another UID adopts it later, if it can.
+func (r *Reconciler) holder(ctx context.Context, s *v1alpha1.Subnet) (types.UID, error) {
+	c, err := r.cachedClaim(ctx, s)
+	if err != nil || c == nil || c.UID != s.Spec.ClaimRef.UID || !claim.Suits(c, s) {
+		return "", err
+	}
+
+	return c.UID, nil
+}
+
+func claimKey(s *v1alpha1.Subnet) types.NamespacedName {
+	return types.NamespacedName{Namespace: s.Namespace, Name: s.Spec.ClaimRef.Name}
+}
+
+func block(s *v1alpha1.Subnet) (decide.Block, bool) {
+	prefix, err := netip.ParsePrefix(s.Spec.CIDR)
+	if err != nil {
+		return decide.Block{}, false
+	}
+
+	return decide.Block{
+		Name: s.Name, Prefix: prefix.Masked(), Phase: s.Status.Phase, Version: s.ResourceVersion,
+		Cluster: s.Spec.ClusterID, Claimed: s.Spec.ClaimRef != nil && s.DeletionTimestamp == nil,
+	}, true
+}

@@ -1,0 +1,174 @@
+package subnetclaim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	decide "github.com/arbor-control/arbor/internal/decide/claim"
+)
+
+const (
+	// recordInterval is the time between two records: at most 20 in a second.
+	recordInterval = 50 * time.Millisecond
+	// recordPause is the time between two records while claims wait for blocks, and
+	// after an error.
+	recordPause = time.Second
+)
+
+// records writes on each bound claim which block it has, so that a backup contains it.
+// It is not urgent, so the writes are made in the background and make way for claims
+// that wait for blocks.
+type records struct {
+	write func(context.Context, types.NamespacedName) error
+	now   func() time.Time
+	// unrecorded is the number of claims that are wanted.
+	unrecorded prometheus.Gauge
+	// wake has an element if a claim may be wanted.
+	wake chan struct{}
+
+	mu sync.Mutex
+	// wanted are the claims without a record.
+	wanted map[types.NamespacedName]struct{}
+	// slow is until when the pauses are long.
+	slow time.Time
+}
+
+func newRecords(c client.Client, unrecorded prometheus.Gauge) *records {
+	return &records{
+		unrecorded: unrecorded,
+		now:        time.Now, wake: make(chan struct{}, 1), wanted: map[types.NamespacedName]struct{}{},
+		write: func(ctx context.Context, key types.NamespacedName) error { return record(ctx, c, key) },
+	}
+}
+
+// want adds a bound claim, unless it has its record.
+func (q *records) want(c *v1alpha1.SubnetClaim) {
+	if c.Annotations[v1alpha1.BlockAnnotation] == decide.Record(c) {
+		return
+	}
+	q.add(client.ObjectKeyFromObject(c))
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (q *records) add(key types.NamespacedName) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.wanted[key] = struct{}{}
+	q.unrecorded.Set(float64(len(q.wanted)))
+}
+
+// pause makes the writes slow for a short time.
+func (q *records) pause() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.slow = q.now().Add(recordPause)
+}
+
+// interval returns how long to wait before the next write.
+func (q *records) interval() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.now().Before(q.slow) {
+		return recordPause
+	}
+
+	return recordInterval
+}
+
+// next returns a claim that is wanted.
+func (q *records) next() (types.NamespacedName, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for key := range q.wanted {
+		return key, true
+	}
+
+	return types.NamespacedName{}, false
+}
+
+func (q *records) done(key types.NamespacedName) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.wanted, key)
+	q.unrecorded.Set(float64(len(q.wanted)))
+}
+
+// Start writes records until the context ends.
+func (q *records) Start(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-q.wake:
+			q.drain(ctx)
+		}
+	}
+}
+
+// drain writes records until no claim is wanted.
+func (q *records) drain(ctx context.Context) {
+	for key, ok := q.next(); ok; key, ok = q.next() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(q.interval()):
+		}
+		// Removed first: a claim that changes during the write is added again.
+		q.done(key)
+		if err := q.write(ctx, key); err != nil {
+			q.failed(ctx, key, err)
+		}
+	}
+}
+
+// failed has a record written again, unless the API server refuses it: then a later
+// event of the claim adds the claim again.
+func (q *records) failed(ctx context.Context, key types.NamespacedName, err error) {
+	log := logr.FromContextOrDiscard(ctx)
+	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+		log.Info("The block of a claim cannot be recorded", "error", err.Error())
+
+		return
+	}
+	log.V(1).Info("Cannot record a block; trying again", "error", err.Error())
+	q.add(key)
+	q.pause()
+}
+
+// record writes the record of a claim. It changes only the annotation, of the claim with
+// the UID that was read.
+func record(ctx context.Context, w client.Client, key types.NamespacedName) error {
+	c := &v1alpha1.SubnetClaim{}
+	if err := w.Get(ctx, key, c); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("cannot read SubnetClaim %s: %w", key, err))
+	}
+	block := decide.Record(c)
+	if c.DeletionTimestamp != nil || c.Status.Phase != v1alpha1.ClaimBound || c.Annotations[v1alpha1.BlockAnnotation] == block {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": c.UID, "annotations": map[string]string{v1alpha1.BlockAnnotation: block},
+	}})
+	if err != nil {
+		return fmt.Errorf("cannot encode a patch: %w", err)
+	}
+	err = w.Patch(ctx, c, client.RawPatch(types.MergePatchType, patch))
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("cannot record the block of SubnetClaim %s: %w", key, err)
+	}
+
+	return nil // if it is not written, the claim is gone or was replaced
+}

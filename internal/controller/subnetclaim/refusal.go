@@ -1,0 +1,60 @@
+package subnetclaim
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/engine/cidr"
+	"github.com/arbor-control/arbor/engine/ledger"
+	decide "github.com/arbor-control/arbor/internal/decide/claim"
+	"github.com/arbor-control/arbor/internal/decide/poolblocks"
+)
+
+const notReady = metav1.ConditionFalse
+
+// pending is the status of a claim that waits.
+func pending(reason, message string) *word {
+	return &word{v1alpha1.ClaimPending, notReady, reason, message}
+}
+
+// unavailable returns why a pool allocates nothing at all, nil if it does. It leaves out
+// the message of the pool: each change of it would be a write for each waiting claim.
+func unavailable(name string, p *v1alpha1.SubnetPool) *word {
+	switch {
+	case p == nil:
+		return pending(decide.ReasonPoolNotFound, fmt.Sprintf("pool %s does not exist", name))
+	case p.DeletionTimestamp != nil:
+		return pending(decide.ReasonPoolInvalid, fmt.Sprintf("pool %s is being deleted and allocates nothing", name))
+	}
+	if prefix, open := poolblocks.RangeOf(p); open && prefix.IsValid() {
+		return nil
+	}
+	why := "it has not been checked yet"
+	if ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Status == metav1.ConditionFalse {
+		why = ready.Reason + "; see its status"
+	}
+
+	return pending(decide.ReasonPoolNotReady, fmt.Sprintf("pool %s is not ready: %s", name, why))
+}
+
+// why returns why no block was reserved. The text stays the same as long as nothing
+// changes for the claim: it is not about what else is free.
+func why(pool string, wish decide.Wish, err error) *word {
+	if _, ok := errors.AsType[*ledger.OwnerHasBlockError](err); ok {
+		return pending(decide.ReasonClusterIDTaken, err.Error())
+	}
+	if _, ok := errors.AsType[*cidr.Exhausted](err); ok {
+		return pending(decide.ReasonExhausted, fmt.Sprintf("pool %s has no free block of /%d: release blocks, ask for a smaller block, or use another pool", pool, wish.Length))
+	}
+	if _, ok := errors.AsType[*cidr.Overlap](err); ok && wish.Recorded {
+		return pending(decide.ReasonRecordTaken, fmt.Sprintf("%s; the claim had this block before; remove its annotation %s to get any free block", err, v1alpha1.BlockAnnotation))
+	} else if ok {
+		return pending(decide.ReasonTaken, err.Error())
+	}
+
+	return pending(decide.ReasonPoolInvalid, err.Error())
+}

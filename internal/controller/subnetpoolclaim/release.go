@@ -1,0 +1,175 @@
+package subnetpoolclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+)
+
+// release deletes the pool of a claim, then the claim for its block, and then removes
+// the finalizer. The end of each is an event that continues here.
+func (r *Reconciler) release(ctx context.Context, c *v1alpha1.SubnetPoolClaim) error {
+	if !controllerutil.ContainsFinalizer(c, v1alpha1.Finalizer) {
+		return nil
+	}
+	if taken, err := r.takeAll(ctx, c); err != nil || taken {
+		return err
+	}
+	key := client.ObjectKeyFromObject(c)
+	for _, next := range []func(context.Context, types.NamespacedName) (bool, error){r.releasePools, r.releaseBlocks} {
+		if left, err := next(ctx, key); err != nil || left {
+			return err
+		}
+	}
+	before := c.DeepCopy()
+	controllerutil.RemoveFinalizer(c, v1alpha1.Finalizer)
+
+	return client.IgnoreNotFound(r.patch(ctx, c, before))
+}
+
+// takeAll labels what a former version made for a claim, so that live lists find it. It
+// reports whether it wrote anything.
+func (r *Reconciler) takeAll(ctx context.Context, c *v1alpha1.SubnetPoolClaim) (bool, error) {
+	blocks, pools := &v1alpha1.SubnetClaimList{}, &v1alpha1.SubnetPoolList{}
+	if err := errors.Join(r.list(ctx, client.ObjectKeyFromObject(c), blocks), r.list(ctx, client.ObjectKeyFromObject(c), pools)); err != nil {
+		return false, err
+	}
+	var all []client.Object
+	for i := range blocks.Items {
+		all = append(all, blocks.Items[i].DeepCopy())
+	}
+	for i := range pools.Items {
+		all = append(all, pools.Items[i].DeepCopy())
+	}
+	wrote := false
+	for _, o := range all {
+		before, ok := o.DeepCopyObject().(client.Object)
+		if !ok || !belongs(o, c) || !take(o, c) {
+			continue
+		}
+		wrote = true
+		if err := client.IgnoreNotFound(r.patch(ctx, o, before)); err != nil {
+			return wrote, err
+		}
+	}
+
+	return wrote, nil
+}
+
+// releasePools deletes the pools of a claim, and reports whether there are any.
+func (r *Reconciler) releasePools(ctx context.Context, key types.NamespacedName) (bool, error) {
+	pools, err := r.livePools(ctx, key)
+	for i := range pools {
+		err = errors.Join(err, r.remove(ctx, &pools[i]))
+	}
+
+	return len(pools) > 0, err
+}
+
+// releaseBlocks deletes the claims for blocks, and reports whether there are any.
+func (r *Reconciler) releaseBlocks(ctx context.Context, key types.NamespacedName) (bool, error) {
+	blocks, err := r.liveBlocks(ctx, key)
+	for i := range blocks {
+		err = errors.Join(err, r.remove(ctx, &blocks[i]), r.free(ctx, &blocks[i]))
+	}
+
+	return len(blocks) > 0, err
+}
+
+// abandoned frees the blocks of a SubnetPoolClaim that is gone, if they are being
+// deleted: the finalizer of the SubnetPoolClaim can be removed by force. Others are kept,
+// because the SubnetPoolClaim may not be restored yet.
+func (r *Reconciler) abandoned(ctx context.Context, key types.NamespacedName) error {
+	blocks, pools := &v1alpha1.SubnetClaimList{}, &v1alpha1.SubnetPoolList{}
+	err := errors.Join(r.list(ctx, key, blocks), r.list(ctx, key, pools))
+	if err != nil || len(blocks.Items) == 0 || len(pools.Items) > 0 {
+		return err // the end of a pool is an event
+	}
+	// The cache may be behind.
+	if err := r.reader.Get(ctx, key, &v1alpha1.SubnetPoolClaim{}); !apierrors.IsNotFound(err) {
+		return err
+	}
+	if live, err := r.livePools(ctx, key); err != nil || len(live) > 0 {
+		return err
+	}
+	for i := range blocks.Items {
+		err = errors.Join(err, r.free(ctx, blocks.Items[i].DeepCopy()))
+	}
+
+	return err
+}
+
+// livePools lists the pools of a SubnetPoolClaim from the API server: one that the
+// cache does not show yet must not be left behind.
+func (r *Reconciler) livePools(ctx context.Context, key types.NamespacedName) ([]v1alpha1.SubnetPool, error) {
+	list := &v1alpha1.SubnetPoolList{}
+	if err := r.liveList(ctx, key, list); err != nil {
+		return nil, err
+	}
+	var made []v1alpha1.SubnetPool
+	for i := range list.Items {
+		if madeFor(&list.Items[i]) == key.Name {
+			made = append(made, list.Items[i])
+		}
+	}
+
+	return made, nil
+}
+
+// liveBlocks lists the claims for blocks of a SubnetPoolClaim from the API server.
+func (r *Reconciler) liveBlocks(ctx context.Context, key types.NamespacedName) ([]v1alpha1.SubnetClaim, error) {
+	list := &v1alpha1.SubnetClaimList{}
+	if err := r.liveList(ctx, key, list); err != nil {
+		return nil, err
+	}
+	var made []v1alpha1.SubnetClaim
+	for i := range list.Items {
+		if madeFor(&list.Items[i]) == key.Name {
+			made = append(made, list.Items[i])
+		}
+	}
+
+	return made, nil
+}
+
+func (r *Reconciler) liveList(ctx context.Context, key types.NamespacedName, list client.ObjectList) error {
+	options := []client.ListOption{client.InNamespace(key.Namespace)}
+	if isLabel(key.Name) { // an object of a former version for a longer name has no label
+		options = append(options, client.MatchingLabels{v1alpha1.PoolClaimLabel: key.Name})
+	}
+	if err := r.reader.List(ctx, list, options...); err != nil {
+		return fmt.Errorf("cannot list what belongs to SubnetPoolClaim %s: %w", key, err)
+	}
+
+	return nil
+}
+
+// remove deletes an object, unless it is being deleted already.
+func (r *Reconciler) remove(ctx context.Context, o client.Object) error {
+	if o.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	err := r.client.Delete(ctx, o, client.Preconditions{UID: new(o.GetUID())})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot delete %T %s/%s: %w", o, o.GetNamespace(), o.GetName(), err)
+	}
+
+	return nil
+}
+
+// free removes the finalizer of a claim for a block that is being deleted.
+func (r *Reconciler) free(ctx context.Context, block *v1alpha1.SubnetClaim) error {
+	before := block.DeepCopy()
+	if block.DeletionTimestamp == nil || !controllerutil.RemoveFinalizer(block, v1alpha1.Finalizer) {
+		return nil
+	}
+
+	return client.IgnoreNotFound(r.patch(ctx, block, before))
+}
