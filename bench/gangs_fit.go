@@ -15,17 +15,16 @@ import (
 )
 
 // answers are about gangs of several sizes.
-func (f *farm) answers() ([]result, error) {
-	var all []result
+func (f *farm) answers(b *board) error {
 	for _, size := range []int{10, 100, 500} {
-		took, err := f.ask(size)
+		took, err := f.ask(f.scaled(size))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		all = append(all, result{fmt.Sprintf("gangs/fit-%d", size), took})
+		b.show(result{fmt.Sprintf("gangs/fit-%d", size), took})
 	}
 
-	return all, nil
+	return nil
 }
 
 // ask measures what an answer to "would it fit?" takes from the command to the
@@ -39,7 +38,7 @@ func (f *farm) ask(size int) (float64, error) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g0, namespace: %s}\nspec: {minMember: %d}\n", ground, size)
 	for i := range size {
-		pod := contestant{ours, size, size, 1}.pod(i)
+		pod := contestant{who: ours, pods: size, size: size, gpus: 1}.pod(i)
 		pod.APIVersion, pod.Kind = "v1", "Pod"
 		manifest, err := yaml.Marshal(pod)
 		if err != nil {

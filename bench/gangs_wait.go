@@ -21,54 +21,40 @@ const (
 	gangSize = 10
 )
 
-// gangsWait measures what gangs cost that do not fit: how soon they are told so,
-// and how often they are tried again when a place becomes free.
-func gangsWait() ([]result, error) {
-	return onControlPlane(func(u *cluster.Up) ([]result, error) {
+// gangsWait measures what gangs cost that do not fit: how soon their pods report
+// it, and how often they are tried again when GPUs become free.
+func gangsWait(b *board) error {
+	return onControlPlane(func(u *cluster.Up) error {
 		ctx := context.Background()
-		f, err := newFarm(ctx, u)
+		f, err := newFarm(ctx, u, b.scale)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if err := f.fill(ctx); err != nil {
-			return nil, err
+		if err := f.fill(ctx, f.scaled(wide)); err != nil {
+			return err
 		}
 		plain, err := f.verdict(ctx, stock, 0)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		whole, err := f.verdict(ctx, ours, gangSize)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		tried, err := f.freed(ctx)
+		b.show(
+			result{"gangs/verdict-stock", plain},
+			result{"gangs/verdict", whole},
+			result{"gangs/verdict-to-stock", whole / plain},
+		)
+		gangs := f.scaled(waiters)
+		tried, err := f.freed(ctx, gangs)
 		if err != nil {
-			return nil, err
+			return err
 		}
+		b.show(result{"gangs/cycles-per-waiting-gang", tried / float64(gangs)})
 
-		return []result{
-			{"gangs/verdict-stock", plain},
-			{"gangs/verdict", whole},
-			{"gangs/verdict-to-stock", whole / plain},
-			{"gangs/cycles-per-waiting-gang", tried / waiters},
-		}, nil
+		return nil
 	}, "--unsafe-no-fsync")
-}
-
-// fill makes nodes on which there is no room.
-func (f *farm) fill(ctx context.Context) error {
-	if err := f.grow(ctx, 0, wide); err != nil {
-		return err
-	}
-	_, err := perSecond(wide*nodeGPUs, func(i int) error {
-		pod := contestant{who: "nobody", gpus: 1}.pod(0)
-		pod.Name, pod.Labels = fmt.Sprintf("full-%d", i-1), nil
-		pod.Spec.NodeName = fmt.Sprintf("node-%04d", (i-1)/nodeGPUs+1)
-
-		return f.Create(ctx, pod)
-	})
-
-	return err
 }
 
 // verdict is how long it takes from the first of ten pods to the last that was
@@ -85,7 +71,7 @@ func (f *farm) verdict(ctx context.Context, who string, size int) (float64, erro
 	var took []float64
 	for range verdicts {
 		began := time.Now()
-		if err := f.crowd(ctx, contestant{who, gangSize, size, 1}); err != nil {
+		if err := f.crowd(ctx, contestant{who: who, pods: gangSize, size: size, gpus: 1}); err != nil {
 			return 0, err
 		}
 		if err := f.told(ctx, gangSize); err != nil {
@@ -141,16 +127,16 @@ func (f *farm) leave(ctx context.Context, which client.ListOption) error {
 
 // freed has many gangs wait, frees room for one, and counts how often gangs are
 // tried until all is quiet again.
-func (f *farm) freed(ctx context.Context) (float64, error) {
+func (f *farm) freed(ctx context.Context, gangs int) (float64, error) {
 	p, err := f.start(ours) //nolint:contextcheck // it is stopped, not cancelled
 	if err != nil {
 		return 0, err
 	}
 	defer p.Stop()
-	if err := f.crowd(ctx, contestant{ours, waiters * gangSize, gangSize, 1}); err != nil {
+	if err := f.crowd(ctx, contestant{who: ours, pods: gangs * gangSize, size: gangSize, gpus: 1}); err != nil {
 		return 0, err
 	}
-	if err := f.told(ctx, waiters*gangSize); err != nil {
+	if err := f.told(ctx, gangs*gangSize); err != nil {
 		return 0, fmt.Errorf("not all gangs were told: %w\n%s", err, p.Output())
 	}
 	before, err := quiet(ctx, p)
@@ -159,17 +145,17 @@ func (f *farm) freed(ctx context.Context) (float64, error) {
 	}
 	bound, stop := f.bound(ctx)
 	defer stop()
-	had := bound()
+	had := bound.count()
 	for i := range gangSize {
 		if err := f.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ground, Name: fmt.Sprintf("full-%d", i)}}, client.GracePeriodSeconds(0)); err != nil {
 			return 0, err
 		}
 	}
-	if err := until(ctx, soon, func(context.Context) (bool, error) { return bound() >= had+gangSize, nil }); err != nil {
+	if err := until(ctx, soon, func(context.Context) (bool, error) { return bound.count() >= had+gangSize, nil }); err != nil {
 		return 0, fmt.Errorf("no gang took the place that was freed: %w\n%s", err, p.Output())
 	}
 	after, err := quiet(ctx, p)
-	fmt.Fprintf(os.Stderr, "  %d gangs waited, one got a place, gangs were tried %.0f times\n", waiters, after-before)
+	fmt.Fprintf(os.Stderr, "  %d gangs waited, one got a place, gangs were tried %.0f times\n", gangs, after-before)
 
 	return after - before, err
 }

@@ -68,6 +68,9 @@ type Decision struct {
 	// Places in the order in which they were made; none unless the gang fits.
 	// They are held in the World.
 	Places []Placement
+	// Required is how many of Places the minimum needs. They come first; the
+	// others are extras.
+	Required int
 	// Nodes has a report for each node of the tree, by its number.
 	Nodes []Report
 	// Blocker is the node of the tree that stands in the way, -1 if the gang
@@ -112,6 +115,16 @@ type Report struct {
 // The error is that of the context or of the World, or says that a member
 // belongs to no leaf of the tree.
 func Place(ctx context.Context, tree *podtree.Tree, members []Member, world World, rules Rules) (Decision, error) {
+	return place(ctx, tree, members, world, rules, (*run).extras)
+}
+
+// PlaceMinimum is Place without the extras: it places the members that the
+// minimum needs, and no others.
+func PlaceMinimum(ctx context.Context, tree *podtree.Tree, members []Member, world World, rules Rules) (Decision, error) {
+	return place(ctx, tree, members, world, rules, func(*run) error { return nil })
+}
+
+func place(ctx context.Context, tree *podtree.Tree, members []Member, world World, rules Rules, extras func(*run) error) (Decision, error) {
 	for _, m := range members {
 		if m.Leaf < 0 || m.Leaf >= tree.Len() || !tree.Node(m.Leaf).IsLeaf() {
 			return Decision{}, fmt.Errorf("member %q belongs to node %d, which is not a leaf of the tree", m.Name, m.Leaf)
@@ -121,8 +134,9 @@ func Place(ctx context.Context, tree *podtree.Tree, members []Member, world Worl
 	r := newRun(ctx, tree, members, world, rules)
 	begin := r.mark()
 	fits, err := r.whole(tree.Root())
+	required := len(r.places)
 	if err == nil && fits {
-		err = r.extras()
+		err = extras(r)
 	}
 	if err != nil {
 		r.rollback(begin)
@@ -130,5 +144,8 @@ func Place(ctx context.Context, tree *podtree.Tree, members []Member, world Worl
 		return Decision{}, err
 	}
 
-	return r.decision(fits), nil
+	d := r.decision(fits)
+	d.Required = required
+
+	return d, nil
 }

@@ -253,6 +253,32 @@ func (s scenario) checkMaximal(t *testing.T, d gang.Decision) {
 	}
 }
 
+// TestPlaceMinimum: the minimum is what Place does before the extras.
+func TestPlaceMinimum(t *testing.T) {
+	extras := 0
+	for round := range rounds / 4 {
+		s := draw(random(uint64(round)), round%2 == 0)
+		least, err := gang.PlaceMinimum(t.Context(), s.tree, s.members, s.world, s.rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.world.Rollback(0)
+		all := s.check(t)
+		if least.Fits != all.Fits || !slices.Equal(least.Places, all.Places[:len(least.Places)]) {
+			t.Fatalf("PlaceMinimum(%s) = %t, %v, Place = %t, %v", s, least.Fits, least.Places, all.Fits, all.Places)
+		}
+		if n := len(least.Places); n > 0 && !s.setsHaveMinimum() && s.twin(least.Places[:n-1]).satisfied(s.tree.Root()) {
+			t.Fatalf("PlaceMinimum(%s) = %v, and the last of them is not needed", s, least.Places)
+		}
+		if len(all.Places) > len(least.Places) {
+			extras++
+		}
+	}
+	if extras < rounds/40 {
+		t.Errorf("%d gangs had extras, so the test tests little", extras)
+	}
+}
+
 func TestPlaceGivesBackOnError(t *testing.T) {
 	failed, cancelled := 0, 0
 	for round := range rounds / 4 {

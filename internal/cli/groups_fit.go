@@ -50,6 +50,10 @@ cluster has already count too, each once. A PodGroup without pods in the files i
 asked about with those of the cluster. Several groups are answered one by one, each
 on the cluster as it is now.
 
+A StatefulSet with podManagementPolicy OrderedReady, the default, creates a pod only
+when the one before is ready. If the group needs more pods than that at once, it
+does not fit, however much room there is.
+
 Pods are given what the API server would give them: requests from limits, the
 priority of their class, tolerations. LimitRanges, RuntimeClasses and other
 admission of the cluster are not asked, volumeClaimTemplates are not looked at, and
@@ -140,7 +144,13 @@ func (o *groupsFitOptions) ask(ctx context.Context, oracle Oracle, drafts []*dra
 		if err != nil {
 			return report, fmt.Errorf("PodGroup %s: %w", one.key, err)
 		}
-		report.Groups = append(report.Groups, newPlacesView(pg, answer))
+		view := newPlacesView(pg, answer)
+		if answer.Gang != nil {
+			if d := one.deadlocked(answer.Gang); d != nil {
+				view = view.waitingFor(d)
+			}
+		}
+		report.Groups = append(report.Groups, view)
 	}
 
 	return report, nil

@@ -30,8 +30,8 @@ type PlacesView struct {
 	// Fits says that every minimum is met, or would be if the scheduler tried
 	// now.
 	Fits bool `json:"fits"`
-	// Reason is one word: Scheduled, Fits, Unschedulable, TooFewPods, or why the
-	// group was refused.
+	// Reason is one word: Scheduled, Fits, Unschedulable, TooFewPods, OrderedReady,
+	// or why the group was refused.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 	// Condition is what the scheduler says on the object; absent if nothing, and

@@ -20,21 +20,6 @@ import (
 // maxDrafts is how many pods one file may ask about. More are a typing error.
 const maxDrafts = 20000
 
-// A draft is the pods of one group that manifests speak of, and that may not
-// exist yet.
-type draft struct {
-	key types.NamespacedName
-	// group is nil if the manifests have pods of it only.
-	group *v2alpha2.PodGroup
-	crews []crew
-}
-
-// A crew is the pods of one object of a manifest: of a workload, or one pod.
-type crew struct {
-	owner ObjectRef
-	pods  []*corev1.Pod
-}
-
 // A drafter makes pods of manifests, as controllers and the API server would.
 type drafter struct {
 	// namespace is that of objects that name none.
@@ -136,7 +121,7 @@ func (d *drafter) addPod(ref ObjectRef, obj map[string]any) error {
 	}
 	ref.Name = name
 
-	return d.enlist(ref, 1, func(int) *corev1.Pod {
+	return d.enlist(crew{owner: ref}, 1, func(int) *corev1.Pod {
 		return d.admit(ref, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: pod.Labels, Annotations: pod.Annotations}, Spec: pod.Spec})
 	}, pod.Annotations)
 }
@@ -170,7 +155,7 @@ func (d *drafter) addWorkload(ref ObjectRef, spec map[string]any, path string) e
 		return err
 	}
 
-	return d.enlist(ref, n, func(i int) *corev1.Pod {
+	return d.enlist(crew{owner: ref, ordered: isOrdered(ref, spec)}, n, func(i int) *corev1.Pod {
 		pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 		pod.Name = fmt.Sprintf("%s-%d", ref.Name, i)
 		pod.Labels = controllerLabels(ref, pod.Name, i, pod.Labels)
@@ -229,7 +214,8 @@ func podCount(ref ObjectRef, spec map[string]any, path string) (int, error) {
 }
 
 // enlist adds the pods of one object to their group.
-func (d *drafter) enlist(ref ObjectRef, n int, pod func(int) *corev1.Pod, annotations map[string]string) error {
+func (d *drafter) enlist(c crew, n int, pod func(int) *corev1.Pod, annotations map[string]string) error {
+	ref := c.owner
 	group := annotations[scheduling.GroupAnnotation]
 	if group == "" {
 		d.strangers = append(d.strangers, ref.String())
@@ -239,7 +225,6 @@ func (d *drafter) enlist(ref ObjectRef, n int, pod func(int) *corev1.Pod, annota
 	if d.pods += n; d.pods > maxDrafts {
 		return fmt.Errorf("%s brings the pods of the files to %d, and no more than %d can be asked about at a time", ref, d.pods, maxDrafts)
 	}
-	c := crew{owner: ref}
 	for i := range n {
 		c.pods = append(c.pods, pod(i))
 	}
@@ -340,63 +325,4 @@ func tolerate(spec *corev1.PodSpec) {
 			})
 		}
 	}
-}
-
-// members are the pods that a group would have: those that exist, and those of
-// the manifests that do not yet.
-func (one *draft) members(existing []*corev1.Pod) []*corev1.Pod {
-	names := map[string]bool{}
-	for _, pod := range existing {
-		if living(pod) {
-			names[pod.Name] = true
-		}
-	}
-	all := append([]*corev1.Pod{}, existing...)
-	for _, c := range one.crews {
-		missing := len(c.pods)
-		for _, pod := range existing {
-			if c.has(pod) {
-				missing--
-			}
-		}
-		for _, pod := range c.pods {
-			if missing > 0 && !names[pod.Name] {
-				all = append(all, pod)
-				missing--
-			}
-		}
-	}
-
-	return all
-}
-
-// has says whether a pod that exists is one of the crew already.
-func (c crew) has(pod *corev1.Pod) bool {
-	if !living(pod) {
-		return false
-	}
-	for _, p := range c.pods {
-		if p.Name == pod.Name {
-			return true
-		}
-	}
-	owner := metav1.GetControllerOf(pod)
-	switch {
-	case owner == nil:
-		return false
-	case owner.Kind == c.owner.Kind:
-		return owner.Name == c.owner.Name
-	case owner.Kind == "ReplicaSet" && c.owner.Kind == "Deployment":
-		hash, ok := strings.CutPrefix(owner.Name, c.owner.Name+"-")
-
-		return ok && !strings.Contains(hash, "-")
-	default:
-		return false
-	}
-}
-
-// living says whether a pod counts. One that does not makes room for another of
-// its name.
-func living(pod *corev1.Pod) bool {
-	return pod.Status.Phase != corev1.PodFailed && pod.DeletionTimestamp == nil
 }

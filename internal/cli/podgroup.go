@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -20,11 +21,18 @@ var (
 	podGroupResource = v2alpha2.GroupVersion.WithResource("podgroups")
 )
 
-// checkPodGroup returns what the rules for PodGroups say about an object.
+// checkPodGroup checks a PodGroup of a cluster.
 func checkPodGroup(obj map[string]any) []Finding {
 	pg, undecodable := decodePodGroup(obj)
 
 	return append(undecodable, fromVerdict(refOf(obj), podgroup.Check(pg))...)
+}
+
+// lintPodGroup checks a PodGroup of a manifest.
+func lintPodGroup(obj map[string]any) []Finding {
+	pg, undecodable := decodePodGroup(obj)
+
+	return append(undecodable, fromVerdict(refOf(obj), podgroup.Lint(pg))...)
 }
 
 func fromVerdict(ref ObjectRef, v verdict.Verdict) []Finding {
@@ -66,6 +74,7 @@ func decodePodGroup(obj map[string]any) (*v2alpha2.PodGroup, []Finding) {
 
 	pg.Spec.Queue, _ = spec["queue"].(string)
 	pg.Spec.MinMember, pg.Spec.MinSubGroup = int32At(spec, "minMember"), int32At(spec, "minSubGroup")
+	pg.Spec.PreemptionDelay, pg.Spec.StalenessGracePeriod = durationAt(spec, "preemptionDelay"), durationAt(spec, "stalenessGracePeriod")
 	pg.Spec.SubGroups = decodeSubGroups(spec["subGroups"])
 
 	return pg, undecodable(ref, spec)
@@ -121,6 +130,17 @@ func int32At(fields map[string]any, key string) *int32 {
 	v := int32(n)
 
 	return &v
+}
+
+func durationAt(fields map[string]any, key string) *v2alpha2.Duration {
+	var d *v2alpha2.Duration
+
+	data, err := json.Marshal(fields[key])
+	if err != nil || json.Unmarshal(data, &d) != nil {
+		return nil
+	}
+
+	return d
 }
 
 // scalarText writes a scalar as text, and nothing for what has parts.

@@ -52,6 +52,13 @@ func member(group string, i, gpus int) *corev1.Pod {
 
 func offline(t testing.TB, objects ...runtime.Object) *Oracle {
 	t.Helper()
+
+	return offlineWith(t, "", objects...)
+}
+
+// offlineWith has a configuration file of kube-scheduler's, unless it is empty.
+func offlineWith(t testing.TB, file string, objects ...runtime.Object) *Oracle {
+	t.Helper()
 	var all []unstructured.Unstructured
 	for _, o := range objects {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
@@ -64,7 +71,7 @@ func offline(t testing.TB, objects ...runtime.Object) *Oracle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	oracle, err := Open(t.Context(), config, DefaultOptions(), "")
+	oracle, err := Open(t.Context(), config, DefaultOptions(), file)
 	if err != nil {
 		t.Fatal(err)
 	}

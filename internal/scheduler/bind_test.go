@@ -30,7 +30,7 @@ func TestChains(t *testing.T) {
 		want   [][]string
 	}{
 		"Apart": {
-			reason: "pods that share nothing are bound at the same time",
+			reason: "pods that share nothing are prepared at the same time",
 			held:   []holding{sharing("a", []string{"x"}), sharing("b", []string{"y"}), sharing("c", nil)},
 			want:   [][]string{{"a"}, {"b"}, {"c"}},
 		},
@@ -44,6 +44,11 @@ func TestChains(t *testing.T) {
 			held:   []holding{sharing("a", []string{"x"}), sharing("b", []string{"y"}), sharing("c", []string{"x", "y"}), sharing("d", []string{"y"})},
 			want:   [][]string{{"a", "b", "c", "d"}},
 		},
+		"JoinedLate": {
+			reason: "a joined chain keeps the order in which its pods were placed",
+			held:   []holding{sharing("a", []string{"x"}), sharing("b", []string{"y"}), sharing("c", []string{"x"}), sharing("d", []string{"y", "x"})},
+			want:   [][]string{{"a", "b", "c", "d"}},
+		},
 		"SameNameOtherKind": {
 			reason: "a volume and a device of one name have nothing to do with each other",
 			held:   []holding{sharing("a", []string{"x"}), sharing("b", nil, "x")},
@@ -55,12 +60,10 @@ func TestChains(t *testing.T) {
 			var got [][]string
 			for _, chain := range chains(tc.held) {
 				var names []string
-				for _, h := range chain {
-					names = append(names, h.pod.Name)
+				for _, m := range chain {
+					names = append(names, tc.held[m].pod.Name)
 				}
-				if names != nil {
-					got = append(got, names)
-				}
+				got = append(got, names)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\nchains(...): -want, +got:\n%s", tc.reason, diff)
@@ -72,7 +75,7 @@ func TestChains(t *testing.T) {
 func TestEnough(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
-		percent *int32
+		percent int32
 		nodes   int
 		want    int
 	}{
@@ -80,11 +83,11 @@ func TestEnough(t *testing.T) {
 		"Adaptive": {reason: "the larger the cluster, the smaller the part", nodes: 1000, want: 420},
 		"Least":    {reason: "but at least a twentieth", nodes: 10000, want: 500},
 		"Hundred":  {reason: "and at least a hundred nodes", nodes: 150, want: 100},
-		"Asked":    {reason: "unless the profile says how many", percent: new(int32(100)), nodes: 1000, want: 1000},
+		"Asked":    {reason: "unless the profile says how many", percent: 100, nodes: 1000, want: 1000},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := enough(tc.percent, tc.nodes); got != tc.want {
+			if got := enoughOf(tc.percent, tc.nodes); got != tc.want {
 				t.Errorf("%s\nenough(%v, %d) = %d, want %d", tc.reason, tc.percent, tc.nodes, got, tc.want)
 			}
 		})
@@ -97,11 +100,13 @@ func TestOptions(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"Default":   {reason: "the defaults are good", change: func(*Options) {}},
-		"Minimums":  {reason: "there are two readings", change: func(o *Options) { o.Minimums = "volcano" }, want: `--minimums "volcano": it must be "arbor" or "kai"`},
-		"Grace":     {reason: "time does not go backwards", change: func(o *Options) { o.StaleGrace = -1 }, want: `--stale-grace -1ns: it must not be negative; 0 means for ever`},
-		"NoName":    {reason: "somebody has to be answered", change: func(o *Options) { o.Names = nil }, want: `--scheduler-name: name at least one, such as "arbor-scheduler"`},
-		"NameTwice": {reason: "a profile is there once", change: func(o *Options) { o.Names = []string{"a", "a"} }, want: `--scheduler-name "a,a": names must differ and not be empty`},
+		"Default":     {reason: "the defaults are good", change: func(*Options) {}},
+		"Minimums":    {reason: "there are two readings", change: func(o *Options) { o.Minimums = "volcano" }, want: `--minimums "volcano": it must be "arbor" or "kai"`},
+		"Grace":       {reason: "time does not go backwards", change: func(o *Options) { o.StaleGrace = -1 }, want: `--stale-grace -1ns: it must not be negative; 0 means forever`},
+		"BindTimeout": {reason: "a gang needs some time", change: func(o *Options) { o.BindTimeout = 0 }, want: `--bind-timeout 0s: it must be positive`},
+		"Ratio":       {reason: "a ratio of evictions is none below zero", change: func(o *Options) { o.MaxEvictionRatio = -1 }, want: `--max-eviction-ratio -1: it must not be negative; 0 means no limit`},
+		"NoName":      {reason: "somebody has to be answered", change: func(o *Options) { o.Names = nil }, want: `--scheduler-name: name at least one, such as "arbor-scheduler"`},
+		"NameTwice":   {reason: "a profile is there once", change: func(o *Options) { o.Names = []string{"a", "a"} }, want: `--scheduler-name "a,a": names must differ and not be empty`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -33,10 +33,20 @@ type Options struct {
 	Names []string
 	// Minimums is whose reading of minMember counts: arbor's or kai's.
 	Minimums string
-	// StaleGrace is how long a gang may run below its minimum. 0: for ever.
+	// StaleGrace is how long a gang that lost pods may stay below its minimum; 0 means
+	// forever.
 	StaleGrace time.Duration
-	// Preemption says whether gangs may take the place of less important pods.
+	// BindTimeout is how long a gang may take from its decision until its minimum is
+	// ready to be bound.
+	BindTimeout time.Duration
+	// Preemption reports whether gangs may preempt pods of a lower priority.
 	Preemption bool
+	// RespectPDB keeps gangs from preempting pods whose eviction violates a
+	// PodDisruptionBudget.
+	RespectPDB bool
+	// MaxEvictionRatio bounds how many pods may be evicted for each pod that is
+	// placed. 0: no bound.
+	MaxEvictionRatio float64
 }
 
 // Readings of minMember.
@@ -47,7 +57,7 @@ const (
 
 // DefaultOptions are those of a scheduler beside the one that the cluster has.
 func DefaultOptions() Options {
-	return Options{Names: []string{Name}, Minimums: readingArbor, StaleGrace: time.Minute, Preemption: true}
+	return Options{Names: []string{Name}, Minimums: readingArbor, StaleGrace: time.Minute, BindTimeout: 10 * time.Minute, Preemption: true}
 }
 
 // AddFlags makes the options flags.
@@ -58,10 +68,17 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Minimums, "minimums", o.Minimums,
 		`How minMember is read. "arbor": for a subgroup with children, and for the group, it counts the pods below. "kai": it counts for leaves only.`)
 	fs.DurationVar(&o.StaleGrace, "stale-grace", o.StaleGrace,
-		"How long a gang, or an optional subgroup, may run with fewer pods than its minimum before what is left of it is evicted. "+
-			"0 means for ever. A PodGroup's stalenessGracePeriod counts first.")
+		"How long a gang, or an optional subgroup, that lost pods may stay below its minimum before its remaining pods are evicted. 0 means forever. "+
+			"A PodGroup's stalenessGracePeriod takes precedence: there, 0 means at once and a negative value means forever.")
+	fs.DurationVar(&o.BindTimeout, "bind-timeout", o.BindTimeout,
+		"How long the Permit and PreBind plugins of a gang's pods may take, for instance to provision volumes. "+
+			"When the time is over, no pod of the gang is bound and the gang is tried again later.")
 	fs.BoolVar(&o.Preemption, "gang-preemption", o.Preemption,
-		"Whether a gang may take the place of less important pods, once it is known that it then fits whole.")
+		"Whether gangs may preempt pods of a lower priority. Nothing is evicted unless the whole gang fits then.")
+	fs.BoolVar(&o.RespectPDB, "respect-pdb", o.RespectPDB,
+		"Never preempt pods for a gang if that violates a PodDisruptionBudget. By default, such pods are preempted last.")
+	fs.Float64Var(&o.MaxEvictionRatio, "max-eviction-ratio", o.MaxEvictionRatio,
+		"Most pods that a gang may preempt for each of its own pods; 0 means no limit.")
 }
 
 // Args are the flags that make these options.
@@ -70,7 +87,10 @@ func (o *Options) Args() []string {
 		"--scheduler-name=" + strings.Join(o.Names, ","),
 		"--minimums=" + o.Minimums,
 		"--stale-grace=" + o.StaleGrace.String(),
+		"--bind-timeout=" + o.BindTimeout.String(),
 		"--gang-preemption=" + strconv.FormatBool(o.Preemption),
+		"--respect-pdb=" + strconv.FormatBool(o.RespectPDB),
+		"--max-eviction-ratio=" + strconv.FormatFloat(o.MaxEvictionRatio, 'g', -1, 64),
 	}
 }
 
@@ -80,7 +100,13 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--minimums %q: it must be %q or %q", o.Minimums, readingArbor, readingKAI)
 	}
 	if o.StaleGrace < 0 {
-		return fmt.Errorf("--stale-grace %s: it must not be negative; 0 means for ever", o.StaleGrace)
+		return fmt.Errorf("--stale-grace %s: it must not be negative; 0 means forever", o.StaleGrace)
+	}
+	if o.BindTimeout <= 0 {
+		return fmt.Errorf("--bind-timeout %s: it must be positive", o.BindTimeout)
+	}
+	if o.MaxEvictionRatio < 0 {
+		return fmt.Errorf("--max-eviction-ratio %g: it must not be negative; 0 means no limit", o.MaxEvictionRatio)
 	}
 	if len(o.Names) == 0 {
 		return fmt.Errorf("--scheduler-name: name at least one, such as %q", Name)
@@ -99,6 +125,7 @@ func (o *Options) rules() gang.Rules { return gang.Rules{LeavesOnly: o.Minimums 
 // NewCommand is the program: kube-scheduler's flags, and those of Options.
 func NewCommand(use string) *cobra.Command {
 	kube, o := options.NewOptions(), DefaultOptions()
+	limitClient(kube)
 	// There is a kube-scheduler in most clusters, and this is not it.
 	kube.LeaderElection.ResourceName = Name
 	cmd := &cobra.Command{
@@ -106,7 +133,8 @@ func NewCommand(use string) *cobra.Command {
 		Short: "Place pods, those of a PodGroup together or not at all",
 		Long: `Place pods on nodes, as kube-scheduler does, with its plugins, its configuration
 and its metrics, and those of a PodGroup together, as the group's tree says, or not
-at all. Nothing is held for a group that has to wait.
+at all. A group that has to wait keeps no room, except while pods that it preempts
+terminate.
 
 It answers for pods with spec.schedulerName: ` + Name + `, so it can run beside the
 scheduler that the cluster has.`,

@@ -2,13 +2,16 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -18,12 +21,19 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
 )
 
-// next replaces the function with which kube-scheduler takes pods from its
-// queue: those of gangs are dealt with here, the others go on as ever. It runs
-// in the one goroutine that places pods, so a gang is alone while it is tried.
+// next replaces the function with which kube-scheduler takes pods from its queue:
+// those of gangs are dealt with here, the others take the usual way. It runs in the
+// one goroutine that places pods, so a gang is alone while it is tried.
 func (s *Scheduler) next(ctx context.Context) func(klog.Logger) (*framework.QueuedPodInfo, error) {
-	// Pods are taken by who leads, and by nobody else.
-	lead := sync.OnceFunc(func() { s.lead(ctx) })
+	// Only the replica that leads takes pods.
+	lead := sync.OnceFunc(func() {
+		<-s.groupsRead
+		s.recoverReservations(ctx)
+		s.lead(ctx)
+	})
+	popFirst := sync.OnceFunc(func() { reached(phaseFirstPop) })
+
+	gangTime := time.Duration(0) // since the last plain pod
 
 	return func(logger klog.Logger) (*framework.QueuedPodInfo, error) {
 		lead()
@@ -32,66 +42,144 @@ func (s *Scheduler) next(ctx context.Context) func(klog.Logger) (*framework.Queu
 			if err != nil || popped == nil {
 				return popped, err
 			}
+			popFirst()
 			key, ok := decide.GroupOf(popped.Pod)
 			if !ok {
+				gangTime = 0
+
 				return popped, nil
 			}
+			began := time.Now()
 			s.cycle(ctx, key, popped)
+			if gangTime += time.Since(began); gangTime < gangShare {
+				continue
+			}
+			gangTime = 0
+			if plain := s.popPlain(logger); plain != nil {
+				return plain, nil
+			}
 		}
 	}
 }
 
-// patience is how long one gang may keep all other pods waiting. Trees that
-// people write take milliseconds.
-const patience = 10 * time.Second
+// gangShare is how long gangs are tried before a plain pod is placed, if one waits: many
+// older gangs that do not fit must not keep plain pods waiting.
+const gangShare = 200 * time.Millisecond
+
+// popPlain takes the plain pod of the highest priority from the queue, nil if there is
+// none.
+func (s *Scheduler) popPlain(logger klog.Logger) *framework.QueuedPodInfo {
+	var first *corev1.Pod
+	for _, pod := range s.kube.SchedulingQueue.PodsInActiveQ() {
+		if _, ok := decide.GroupOf(pod); ok {
+			continue
+		}
+		if first == nil || corev1helpers.PodPriority(pod) > corev1helpers.PodPriority(first) {
+			first = pod
+		}
+	}
+	if first == nil {
+		return nil
+	}
+
+	return s.kube.SchedulingQueue.PopSpecificPod(logger, first)
+}
+
+// cycleLimit is how long one gang may keep all other pods waiting. Trees that people
+// write take milliseconds.
+const cycleLimit = 10 * time.Second
 
 // A turn is one gang while it is tried.
 type turn struct {
-	key     types.NamespacedName
-	gang    *decide.Gang
-	waiting []*framework.QueuedPodInfo // by member; nil for those that do not wait
-	fw      framework.Framework
-	began   time.Time
+	key      types.NamespacedName
+	gang     *decide.Gang
+	priority int32
+	waiting  []*framework.QueuedPodInfo // by member; nil for those that do not wait
+	world    *world
+	fw       framework.Framework
+	began    time.Time
+	// handedOver reports that the pods belong to a binding round.
+	handedOver bool
 }
 
-// cycle tries a gang, one of whose pods came up.
+// outcome returns what a decision means for the members that were tried.
+func (t *turn) outcome(decision *gang.Decision) *decide.Outcome {
+	return decide.NewOutcome(t.gang, decision, func(member int) bool { return t.waiting[member] != nil })
+}
+
+// cycle tries a gang, one of whose pods was popped.
 func (s *Scheduler) cycle(ctx context.Context, key types.NamespacedName, popped *framework.QueuedPodInfo) {
 	began := time.Now()
 	ctx = klog.NewContext(ctx, klog.LoggerWithValues(klog.FromContext(ctx), "podGroup", key))
-	outcome := s.try(ctx, key, popped, began)
+	t := &turn{key: key, began: began, fw: s.kube.Profiles[popped.Pod.Spec.SchedulerName]}
+	outcome := s.contain(ctx, t, popped, func() string { return s.try(ctx, t, popped) })
 	observe(outcome, time.Since(began))
 	s.reporter.busy.Store(time.Now().UnixNano())
 }
 
-func (s *Scheduler) try(ctx context.Context, key types.NamespacedName, popped *framework.QueuedPodInfo, began time.Time) string {
-	g, why := s.groups.read(key)
-	if why == nil {
-		if lack := gang.Missing(g.Tree, g.Members, s.rules); lack != nil {
-			why = &decide.Refusal{Reason: v2alpha2.ReasonTooFewPods, Message: lack.Sentence(g.Tree)}
+// contain has a panic affect this gang only: its places are given back, and it backs
+// off for long.
+func (s *Scheduler) contain(ctx context.Context, t *turn, popped *framework.QueuedPodInfo, try func() string) (outcome string) {
+	defer func() {
+		if !s.caught(workerCycle, t.key, recover()) {
+			return
 		}
-	}
-	if why != nil {
-		s.ready.Delete(key)
-		s.putBack(ctx, popped, sets.New(pluginName))
-		s.reporter.decided(key, verdict{refusal: why})
+		outcome = resultError
+		if t.handedOver {
+			return // its pods are being bound
+		}
+		if t.world != nil {
+			t.world.Rollback(0)
+		}
+		s.backOffs.exceeded(t.key)
+		if t.waiting == nil {
+			s.putBack(ctx, popped, nil)
+		} else {
+			s.putAllBack(ctx, t, nil)
+		}
+	}()
 
-		return resultRefused
-	}
-	t := &turn{key: key, gang: g, began: began, fw: s.kube.Profiles[popped.Pod.Spec.SchedulerName]}
-	s.take(ctx, t, popped)
-	if gang.Missing(t.gang.Tree, t.gang.Members, s.rules) != nil {
-		// Some are known and not in the queue yet. Whoever comes last brings
-		// the gang back here, so there is nothing to say and nothing to wait for.
-		s.putAllBack(ctx, t, sets.New(pluginName))
+	return try()
+}
+
+func (s *Scheduler) try(ctx context.Context, t *turn, popped *framework.QueuedPodInfo) string {
+	if s.rounds.binding(t.key) {
+		s.putBack(ctx, popped, sets.New(pluginName))
+		s.rounds.wakeAfter(t.key)
 
 		return resultEarly
 	}
+	g, why := s.groups.read(t.key)
+	if why == nil {
+		why = g.Gate()
+	}
+	if why != nil {
+		s.putBack(ctx, popped, sets.New(pluginName))
+		if s.regate(t.key) {
+			s.wake(t.key)
+		}
+		s.reporter.touch(t.key)
+
+		return resultRefused
+	}
+	t.gang, t.priority = g, s.groups.priority(g.Group, g.Pods)
+	s.take(ctx, t, popped)
+	if t.gang.Gate() != nil {
+		// Some are known and not in the queue yet. The last of them brings the gang
+		// back here; if another plugin holds it, or its event is late, the gang is tried
+		// again a little later.
+		s.putAllBack(ctx, t, sets.New(pluginName))
+		s.early.add(t.key)
+
+		return resultEarly
+	}
+	s.early.forget(t.key)
 
 	return s.place(ctx, t)
 }
 
-// take gets every member that waits out of the queue. Whoever is not there is
-// gated, or being bound, and is no candidate.
+// take gets every member that waits out of the queue. One that is not there is gated,
+// or being bound, and is no candidate.
 func (s *Scheduler) take(ctx context.Context, t *turn, popped *framework.QueuedPodInfo) {
 	t.waiting = make([]*framework.QueuedPodInfo, len(t.gang.Members))
 	found := false
@@ -103,15 +191,28 @@ func (s *Scheduler) take(ctx context.Context, t *turn, popped *framework.QueuedP
 		if pod.UID == popped.Pod.UID {
 			t.waiting[i], found = popped, true
 		} else {
-			t.waiting[i] = s.kube.SchedulingQueue.PopSpecificPod(klog.FromContext(ctx), pod)
+			t.waiting[i] = s.popMember(ctx, pod)
 		}
 		if t.waiting[i] == nil {
 			t.gang.Members[i].State = gang.Held
 		}
 	}
-	if !found { // deleted, or placed by somebody else, since it came up
-		s.kube.SchedulingQueue.Done(popped.Pod.UID)
+	if !found { // deleted, placed by another scheduler, or to be evicted, since it was popped
+		s.putBack(ctx, popped, nil)
 	}
+}
+
+// popMember takes a pod from the queue. The queue knows pods by name, so it may still
+// have an older pod of that name.
+func (s *Scheduler) popMember(ctx context.Context, pod *corev1.Pod) *framework.QueuedPodInfo {
+	q := s.kube.SchedulingQueue.PopSpecificPod(klog.FromContext(ctx), pod)
+	if q != nil && q.Pod.UID != pod.UID {
+		s.putBack(ctx, q, nil)
+
+		return nil
+	}
+
+	return q
 }
 
 func (s *Scheduler) place(ctx context.Context, t *turn) string {
@@ -121,40 +222,84 @@ func (s *Scheduler) place(ctx context.Context, t *turn) string {
 			pods[i] = q.Pod
 		}
 	}
-	t.gang.Compare()
-	w := newWorld(ctx, s.fitters[t.fw.ProfileName()], s.kube.Cache, t.gang.Group, pods)
+	if err := s.kube.Cache.UpdateSnapshot(klog.FromContext(ctx), s.snapshot); err != nil {
+		return s.couldNotTry(ctx, t, err)
+	}
+	t.gang.Compare(selective(s.snapshot, t.key.Namespace))
+	w := newWorld(ctx, s.fitters[t.fw.ProfileName()], s.kube.Cache, t.gang.Group, pods, t.priority)
+	t.world = w
+	w.reserved = s.reservations.node
+	w.shape = func(member int) string { return t.gang.Members[member].Shape }
 	if len(s.kube.Extenders) > 0 {
 		w.choose = s.ask(t)
 	}
-	trying, cancel := context.WithTimeout(ctx, patience)
+	done := s.reservations.try(t.key)
+	defer done()
+	trying, cancel := context.WithTimeout(ctx, cycleLimit)
 	defer cancel()
 	decision, err := gang.Place(trying, t.gang.Tree, t.gang.Members, w, s.rules)
+	if exceeded(trying, err) {
+		return s.tookTooLong(ctx, t)
+	}
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "A gang could not be tried; it is tried again")
-		s.pace.failed(t.key)
-		s.putAllBack(ctx, t, nil)
-		s.reporter.decided(t.key, verdict{refusal: &decide.Refusal{Reason: decide.ReasonSchedulerError, Message: err.Error()}})
-
-		return resultError
+		return s.couldNotTry(ctx, t, err)
 	}
 	if !decision.Fits {
-		s.pace.failed(t.key)
-		podsHeld.Set(float64(s.held(t)))
-		s.putAllBack(ctx, t, w.rejectors)
-		s.reporter.decided(t.key, verdict{decision: &decision, uid: t.gang.Group.UID, spec: t.gang.Group.Generation, sentence: decide.Sentence(t.gang, &decision)})
-		s.preempt(t)
-
-		return resultUnschedulable
+		return s.doesNotFit(ctx, t, w, &decision)
 	}
-	s.pace.forget(t.key)
-	s.commit(ctx, t, w)
-	s.reporter.decided(t.key, verdict{decision: &decision, uid: t.gang.Group.UID, spec: t.gang.Group.Generation, sentence: decide.Sentence(t.gang, &decision)})
+	if refused := s.permitAll(ctx, t, w, decision.Required); refused != nil {
+		return s.notPermitted(ctx, t, w, refused)
+	}
+	s.staleness.expect(t.gang, decision)
+	s.commit(ctx, t, w, decision.Required)
+	s.reporter.decided(t.key, t.outcome(&decision))
 
 	return resultScheduled
 }
 
-// held counts the members that kept a place although their gang got none. It is
-// 0, or there is a bug.
+// tookTooLong puts back a gang that exceeded the limit of a cycle. It backs off for
+// minutes, so that it does not take half of the scheduler's time.
+func (s *Scheduler) tookTooLong(ctx context.Context, t *turn) string {
+	s.backOffs.exceeded(t.key)
+
+	return s.putBackFailed(ctx, t, fmt.Errorf("placing the group takes longer than %s: make it smaller, or simplify its affinities", cycleLimit))
+}
+
+// couldNotTry puts back a gang whose cycle failed. If that took long, as it does with an
+// extender that does not answer, the gang backs off for so long that other pods have most
+// of the scheduler's time.
+func (s *Scheduler) couldNotTry(ctx context.Context, t *turn, err error) string {
+	s.backOffs.failedAfter(t.key, time.Since(t.began))
+
+	return s.putBackFailed(ctx, t, err)
+}
+
+func (s *Scheduler) putBackFailed(ctx context.Context, t *turn, err error) string {
+	klog.FromContext(ctx).Error(err, "A gang could not be tried; it is tried again")
+	s.putAllBack(ctx, t, nil)
+	s.reporter.decided(t.key, &decide.Outcome{About: decide.Spec(t.gang.Group), Error: &decide.Refusal{Reason: v2alpha2.ReasonSchedulerError, Message: err.Error()}})
+
+	return resultError
+}
+
+// doesNotFit puts back a gang for which there is no room. If victims were found for it,
+// their plan is verified now, and the room is reserved.
+func (s *Scheduler) doesNotFit(ctx context.Context, t *turn, w *world, decision *gang.Decision) string {
+	s.backOffs.failed(t.key)
+	if found := s.preemptor.pending(t.key); found != nil {
+		s.reserve(ctx, t, found)
+	} else if s.mayPreempt(t.gang) {
+		s.preemptor.unplaced(t.key)
+	}
+	podsHeld.Set(float64(s.held(t)))
+	s.putAllBack(ctx, t, w.rejectors)
+	s.reporter.decided(t.key, t.outcome(decision))
+
+	return resultUnschedulable
+}
+
+// held counts the members that kept a place although their gang got none. It is 0, or
+// there is a bug.
 func (s *Scheduler) held(t *turn) int {
 	n := 0
 	for _, q := range t.waiting {
@@ -169,44 +314,40 @@ func (s *Scheduler) held(t *turn) int {
 	return n
 }
 
-// ask is kube-scheduler's own way to choose a node, for configurations with
-// extenders, which only it can ask.
+// ask is kube-scheduler's own way to choose a node, for configurations with extenders,
+// which only it can ask.
 func (s *Scheduler) ask(t *turn) func(context.Context, fwk.CycleState, int) (string, error) {
 	return func(ctx context.Context, state fwk.CycleState, member int) (string, error) {
-		result, err := s.kube.SchedulePod(ctx, t.fw, state, t.waiting[member])
+		q := *t.waiting[member]
+		q.PodInfo = &framework.PodInfo{}
+		*q.PodInfo = *t.waiting[member].PodInfo
+		q.Pod = withPriority(q.Pod, t.priority)
+		result, err := s.kube.SchedulePod(ctx, t.fw, state, &q)
+		if request := (*url.Error)(nil); errors.As(err, &request) {
+			err = fmt.Errorf("an extender does not answer: %w", err)
+		}
 
 		return result.SuggestedHost, err
 	}
 }
 
-// commit binds those who have a place and puts the others back.
-func (s *Scheduler) commit(ctx context.Context, t *turn, w *world) {
+// commit binds the pods that have a place and puts the others back.
+func (s *Scheduler) commit(ctx context.Context, t *turn, w *world, required int) {
 	placed := sets.New[int]()
 	for _, h := range w.held {
 		placed.Insert(h.member)
+		s.groups.committed.Store(h.pod.UID, h.node)
+	}
+	rejectors := w.rejectors
+	if len(rejectors) == 0 {
+		rejectors = sets.New(pluginName) // too few of its subgroup exist: no node would help
 	}
 	for i, q := range t.waiting {
 		if q != nil && !placed.Has(i) {
-			s.putBack(ctx, q, w.rejectors)
+			s.putBack(ctx, q, rejectors)
 		}
 	}
 	podsPlaced.Add(float64(len(w.held)))
-	s.bindAll(ctx, t, w.held)
-}
-
-// wake brings a gang that waits into the queue. One member is enough: it takes
-// the others along.
-func (s *Scheduler) wake(key types.NamespacedName) {
-	for _, pod := range s.groups.members(key) {
-		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0 && s.answers(pod) {
-			s.kube.SchedulingQueue.Activate(klog.Background(), map[string]*corev1.Pod{fmt.Sprintf("%s/%s", pod.Namespace, pod.Name): pod})
-
-			return
-		}
-	}
-}
-
-// answers says whether a pod asks for this scheduler.
-func (s *Scheduler) answers(pod *corev1.Pod) bool {
-	return s.kube.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName)
+	t.handedOver = true
+	s.bindAll(ctx, t, w.held, required)
 }

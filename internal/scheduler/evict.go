@@ -2,36 +2,75 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
-// evictAll ends pods, and says why on each. From now on none of them counts as a
-// member of its gang; those that could not be ended do again.
+// evictionsAtOnce bounds the evictions that are under way for one gang.
+const evictionsAtOnce = 16
+
+// evictAll deletes pods, with the reason on each. From the first of them on, none
+// counts as a member of its gang: what takes the place of one must not find the
+// others still there. An error does not keep the rest from being deleted; pods that
+// could not be deleted count again.
 func (s *Scheduler) evictAll(ctx context.Context, pods []*corev1.Pod, reason, kind, message string) error {
 	for _, pod := range pods {
 		s.groups.leaving.Store(pod.UID, true)
 	}
-	for i, pod := range pods {
-		if err := s.evict(ctx, pod, reason, message); err != nil {
-			for _, rest := range pods[i:] {
-				s.groups.leaving.Delete(rest.UID)
-			}
+	var mu sync.Mutex
+	var failed error
+	workqueue.ParallelizeUntil(ctx, evictionsAtOnce, len(pods), func(i int) {
+		if err := s.evict(ctx, pods[i], reason, message); err != nil {
+			s.groups.unmark(pods[i])
+			mu.Lock()
+			failed = errors.Join(failed, err)
+			mu.Unlock()
 
-			return err
+			return
 		}
 		evictions.WithLabelValues(kind).Inc()
+	})
+
+	return errors.Join(failed, ctx.Err())
+}
+
+// cancelBinding takes the place of a pod that is not bound yet, which then waits again.
+// It reports false if the pod has to be deleted.
+func (s *Scheduler) cancelBinding(pod *corev1.Pod) bool {
+	fw := s.kube.Profiles[pod.Spec.SchedulerName]
+	if fw == nil {
+		return false
+	}
+	canceled := false
+	if w := fw.GetWaitingPod(pod.UID); w != nil {
+		canceled = w.Preempt(pluginName, "preempted")
+	} else if p := fw.GetPodInPreBind(pod.UID); p != nil {
+		canceled = p.CancelPod("preempted by " + pluginName)
+	}
+	if canceled {
+		s.groups.unmark(pod)
 	}
 
-	return nil
+	return canceled
 }
 
 func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, reason, message string) error {
+	if s.cancelBinding(pod) {
+		return nil
+	}
+	if s.groups.usingRoom(pod) == nil { // it ended, or its gang gave up its places
+		s.groups.unmark(pod)
+
+		return nil
+	}
 	client := s.groups.client
 	status := pod.Status.DeepCopy()
 	if podutil.UpdatePodCondition(status, &corev1.PodCondition{
@@ -44,7 +83,7 @@ func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, reason, message 
 	err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 	switch {
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
-		s.groups.leaving.Delete(pod.UID) // it has gone already, and nobody will tell
+		s.groups.leaving.Delete(pod.UID) // it no longer exists
 	case err != nil:
 		return fmt.Errorf("cannot evict pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}

@@ -39,12 +39,41 @@ const (
 type fitter struct {
 	fw       framework.Framework
 	snapshot *internalcache.Snapshot
+	// percent is the percentageOfNodesToScore of profiles that have none.
+	percent int32
 
-	// nodes are those of the snapshot, whose list starts at source, by name.
-	nodes  []fwk.NodeInfo
-	source *fwk.NodeInfo
+	// nodes are those of the snapshot, whose list starts at source, by name, and
+	// position has where each of them is.
+	nodes    []fwk.NodeInfo
+	source   *fwk.NodeInfo
+	position map[string]int
+	// memos may be nil: then nothing is remembered.
+	memos *memos
+	// reserving reports whether any room is reserved: what filters say depends on who
+	// asks then.
+	reserving func() bool
 	// begin is where the next search starts, modulo the number of nodes.
 	begin int
+}
+
+// selective reports whether a pod of the snapshot keeps pods of a namespace away by
+// their labels.
+func selective(snapshot *internalcache.Snapshot, namespace string) bool {
+	nodes, err := snapshot.NodeInfos().HavePodsWithRequiredAntiAffinityList()
+	if err != nil {
+		return true
+	}
+	for _, node := range nodes {
+		for _, pod := range node.GetPodsWithRequiredAntiAffinity() {
+			for _, term := range pod.GetRequiredAntiAffinityTerms() {
+				if _, selects := term.NamespaceSelector.Requirements(); selects || term.Namespaces.Has(namespace) {
+					return true
+				}
+			}
+		}
+	}
+
+	return false
 }
 
 // startOf is where the search for a gang starts. Each has a place of its own, so that
@@ -57,13 +86,14 @@ func startOf(group *v2alpha2.PodGroup) int {
 	return int(h.Sum32() >> 1) // not negative, wherever an int has 32 bits
 }
 
-// choose returns the node's name, or a FitError, or errNoNodes.
-func (f *fitter) choose(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (string, error) {
+// choose returns the node's name, or a FitError, or errNoNodes. The preferred node, if
+// there is one, is taken if the pod fits there.
+func (f *fitter) choose(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, shape, preferred string) (string, error) {
 	if err := f.list(); err != nil {
 		return "", err
 	}
 	diagnosis := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
-	feasible, err := f.filter(ctx, state, pod, &diagnosis)
+	feasible, m, err := f.filter(ctx, state, pod, shape, preferred, &diagnosis)
 	if err != nil {
 		return "", err
 	}
@@ -71,11 +101,14 @@ func (f *fitter) choose(ctx context.Context, state fwk.CycleState, pod *corev1.P
 	case 0:
 		return "", &framework.FitError{Pod: pod, NumAllNodes: len(f.nodes), Diagnosis: diagnosis}
 	case 1:
-		return feasible[0].Node().Name, nil
+		return f.name(feasible[0]), nil
 	default:
-		return f.best(ctx, state, pod, feasible)
+		return f.best(ctx, state, pod, m, feasible)
 	}
 }
+
+// name returns the name of the node at a position.
+func (f *fitter) name(at int) string { return f.nodes[at].Node().Name }
 
 // list reads the nodes of the snapshot. Their values change with it, so they
 // are read anew only when it has another list.
@@ -90,52 +123,63 @@ func (f *fitter) list() error {
 	if f.source != &all[0] {
 		f.source = &all[0]
 		f.nodes = slices.SortedFunc(slices.Values(all), func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
+		f.position = make(map[string]int, len(f.nodes))
+		for i := range f.nodes {
+			f.position[f.name(i)] = i
+		}
 	}
 
 	return nil
 }
 
-func (f *fitter) filter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, diagnosis *framework.Diagnosis) ([]fwk.NodeInfo, error) {
+// filter returns the positions of nodes that the pod fits, and the memo of its shape if
+// it has one.
+func (f *fitter) filter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, shape, preferred string, diagnosis *framework.Diagnosis) ([]int, *memo, error) {
 	narrowed, status, plugins := f.fw.RunPreFilterPlugins(ctx, state, pod)
 	diagnosis.UnschedulablePlugins = plugins
 	if !status.IsSuccess() {
 		if !status.IsRejected() {
-			return nil, status.AsError()
+			return nil, nil, status.AsError()
 		}
 		diagnosis.NodeToStatus.SetAbsentNodesStatus(status)
 		diagnosis.PreFilterMsg = status.Message()
 		diagnosis.AddPluginStatus(status)
 
-		return nil, nil
+		return nil, nil, nil
 	}
-	nodes, begin := f.nodes, f.begin%len(f.nodes)
-	if name := pod.Status.NominatedNodeName; name != "" {
-		if found, err := f.nominated(ctx, state, pod, name); err != nil || found != nil {
-			return found, err
+	if preferred != "" && (narrowed.AllNodes() || narrowed.NodeNames.Has(preferred)) {
+		if found, err := f.nominated(ctx, state, pod, preferred); err != nil || found != nil {
+			return found, nil, err
 		}
 	}
 	if !narrowed.AllNodes() {
-		nodes, begin = f.only(narrowed.NodeNames), 0
 		diagnosis.NodeToStatus.SetAbsentNodesStatus(fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasonUnselected))
-	}
-	feasible, seen, err := f.search(ctx, state, pod, nodes, begin, diagnosis)
-	if narrowed.AllNodes() {
-		f.begin = (begin + seen) % len(nodes)
-	}
+		feasible, _, err := f.search(ctx, state, pod, nil, f.only(narrowed.NodeNames), diagnosis)
 
-	return feasible, err
+		return feasible, nil, err
+	}
+	begin := f.begin % len(f.nodes)
+	order := make([]int, len(f.nodes))
+	for i := range order {
+		order[i] = (begin + i) % len(order)
+	}
+	m := f.memos.get(shape, state, f)
+	feasible, seen, err := f.search(ctx, state, pod, m, order, diagnosis)
+	f.begin = (begin + seen) % len(f.nodes)
+
+	return feasible, m, err
 }
 
-// nominated looks at the node first that was made free for the pod.
-func (f *fitter) nominated(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, name string) ([]fwk.NodeInfo, error) {
-	node, err := f.snapshot.NodeInfos().Get(name)
-	if err != nil {
-		return nil, nil //nolint:nilerr // the node has gone; there are others
+// nominated tries the node first that is reserved for the pod, or nominated.
+func (f *fitter) nominated(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, name string) ([]int, error) {
+	at, ok := f.position[name]
+	if !ok {
+		return nil, nil // the node no longer exists
 	}
-	status := f.fw.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
+	status := f.fw.RunFilterPluginsWithNominatedPods(ctx, state, pod, f.nodes[at])
 	switch {
 	case status.IsSuccess():
-		return []fwk.NodeInfo{node}, nil
+		return []int{at}, nil
 	case status.IsRejected():
 		return nil, nil
 	default:
@@ -143,46 +187,49 @@ func (f *fitter) nominated(ctx context.Context, state fwk.CycleState, pod *corev
 	}
 }
 
-func (f *fitter) only(names sets.Set[string]) []fwk.NodeInfo {
-	var nodes []fwk.NodeInfo
-	for _, node := range f.nodes {
-		if names.Has(node.Node().Name) {
-			nodes = append(nodes, node)
+func (f *fitter) only(names sets.Set[string]) []int {
+	var nodes []int
+	for i := range f.nodes {
+		if names.Has(f.name(i)) {
+			nodes = append(nodes, i)
 		}
 	}
 
 	return nodes
 }
 
-// search runs the filters, in parallel and in blocks, so that what is found
-// does not depend on which goroutine is faster. It stops when there are enough
-// nodes to choose from.
-func (f *fitter) search(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo, begin int, diagnosis *framework.Diagnosis) ([]fwk.NodeInfo, int, error) {
-	enough := enough(f.fw.PercentageOfNodesToScore(), len(nodes))
-	var feasible []fwk.NodeInfo
-	for seen := 0; seen < len(nodes); {
-		block := min(len(nodes)-seen, enough-len(feasible))
-		statuses, err := f.ask(ctx, state, pod, block, func(i int) fwk.NodeInfo { return nodes[(begin+seen+i)%len(nodes)] })
+// search runs the filters, in parallel and in blocks, so that what is found does not
+// depend on which goroutine is faster. It stops when there are enough nodes to choose
+// from, and returns how many it has seen.
+func (f *fitter) search(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, m *memo, order []int, diagnosis *framework.Diagnosis) ([]int, int, error) {
+	percent := f.percent
+	if own := f.fw.PercentageOfNodesToScore(); own != nil {
+		percent = *own
+	}
+	enough := enoughOf(percent, len(order))
+	var feasible []int
+	for seen := 0; seen < len(order); {
+		block := order[seen:min(len(order), seen+enough-len(feasible))]
+		statuses, err := f.statuses(ctx, state, pod, m, block)
 		if err != nil {
 			return nil, seen, err
 		}
 		for i, status := range statuses {
-			node := nodes[(begin+seen+i)%len(nodes)]
 			if status.IsSuccess() {
-				feasible = append(feasible, node)
+				feasible = append(feasible, block[i])
 
 				continue
 			}
-			diagnosis.NodeToStatus.Set(node.Node().Name, status)
+			diagnosis.NodeToStatus.Set(f.name(block[i]), status)
 			diagnosis.AddPluginStatus(status)
 		}
-		seen += block
+		seen += len(block)
 		if len(feasible) >= enough {
 			return feasible, seen, nil
 		}
 	}
 
-	return feasible, len(nodes), nil
+	return feasible, len(order), nil
 }
 
 // ask runs the filters on n nodes.
@@ -202,34 +249,56 @@ func (f *fitter) ask(ctx context.Context, state fwk.CycleState, pod *corev1.Pod,
 	return statuses, ctx.Err()
 }
 
-// best returns the node of the highest score, of several the first by name.
-func (f *fitter) best(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) (string, error) {
+// best returns the node of the highest score, of several the first by name. A node that
+// was only remembered is asked again, because another pod may have been nominated to
+// it.
+func (f *fitter) best(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, m *memo, feasible []int) (string, error) {
 	if !f.fw.HasScorePlugins() {
-		return nodes[0].Node().Name, nil
+		return f.name(feasible[0]), nil
 	}
-	if status := f.fw.RunPreScorePlugins(ctx, state, pod, nodes); !status.IsSuccess() {
-		return "", status.AsError()
+	totals, err := f.scoresOf(ctx, state, pod, m, feasible)
+	if err != nil {
+		return "", err
 	}
-	scores, status := f.fw.RunScorePlugins(ctx, state, pod, nodes)
-	if !status.IsSuccess() {
-		return "", status.AsError()
+	for {
+		top := highest(feasible, totals)
+		if top < 0 {
+			return "", errors.New("no node that was remembered fits any more")
+		}
+		if m == nil {
+			return f.name(feasible[top]), nil
+		}
+		at := feasible[top]
+		status := f.fw.RunFilterPluginsWithNominatedPods(ctx, state, pod, f.nodes[at])
+		switch {
+		case status.IsSuccess():
+			return f.name(at), nil
+		case !status.IsRejected():
+			return "", status.AsError()
+		}
+		m.entries[at].filtered, totals[top] = false, -1
 	}
-	top := slices.MinFunc(scores, func(a, b fwk.NodePluginScores) int {
-		return cmp.Or(cmp.Compare(b.TotalScore, a.TotalScore), cmp.Compare(a.Name, b.Name))
-	})
-
-	return top.Name, nil
 }
 
-// enough is how many feasible nodes are enough.
-func enough(percent *int32, nodes int) int {
+// highest returns the index of the highest total, of several the one of the first node.
+// Negative totals do not count. It is -1 if there is none.
+func highest(feasible []int, totals []int64) int {
+	top := -1
+	for i, at := range feasible {
+		if totals[i] >= 0 && (top < 0 || totals[i] > totals[top] || totals[i] == totals[top] && at < feasible[top]) {
+			top = i
+		}
+	}
+
+	return top
+}
+
+// enoughOf returns how many feasible nodes are enough.
+func enoughOf(percent int32, nodes int) int {
 	if nodes < enoughNodes {
 		return nodes
 	}
-	share := 0
-	if percent != nil {
-		share = int(*percent)
-	}
+	share := int(percent)
 	if share == 0 {
 		share = max(leastPercent, adaptivePercent-nodes/adaptiveStep)
 	}

@@ -44,20 +44,21 @@ type groups struct {
 	// succeeded has those that count nevertheless.
 	pods, succeeded cache.SharedIndexInformer
 	classes         schedulinglisters.PriorityClassLister
+	classInformer   cache.SharedIndexInformer
 	rules           gang.Rules
-	// leaving has the UIDs of pods that are being sent away. They no longer count,
-	// although the API server may not know yet: what takes the place of the first
-	// of a gang must not find the others still there.
+	// leaving has the UIDs of pods that are being evicted. They no longer count,
+	// although the API server may not know yet: what takes the place of the first of a
+	// gang must not find the others still there.
 	leaving sync.Map
-	// binding has the UIDs of pods that are being bound here: that they have a node
-	// is no news to their gang.
-	binding sync.Map
-	// assumed knows the pods that have a place that the API server does not
-	// know of yet.
-	assumed interface {
-		IsAssumedPod(pod *corev1.Pod) (bool, error)
-		GetPod(pod *corev1.Pod) (*corev1.Pod, error)
-	}
+	// committed has the nodes, by UID, of pods that are being bound here. They count
+	// as placed before the API server knows. Places that a cycle only tries are not
+	// among them.
+	committed sync.Map
+	// nominated has the nominatedNodeName, by UID, that was last written here for a
+	// reservation, "" if it was removed. The informer may be late.
+	nominated sync.Map
+	// stays is called when a pod that was leaving stays after all.
+	stays func(types.NamespacedName)
 }
 
 func newGroups(config *rest.Config, client clientset.Interface, factory informers.SharedInformerFactory, rules gang.Rules) (*groups, error) {
@@ -71,7 +72,7 @@ func newGroups(config *rest.Config, client clientset.Interface, factory informer
 			cache.NewListWatchFromClient(reader, "podgroups", metav1.NamespaceAll, fields.Everything()),
 			&v2alpha2.PodGroup{}, 0, cache.Indexers{}),
 		pods:    factory.Core().V1().Pods().Informer(),
-		classes: factory.Scheduling().V1().PriorityClasses().Lister(),
+		classes: factory.Scheduling().V1().PriorityClasses().Lister(), classInformer: factory.Scheduling().V1().PriorityClasses().Informer(),
 		succeeded: coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, 0, cache.Indexers{byGroup: indexByGroup}, func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.OneTermEqualSelector("status.phase", string(corev1.PodSucceeded)).String()
 		}),
@@ -221,89 +222,52 @@ func (g *groups) keys() []types.NamespacedName {
 	return keys
 }
 
-// members returns the pods that name the group, those that succeeded included,
-// and without those that are being sent away.
-// One whose place the API server does not know of yet has it here already.
-func (g *groups) members(key types.NamespacedName) []*corev1.Pod {
-	var pods []*corev1.Pod
-	for _, informer := range []cache.SharedIndexInformer{g.pods, g.succeeded} {
-		found, err := informer.GetIndexer().ByIndex(byGroup, key.String())
-		if err != nil {
-			continue // the index is there since the start
-		}
-		for _, o := range found {
-			pod, ok := o.(*corev1.Pod)
-			if !ok {
-				continue
-			}
-			if _, leaves := g.leaving.Load(pod.UID); !leaves {
-				pods = append(pods, g.placed(pod))
-			}
-		}
-	}
-
-	return pods
-}
-
-// knew hears of a change of a pod, and says whether it is this scheduler's own doing.
-func (g *groups) knew(was, is *corev1.Pod) bool {
-	switch {
-	case is != nil && is.Spec.NodeName != "":
-		_, here := g.binding.LoadAndDelete(is.UID)
-
-		return here
-	case is == nil && was != nil:
-		g.leaving.Delete(was.UID)
-		g.binding.Delete(was.UID)
-	}
-
-	return false
-}
-
-func (g *groups) placed(pod *corev1.Pod) *corev1.Pod {
-	if pod.Spec.NodeName != "" || g.assumed == nil {
-		return pod
-	}
-	if is, err := g.assumed.IsAssumedPod(pod); err != nil || !is {
-		return pod
-	}
-	assumed, err := g.assumed.GetPod(pod)
-	if err != nil {
-		return pod // confirmed or forgotten just now
-	}
-	c := *pod
-	c.Spec.NodeName = assumed.Spec.NodeName
-
-	return &c
-}
-
 // read returns the gang as it is now, or why it cannot be used.
 func (g *groups) read(key types.NamespacedName) (*decide.Gang, *decide.Refusal) {
 	pg := g.group(key)
 	if pg == nil {
-		return nil, &decide.Refusal{
-			Reason:  decide.ReasonGroupNotFound,
-			Message: fmt.Sprintf("PodGroup %s does not exist: create it, or remove the annotation %s", key, decide.GroupAnnotation),
+		return nil, decide.NotFound(key)
+	}
+
+	gang, why := decide.Read(pg, g.members(key), g.rules)
+	if gang != nil {
+		for _, pod := range gang.Pods {
+			if g.isCommitted(pod.UID) {
+				if gang.Unbound == nil {
+					gang.Unbound = map[types.UID]bool{}
+				}
+				gang.Unbound[pod.UID] = true
+			}
 		}
 	}
 
-	return decide.Read(pg, g.members(key), g.rules)
+	return gang, why
 }
 
-// priority is that of the class that the group names, or else the highest of its
-// pods.
+// never reports whether the PriorityClass of a group does not preempt.
+func (g *groups) never(pg *v2alpha2.PodGroup) bool {
+	if pg.Spec.PriorityClassName == "" {
+		return false
+	}
+	class, err := g.classes.Get(pg.Spec.PriorityClassName)
+
+	return err == nil && class.PreemptionPolicy != nil && *class.PreemptionPolicy == corev1.PreemptNever
+}
+
+// priority is that of the class that the group names, or else the lowest of its pods: one
+// important pod must not lift the others.
 func (g *groups) priority(pg *v2alpha2.PodGroup, pods []*corev1.Pod) int32 {
 	if name := pg.Spec.PriorityClassName; name != "" {
 		if class, err := g.classes.Get(name); err == nil {
 			return class.Value
 		}
 	}
-	var highest int32
+	var lowest int32
 	for i, pod := range pods {
-		if p := corev1helpers.PodPriority(pod); i == 0 || p > highest {
-			highest = p
+		if p := corev1helpers.PodPriority(pod); i == 0 || p < lowest {
+			lowest = p
 		}
 	}
 
-	return highest
+	return lowest
 }

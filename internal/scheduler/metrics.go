@@ -44,6 +44,18 @@ var (
 		Subsystem: subsystem, Name: "evictions_total", StabilityLevel: metrics.ALPHA,
 		Help: "Pods that were evicted, by reason: preempted (a more important gang takes their place), stale (their gang stayed below its minimum).",
 	}, []string{"reason"})
+	reservedPods = metrics.NewGauge(&metrics.GaugeOpts{
+		Subsystem: subsystem, Name: "reserved_pods", StabilityLevel: metrics.ALPHA,
+		Help: "Pods of gangs for which room is reserved on a node while preempted pods terminate.",
+	})
+	reservationsEnded = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "reservations_ended_total", StabilityLevel: metrics.ALPHA,
+		Help: "Reservations that ended, by result: placed, superseded (the group was edited or deleted), blocked (an API error, or a victim that does not terminate), expired (the group was not placed although every victim is gone).",
+	}, []string{"result"})
+	lostWakeUps = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "lost_wakeups_total", StabilityLevel: metrics.ALPHA,
+		Help: "Gangs that were complete and were not tried until the backstop found them. Always 0.",
+	})
 	trialSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "trial_duration_seconds", StabilityLevel: metrics.ALPHA,
 		Help:    "How long a question about what would fit took, by kind: preemption.",
@@ -57,11 +69,12 @@ func init() { //nolint:gochecknoinits // kube-scheduler's registry is process-wi
 
 // Metrics are those that the scheduler has beyond kube-scheduler's.
 func Metrics() []metrics.Registerable {
-	return []metrics.Registerable{cycles, cycleSeconds, podsHeld, podsPlaced, bindFailures, evictions, trialSeconds}
+	return []metrics.Registerable{cycles, cycleSeconds, podsHeld, podsPlaced, bindFailures, evictions, reservedPods, reservationsEnded, lostWakeUps, trialSeconds, panics, phaseTime}
 }
 
 // observe counts a cycle.
 func observe(result string, took time.Duration) {
 	cycles.WithLabelValues(result).Inc()
+	reached(phaseLastCycle)
 	cycleSeconds.WithLabelValues(result).Observe(took.Seconds())
 }

@@ -65,7 +65,7 @@ func Open(ctx context.Context, source *rest.Config, o Options, file string) (*Or
 	if s.groups, err = newGroups(source, client, factory, s.rules); err != nil {
 		return nil, err
 	}
-	if s.trial, err = newTrial(ctx, client, source, factory, cfg, s.newPlugin); err != nil {
+	if s.trial, err = newTrial(ctx, client, source, factory, cfg, s.plugins()); err != nil {
 		return nil, err
 	}
 	if file == "" {
@@ -107,20 +107,35 @@ func configuration(ctx context.Context, o Options, file string) (*config.KubeSch
 	return cfg, nil
 }
 
-// nominated are the pods for which room was made on a node.
-func (o *Oracle) nominated(node string) []fwk.PodInfo {
+// nominated returns the pods that are nominated to a node, those of gangs that have
+// reserved their room with the priority of the gang.
+func (o *Oracle) nominated(node string, trying *types.NamespacedName) []fwk.PodInfo {
 	var infos []fwk.PodInfo
 	for _, item := range o.groups.pods.GetStore().List() {
 		pod, ok := item.(*corev1.Pod)
 		if !ok || pod.Spec.NodeName != "" || pod.Status.NominatedNodeName != node {
 			continue
 		}
-		if info, err := framework.NewPodInfo(pod); err == nil {
-			infos = append(infos, info)
+		if key, ok := decide.GroupOf(pod); ok {
+			if trying != nil && key == *trying {
+				continue
+			}
+			if pg := o.groups.group(key); pg != nil && isReserved(pg) {
+				pod = withPriority(pod, o.groups.priority(pg, o.groups.members(key)))
+			}
 		}
+		infos = append(infos, podInfo(pod))
 	}
 
 	return infos
+}
+
+// isReserved reports whether a PodGroup has the record of a reservation that is about
+// its present spec.
+func isReserved(pg *v2alpha2.PodGroup) bool {
+	r, err := recordOf(pg)
+
+	return err == nil && r != nil && r.Generation == pg.Generation
 }
 
 // Group returns a PodGroup of the cluster with the pods that name it.
@@ -178,8 +193,9 @@ func (o *Oracle) Fit(ctx context.Context, pg *v2alpha2.PodGroup, pods []*corev1.
 		return nil, err
 	}
 	defer done()
+	o.trial.nominees.trying = &types.NamespacedName{Namespace: pg.Namespace, Name: pg.Name}
 	answer := &decide.Answer{Gang: g, For: -1}
-	if answer.Decision, err = o.trial.place(ctx, g); err != nil {
+	if answer.Decision, err = o.trial.place(ctx, g, o.groups.priority(pg, pods)); err != nil {
 		return nil, err
 	}
 	answer.For = without(g, &answer.Decision)

@@ -10,8 +10,6 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
-	"github.com/arbor-control/arbor/engine/gang"
 	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
 )
 
@@ -34,55 +32,33 @@ func (s *Scheduler) newPlugin(context.Context, runtime.Object, fwk.Handle) (fwk.
 // Name is the plugin's.
 func (*plugin) Name() string { return pluginName }
 
-// EventsToRegister is empty: whom the gate holds is woken by the group's own
-// events and by nothing else. Registering PodGroups here would ask about every
-// pending pod at every event, which is quadratic.
+// EventsToRegister is empty: see the table in wake.go.
 func (*plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
 
-// PreEnqueue lets the pods of a gang into the queue when there are enough of
-// them for every minimum, and not right after a failure. A pod that it holds
-// has no condition Unschedulable, so nobody buys a node for it.
-func (p *plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
+// PreEnqueue lets the pods of a gang into the queue when there are enough of them for
+// every minimum, and not right after a failure. A pod that it holds has no condition
+// Unschedulable, so autoscalers do not add a node for it. It runs under the queue's
+// lock.
+func (p *plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) (status *fwk.Status) {
 	key, ok := decide.GroupOf(pod)
 	if !ok {
 		return nil
 	}
-	if !p.s.wasReady(key) {
-		if why := p.s.hold(key); why != nil {
-			p.s.reporter.touch(key)
-
-			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.Message)
+	defer func() {
+		if p.s.caught(workerGate, key, recover()) {
+			status = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the gang could not be read")
 		}
-		p.s.ready.Store(key, time.Now())
+	}()
+	is := p.s.gates.get(key)
+	if !is.known { // no event has told of the gang yet
+		p.s.regate(key)
+		is = p.s.gates.get(key)
 	}
-	if p.s.pace.hold(key) {
+	if is.refusal != nil {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, is.refusal.Message)
+	}
+	if p.s.backOffs.asked(key) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the gang has just been tried and did not fit")
-	}
-
-	return nil
-}
-
-// fresh is how long a gang that was complete is taken to be so still. The cycle
-// looks again; this keeps the gate from counting a gang of hundreds once for each
-// of its pods.
-const fresh = 200 * time.Millisecond
-
-// wasReady says whether a gang was found complete just now.
-func (s *Scheduler) wasReady(key types.NamespacedName) bool {
-	at, ok := s.ready.Load(key)
-	since, isTime := at.(time.Time)
-
-	return ok && isTime && time.Since(since) < fresh
-}
-
-// hold says why a gang may not be tried.
-func (s *Scheduler) hold(key types.NamespacedName) *decide.Refusal {
-	g, why := s.groups.read(key)
-	if why != nil {
-		return why
-	}
-	if lack := gang.Missing(g.Tree, g.Members, s.rules); lack != nil {
-		return &decide.Refusal{Reason: v2alpha2.ReasonTooFewPods, Message: lack.Sentence(g.Tree)}
 	}
 
 	return nil
@@ -92,6 +68,8 @@ func (s *Scheduler) hold(key types.NamespacedName) *decide.Refusal {
 // the queue, a member of a gang as old as its group, so that members stand
 // together, and so that a gang does not get younger by having to wait.
 func (p *plugin) Less(a, b fwk.QueuedPodInfo) bool {
+	key, _ := decide.GroupOf(a.GetPodInfo().GetPod())
+	defer p.s.recovered(workerGate, key)
 	x, y := p.rank(a), p.rank(b)
 	switch {
 	case x.priority != y.priority:

@@ -2,161 +2,282 @@ package scheduler
 
 import (
 	"context"
-	"fmt"
+	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	policylisters "k8s.io/client-go/listers/policy/v1"
-	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/arbor-control/arbor/engine/gang"
+	"github.com/arbor-control/arbor/internal/decide/preemption"
 	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
 )
 
-// preempt looks, in a goroutine of its own, for pods that are less important
-// and whose going would let the whole gang in.
-func (s *Scheduler) preempt(t *turn) {
-	if !s.options.Preemption || !s.mayPreempt(t.gang) {
-		return
-	}
-	s.preemptor.add(t.key)
-}
+// leastSearch is what a search counts at least when it says that the gang fits.
+const leastSearch = 100 * time.Millisecond
 
-// mayPreempt says whether no member has sworn off it.
-func (s *Scheduler) mayPreempt(g *decide.Gang) bool {
-	for i, m := range g.Members {
-		if policy := g.Pods[i].Spec.PreemptionPolicy; m.State == gang.Waiting && policy != nil && *policy == corev1.PreemptNever {
-			return false
-		}
-	}
+// afterPanic is when a gang is dealt with again after a panic.
+const afterPanic = time.Minute
 
-	return true
-}
+// preemptors is how many gangs are dealt with side by side. Searches take turns.
+const preemptors = 4
 
-// A preemptor deals with gangs that did not fit, one at a time.
+// A preemptor makes room for gangs that do not fit. What happens next to a gang is
+// decided by package preemption; the preemptor carries it out.
 type preemptor struct {
 	s       *Scheduler
 	budgets policylisters.PodDisruptionBudgetLister
-	todo    chan types.NamespacedName
-	// evicting holds, by gang, whom it has sent away: until they are gone it
-	// sends away nobody else.
-	evicting map[types.NamespacedName][]*corev1.Pod
-	// kept holds, by gang, the pods for which room is kept.
-	kept map[types.NamespacedName][]*corev1.Pod
+	queue   workqueue.TypedDelayingInterface[types.NamespacedName]
+
+	mu    sync.Mutex
+	gangs map[types.NamespacedName]*preempting
+	// victims has the gang for which a pod was evicted.
+	victims map[types.UID]types.NamespacedName
+}
+
+// preempting is one gang that preempts, or may. Its state is written by the worker
+// that has the gang; the other fields are facts for it.
+type preempting struct {
+	state preemption.State
+	// about is the spec that the state is about.
+	about decide.About
+	// unplaced reports that the gang was tried since the last search that gave an answer.
+	unplaced bool
+	plan     *plan
+	// verified is the answer of the scheduling goroutine to the plan.
+	verified *bool
 }
 
 func newPreemptor(s *Scheduler, budgets policylisters.PodDisruptionBudgetLister) *preemptor {
-	return &preemptor{
-		s: s, budgets: budgets, todo: make(chan types.NamespacedName, 1024),
-		evicting: map[types.NamespacedName][]*corev1.Pod{}, kept: map[types.NamespacedName][]*corev1.Pod{},
-	}
-}
+	p := &preemptor{s: s, budgets: budgets, gangs: map[types.NamespacedName]*preempting{}, victims: map[types.UID]types.NamespacedName{}}
+	p.queue = newPriorityQueue(func(key types.NamespacedName) int32 {
+		if pg := s.groups.group(key); pg != nil {
+			return s.groups.priority(pg, s.groups.members(key))
+		}
 
-// add is for the goroutine that places pods, so it does not wait: whoever finds
-// no room comes back with the gang's next failure.
-func (p *preemptor) add(key types.NamespacedName) {
-	select {
-	case p.todo <- key:
-	default:
-	}
+		return 0
+	})
+
+	return p
 }
 
 func (p *preemptor) run(ctx context.Context) {
+	for range preemptors {
+		go p.work(ctx)
+	}
+	<-ctx.Done()
+	p.queue.ShutDown()
+}
+
+func (p *preemptor) work(ctx context.Context) {
 	for {
-		select {
-		case <-ctx.Done():
+		key, shutdown := p.queue.Get()
+		if shutdown {
 			return
-		case key := <-p.todo:
-			began := time.Now()
-			if err := p.consider(ctx, key); err != nil {
-				klog.FromContext(ctx).Error(err, "Could not look for room for a gang", "podGroup", key)
-			}
-			trialSeconds.WithLabelValues("preemption").Observe(time.Since(began).Seconds())
 		}
+		p.advance(ctx, key)
+		p.queue.Done(key)
 	}
 }
 
-func (p *preemptor) consider(ctx context.Context, key types.NamespacedName) error {
-	g, why := p.s.groups.read(key)
-	if why != nil || gang.Missing(g.Tree, g.Members, g.Rules) != nil {
-		p.giveUp(ctx, key)
-
-		return nil
+// unplaced reports that a gang was tried and does not fit.
+func (p *preemptor) unplaced(key types.NamespacedName) {
+	p.mu.Lock()
+	one := p.gangs[key]
+	if one == nil {
+		one = &preempting{}
+		p.gangs[key] = one
 	}
-	if p.waits(key, g) {
-		return nil
-	}
-	// It was tried again with the room that was made, and does not fit.
-	p.giveUp(ctx, key)
-	units, err := p.units(key, p.s.groups.priority(g.Group, g.Pods))
-	if err != nil || len(units) == 0 {
-		return err
-	}
-	found, err := p.search(ctx, g, units)
-	if err != nil || found == nil {
-		return err
-	}
-
-	return p.carryOut(ctx, key, g, found)
+	one.unplaced = true
+	p.mu.Unlock()
+	p.queue.Add(key)
 }
 
-// giveUp takes the room away that is kept for a gang, and wakes those that may
-// want it.
-func (p *preemptor) giveUp(ctx context.Context, key types.NamespacedName) {
-	logger, queue := klog.FromContext(ctx), p.s.kube.SchedulingQueue
-	for _, pod := range p.kept[key] {
-		queue.DeleteNominatedPodIfExists(pod)
-		queue.MoveAllToActiveOrBackoffQueue(logger, framework.EventAssignedPodDelete, pod, nil, nil)
+// touch has a gang that preempts looked at again.
+func (p *preemptor) touch(key types.NamespacedName) {
+	p.mu.Lock()
+	_, known := p.gangs[key]
+	p.mu.Unlock()
+	if known {
+		p.queue.Add(key)
 	}
-	delete(p.kept, key)
 }
 
-// waits says whether the gang has to be patient: those it sent away are still
-// going, or it was asked to wait before it sends away anybody.
-func (p *preemptor) waits(key types.NamespacedName, g *decide.Gang) bool {
-	for _, pod := range p.evicting[key] {
-		if now, err := p.s.trial.pods.Pods(pod.Namespace).Get(pod.Name); err == nil && now.UID == pod.UID {
-			return true
-		}
+// gone reports that a pod no longer exists.
+func (p *preemptor) gone(pod types.UID) {
+	p.mu.Lock()
+	key, ok := p.victims[pod]
+	delete(p.victims, pod)
+	p.mu.Unlock()
+	if ok {
+		p.queue.Add(key)
 	}
-	delete(p.evicting, key)
-	delay := g.Group.Spec.PreemptionDelay
-	if delay == nil {
-		return false
-	}
-	left := time.Until(g.Group.CreationTimestamp.Add(delay.Duration))
-	if left > 0 {
-		// Nothing else might happen by then that has the gang tried again.
-		time.AfterFunc(left, func() { p.s.wake(key) })
-	}
-
-	return left > 0
 }
 
-// carryOut keeps the places for the gang and sends the victims away.
-func (p *preemptor) carryOut(ctx context.Context, key types.NamespacedName, g *decide.Gang, found *plan) error {
-	logger := klog.FromContext(ctx)
-	var kept []*corev1.Pod
-	for _, place := range found.places {
-		pod := g.Pods[place.Member].DeepCopy()
-		pod.Spec.NodeName = place.Node // so that its going is one from there
-		kept = append(kept, pod)
-		info, err := framework.NewPodInfo(g.Pods[place.Member])
-		if err != nil {
-			continue
-		}
-		p.s.kube.SchedulingQueue.AddNominatedPod(logger, info, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: place.Node})
+// pending returns the plan that waits to be verified, nil if there is none.
+func (p *preemptor) pending(key types.NamespacedName) *plan {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one := p.gangs[key]; one != nil && one.state.Phase == preemption.Planned && one.verified == nil {
+		return one.plan
 	}
-	p.evicting[key] = found.victims
-	p.kept[key] = kept
-	if err := p.s.evictAll(ctx, found.victims, corev1.PodReasonPreemptionByScheduler, "preempted",
-		fmt.Sprintf("PodGroup %s, which is more important, takes its place", key)); err != nil {
-		return err
-	}
-	p.s.reporter.preempted(key, len(found.victims))
 
 	return nil
+}
+
+// verify takes the answer of the scheduling goroutine. It reports false if the plan was
+// given up in the meantime.
+func (p *preemptor) verify(key types.NamespacedName, of *plan, ok bool) bool {
+	p.mu.Lock()
+	one := p.gangs[key]
+	current := one != nil && one.plan == of
+	if current {
+		one.verified = &ok
+	}
+	p.mu.Unlock()
+	p.queue.Add(key)
+
+	return current
+}
+
+// claimed records that the victims of a plan are marked. Its gang may be looked at while
+// the plan is verified.
+func (p *preemptor) claimed(of *plan) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	of.claimed, of.deadline = true, of.latest(time.Now())
+}
+
+// resume continues with a reservation that another process has recorded.
+func (p *preemptor) resume(key types.NamespacedName, of *plan) {
+	p.mu.Lock()
+	p.gangs[key] = &preempting{
+		plan: of, state: preemption.State{}.Verified(time.Now()), about: decide.About{UID: of.group, Generation: of.generation},
+	}
+	for _, pod := range of.victims {
+		p.victims[pod.UID] = key
+	}
+	p.mu.Unlock()
+	p.queue.Add(key)
+}
+
+// advance takes the next step for a gang, and further ones until there is nothing to
+// do but wait.
+func (p *preemptor) advance(ctx context.Context, key types.NamespacedName) {
+	defer func() {
+		if p.s.caught(workerPreemption, key, recover()) {
+			p.queue.AddAfter(key, afterPanic) // it may hold room
+		}
+	}()
+	one := p.take(key)
+	if one == nil {
+		return
+	}
+	for ctx.Err() == nil {
+		g, f := p.facts(key, one)
+		before := one.state.Phase
+		state, action, at := one.state.Next(f)
+		p.set(one, state)
+		if state.Phase == preemption.Freed && before != preemption.Freed {
+			p.s.retry(key) // its room is free now
+		}
+		if action == preemption.Wait {
+			p.report(key, g, one, f.Victims)
+			p.rest(key, one, f, at)
+
+			return
+		}
+		if !p.act(ctx, key, g, one, action, f) {
+			p.queue.AddAfter(key, time.Until(one.state.Retry))
+
+			return
+		}
+	}
+}
+
+// take returns what is known of a gang, with the answer to its plan applied.
+func (p *preemptor) take(key types.NamespacedName) *preempting {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one := p.gangs[key]
+	if one == nil || one.verified == nil {
+		return one
+	}
+	if *one.verified {
+		one.state = one.state.Verified(time.Now())
+	} else {
+		one.state, one.plan = one.state.Rejected(time.Now()), nil
+		one.unplaced = true // the try that rejected it failed
+	}
+	one.verified = nil
+
+	return one
+}
+
+// set stores the state of a gang; the scheduling goroutine reads its phase.
+func (p *preemptor) set(one *preempting, to preemption.State) {
+	p.mu.Lock()
+	one.state = to
+	p.mu.Unlock()
+}
+
+// rest forgets a gang that has nothing under way, and has others looked at again in
+// time.
+func (p *preemptor) rest(key types.NamespacedName, one *preempting, f preemption.Facts, at time.Time) {
+	p.mu.Lock()
+	if one.state.Phase == preemption.Idle && one.verified == nil && (f.Placed || !f.Applies || f.Incomplete) {
+		delete(p.gangs, key)
+	}
+	p.mu.Unlock()
+	if !at.IsZero() {
+		p.queue.AddAfter(key, time.Until(at))
+	}
+}
+
+// facts reads what the next step depends on.
+func (p *preemptor) facts(key types.NamespacedName, one *preempting) (*decide.Gang, preemption.Facts) {
+	f := preemption.Facts{Now: time.Now()}
+	g, why := p.s.groups.read(key)
+	p.mu.Lock()
+	f.Unplaced = one.unplaced
+	if one.plan != nil {
+		f.Changed, f.Deadline = one.plan.unrecorded, one.plan.deadline
+	}
+	if why == nil && one.about != decide.Spec(g.Group) {
+		one.about, one.state = decide.Spec(g.Group), one.state.Edited()
+	}
+	p.mu.Unlock()
+	if why != nil {
+		return nil, f
+	}
+	f.Placed = g.Placed()
+	f.Binding = !f.Placed && len(g.Unbound) > 0 && gang.Satisfied(g.Tree, g.Members, g.Rules)[g.Tree.Root()].Satisfied
+	f.Applies, f.Incomplete = true, gang.Missing(g.Tree, g.Members, g.Rules) != nil
+	if of := one.plan; of != nil {
+		f.Applies = of.group == g.Group.UID
+		f.Changed = f.Changed || !of.covers(g)
+		p.left(one, &f)
+	}
+
+	return g, f
+}
+
+// left counts the victims that still use the room, and names one of them, or one that does
+// not terminate. Each has its own grace period. The clock of the API server may differ, so
+// a victim has its time from the beginning of the phase too.
+func (p *preemptor) left(one *preempting, f *preemption.Facts) {
+	for _, pod := range one.plan.victims {
+		is := p.s.groups.usingRoom(pod)
+		switch {
+		case is == nil:
+			continue
+		case is.DeletionTimestamp == nil:
+			f.Running++
+		case !terminating(is, f.Now) && f.Now.Sub(one.state.Since) > overdue:
+			f.Stuck = is.Namespace + "/" + is.Name
+		}
+		f.Victims++
+		f.Victim = is.Namespace + "/" + is.Name
+	}
 }

@@ -3,8 +3,10 @@ package scheduler
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
@@ -24,8 +26,9 @@ func (s *Scheduler) putAllBack(ctx context.Context, t *turn, rejectors sets.Set[
 // waiting too.
 func (s *Scheduler) putBack(ctx context.Context, q *framework.QueuedPodInfo, rejectors sets.Set[string]) {
 	logger, queue := klog.FromContext(ctx), s.kube.SchedulingQueue
-	pod, err := s.kube.Profiles[q.Pod.Spec.SchedulerName].SharedInformerFactory().Core().V1().Pods().Lister().Pods(q.Pod.Namespace).Get(q.Pod.Name)
-	if err != nil || pod.UID != q.Pod.UID || pod.Spec.NodeName != "" {
+	popped := q.Pod
+	pod := s.groups.current(popped)
+	if pod == nil || pod.Spec.NodeName != "" {
 		queue.Done(q.Pod.UID) // gone, or placed by somebody else
 
 		return
@@ -39,5 +42,24 @@ func (s *Scheduler) putBack(ctx context.Context, q *framework.QueuedPodInfo, rej
 	q.UnschedulablePlugins = rejectors.Clone()
 	if err := queue.AddUnschedulableIfNotPresent(logger, q, queue.SchedulingCycle()); err != nil {
 		logger.Error(err, "A pod could not be put back into the queue", "pod", klog.KObj(pod))
+	}
+	if popped.Status.NominatedNodeName != "" || pod.Status.NominatedNodeName != "" {
+		renominate(logger, queue, pod, s.groups.current)
+	}
+}
+
+// renominate has the queue nominate a pod to the node that its status has. The queue
+// takes no notice when that changes while the pod is being tried, and would keep the old
+// nomination forever. Once the pod is in the queue, it follows changes that come later.
+func renominate(logger klog.Logger, queue fwk.PodNominator, pod *corev1.Pod, current func(*corev1.Pod) *corev1.Pod) {
+	for {
+		is := current(pod)
+		if is == nil || is.Spec.NodeName != "" {
+			return // its event removes the nomination
+		}
+		queue.AddNominatedPod(logger, podInfo(is), nil)
+		if again := current(pod); again == nil || again.Status.NominatedNodeName == is.Status.NominatedNodeName {
+			return
+		}
 	}
 }

@@ -2,159 +2,272 @@ package scheduler
 
 import (
 	"context"
+	"errors"
+	"net/url"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	resourcehelper "k8s.io/component-helpers/resource"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/arbor-control/arbor/engine/gang"
+	"github.com/arbor-control/arbor/engine/victims"
 	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
 )
 
-// trialBudget is how long the search for victims may take. When it is over, the
-// best plan so far counts, or there is none.
-const trialBudget = 5 * time.Second
-
-// A plan says who would have to go, and where the gang would be then.
+// A plan is who has to be evicted, and where the gang is placed then.
 type plan struct {
-	victims []*corev1.Pod
-	places  []gang.Placement
+	group      types.UID
+	generation int64
+	priority   int32
+	pods       []*corev1.Pod // of the gang
+	nodes      []string      // their places
+	victims    []*corev1.Pod
+	violations int // of PodDisruptionBudgets
+	// deadline is when the reservation ends at the latest.
+	deadline time.Time
+	// recovered plans were carried out, in part, by another process.
+	recovered bool
+	// unrecorded plans were changed since their record was written.
+	unrecorded bool
+	// claimed plans have marked their victims as leaving.
+	claimed bool
 }
 
-// A search tries who has to go.
-type search struct {
-	trial   *trial
-	gang    *decide.Gang
-	units   []unit
-	without []bool // by unit: it is gone, in the trial
+// evictions is how many victims are not terminating yet.
+func (p *plan) evictions() int {
+	n := 0
+	for _, pod := range p.victims {
+		if isRunning(pod) {
+			n++
+		}
+	}
+
+	return n
 }
 
-// search finds the shortest beginning of the units whose going lets the gang
-// in, and then lets everybody stay who need not go after all, the most important
-// first. When time is up, what was found so far counts.
-func (p *preemptor) search(ctx context.Context, g *decide.Gang, units []unit) (*plan, error) {
+// isRunning reports whether a pod is not being deleted.
+func isRunning(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil }
+
+// uncovered names what the reservation of a plan does not cover.
+func (p *plan) uncovered() string {
+	for _, pod := range p.pods {
+		if len(pod.Spec.ResourceClaims) > 0 || decide.Shape(pod, false) == "" {
+			return " (but not devices and volumes that its pods claim)"
+		}
+	}
+
+	return ""
+}
+
+// A problem is a search while it is put together.
+type problem struct {
+	victims.Problem
+
+	s      *Scheduler
+	key    types.NamespacedName
+	now    time.Time
+	dry    *dryRun
+	pdbs   []*policyv1.PodDisruptionBudget
+	under  []labels.Selector // by pdb
+	number map[types.NamespacedName]*lossyGang
+	pods   []*corev1.Pod // by candidate
+}
+
+// A lossyGang is a gang that may lose pods; members has them by UID.
+type lossyGang struct {
+	index    int
+	priority int32
+	eligible bool
+	members  map[types.UID]int
+}
+
+// search looks for pods to evict so that a gang fits. It decides on a private copy
+// of the cluster, outside the scheduling goroutine. The budget does not include the time
+// that it waits for other searches.
+func (p *preemptor) search(ctx context.Context, key types.NamespacedName, g *decide.Gang, budget time.Duration) searched {
 	done, err := p.s.trial.open(ctx, p.s.groups.placed)
 	if err != nil {
-		return nil, err
+		return searched{err: err}
 	}
 	defer done()
-	ctx, cancel := context.WithTimeout(ctx, trialBudget)
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
-	s := &search{trial: p.s.trial, gang: g, units: units, without: make([]bool, len(units))}
-	if err := p.s.trial.bury(ctx); err != nil {
-		return nil, err
+	found, result, err := p.searchIn(ctx, key, g, p.s.groups.priority(g.Group, g.Pods))
+
+	return searched{found: found, result: result, took: time.Since(began), err: err, exceeded: exceeded(ctx, err)}
+}
+
+// exceeded reports whether something failed because its own time was over. A request of an
+// extender that timed out is another error, although it says context.DeadlineExceeded too.
+func exceeded(ctx context.Context, err error) bool {
+	var request *url.Error
+
+	return err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.As(err, &request)
+}
+
+// searchIn searches on the copy of the cluster, which is open.
+func (p *preemptor) searchIn(ctx context.Context, key types.NamespacedName, g *decide.Gang, priority int32) (*plan, victims.Result, error) {
+	var none victims.Result
+	p.s.trial.nominees.trying = &key
+	dry, err := p.s.trial.dryRun(ctx, g, priority)
+	if err != nil {
+		return nil, none, err
 	}
-	if best, err := s.fits(ctx, 0); err != nil || best != nil {
-		return nil, err // somebody has gone meanwhile, or is going, and that wakes the gang
+	if err := dry.askExtenders(ctx, p.s.kube.Extenders); err != nil {
+		return nil, none, err
 	}
-	best, err := s.fits(ctx, len(units))
-	if err != nil || best == nil {
-		return nil, err // not even if all of them went
+	q, err := p.newProblem(key, g, dry, priority)
+	if err != nil {
+		return nil, none, err
 	}
-	best, n := s.shorten(ctx, best)
-	best, err = s.spare(ctx, best, n)
+	result, err := victims.Search(ctx, &q.Problem, dry)
+	if err != nil || result.Outcome != victims.Found && result.Outcome != victims.Fits {
+		return nil, result, err
+	}
+	found := &plan{group: g.Group.UID, generation: g.Group.Generation, priority: priority, violations: result.Violations}
+	for _, place := range result.Places {
+		found.pods = append(found.pods, g.Pods[place.Member])
+		found.nodes = append(found.nodes, dry.nodes[place.Node].Node().Name)
+	}
+	for _, i := range result.Victims {
+		found.victims = append(found.victims, q.pods[i])
+	}
+	found.victims = append(found.victims, dry.terminatingOn(found.nodes, q.now)...)
+	if len(found.victims) == 0 {
+		return nil, result, nil // it fits as it is
+	}
+
+	return found, result, dry.processPreemption(ctx, p.s.kube.Extenders, found)
+}
+
+func (p *preemptor) newProblem(key types.NamespacedName, g *decide.Gang, dry *dryRun, priority int32) (*problem, error) {
+	q := &problem{
+		Problem: victims.Problem{Tree: g.Tree, Members: memoizable(g), Rules: g.Rules, Nodes: len(dry.nodes), HardBudgets: p.s.options.RespectPDB},
+		s:       p.s, key: key, now: time.Now(), dry: dry, number: map[types.NamespacedName]*lossyGang{},
+	}
+	pdbs, err := p.budgets.List(labels.Everything())
 	if err != nil {
 		return nil, err
 	}
-
-	return toPlan(units, s.without, best), nil
-}
-
-// shorten finds by halving how many units are enough.
-func (s *search) shorten(ctx context.Context, best *gang.Decision) (*gang.Decision, int) {
-	low, high := 0, len(s.units) // low is too few, high is enough
-	for high-low > 1 {
-		middle := (low + high) / 2
-		decision, err := s.fits(ctx, middle)
-		if err != nil {
-			break
+	for _, pdb := range pdbs {
+		if selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector); err == nil {
+			q.pdbs, q.under = append(q.pdbs, pdb), append(q.under, selector)
+			q.Budgets = append(q.Budgets, pdb.Status.DisruptionsAllowed)
 		}
-		if decision == nil {
-			low = middle
-		} else {
-			best, high = decision, middle
+	}
+	dry.removeTerminating(q.now)
+	for i := range dry.nodes {
+		for _, info := range dry.nodes[i].GetPods() {
+			q.consider(info, i, priority)
 		}
 	}
 
-	return best, high
+	return q, nil
 }
 
-// spare lets units of the first n come back whose room is not needed.
-func (s *search) spare(ctx context.Context, best *gang.Decision, n int) (*gang.Decision, error) {
-	if err := s.set(ctx, n); err != nil {
-		return nil, err
-	}
-	for i := n - 1; i >= 0 && ctx.Err() == nil; i-- {
-		if err := s.let(ctx, i, false); err != nil {
-			return nil, err
-		}
-		decision, err := s.ask(ctx)
-		if err == nil && decision != nil {
-			best = decision
-
-			continue
-		}
-		if err := s.let(ctx, i, true); err != nil {
-			return nil, err
+// memoizable returns the members without the shape of those for which placing one
+// pod changes other nodes too.
+func memoizable(g *decide.Gang) []gang.Member {
+	members := append([]gang.Member(nil), g.Members...)
+	for i := range members {
+		spec := &g.Pods[i].Spec
+		if len(spec.TopologySpreadConstraints) > 0 || spec.Affinity != nil && (spec.Affinity.PodAffinity != nil || spec.Affinity.PodAntiAffinity != nil) {
+			members[i].Shape = ""
 		}
 	}
 
-	return best, nil
+	return members
 }
 
-// fits returns the decision if the gang fits without the first n units.
-func (s *search) fits(ctx context.Context, n int) (*gang.Decision, error) {
-	if err := s.set(ctx, n); err != nil {
-		return nil, err
+// consider makes a running pod a candidate if it may be evicted for a priority.
+func (q *problem) consider(info fwk.PodInfo, node int, below int32) {
+	pod := info.GetPod()
+	if pod.DeletionTimestamp != nil || q.s.groups.isLeaving(pod.UID) {
+		return
 	}
-
-	return s.ask(ctx)
-}
-
-func (s *search) ask(ctx context.Context) (*gang.Decision, error) {
-	decision, err := s.trial.place(ctx, s.gang)
-	if err != nil || !decision.Fits {
-		return nil, err
-	}
-
-	return &decision, nil
-}
-
-func (s *search) set(ctx context.Context, n int) error {
-	for i := range s.units {
-		if err := s.let(ctx, i, i < n); err != nil {
-			return err
+	c := victims.Pod{Name: pod.Namespace + "/" + pod.Name, Node: node, Gang: -1, Priority: corev1helpers.PodPriority(pod)}
+	if of, ok := decide.GroupOf(pod); ok {
+		if of == q.key {
+			return
+		}
+		g := q.gangOf(of, below)
+		if g != nil {
+			member, known := g.members[pod.UID]
+			if !g.eligible || !known {
+				return
+			}
+			c.Gang, c.Member, c.Priority = g.index, member, g.priority
 		}
 	}
-
-	return nil
+	if c.Priority >= below {
+		return
+	}
+	c.Damage, c.Budgets = damage(pod), q.budgetsOf(pod)
+	if pod.Status.StartTime != nil {
+		c.Started = pod.Status.StartTime.UnixNano()
+	} else {
+		c.Started = pod.CreationTimestamp.UnixNano()
+	}
+	q.Pods = append(q.Pods, c)
+	q.pods = append(q.pods, pod)
+	q.dry.candidate(info, node)
 }
 
-// let has a unit leave the trial, or come back to it.
-func (s *search) let(ctx context.Context, i int, leave bool) error {
-	if s.without[i] == leave {
+// gangOf reads a running gang once. It is nil if there is no such PodGroup: its pods
+// are plain ones then.
+func (q *problem) gangOf(key types.NamespacedName, below int32) *lossyGang {
+	if g, ok := q.number[key]; ok {
+		return g
+	}
+	q.number[key] = nil
+	g := q.s.groups.running(key)
+	if g == nil {
 		return nil
 	}
-	s.without[i] = leave
-	do := s.trial.add
-	if leave {
-		do = s.trial.remove
-	}
-	for _, pod := range s.units[i].pods {
-		if err := do(ctx, pod); err != nil {
-			return err
-		}
+	l := &lossyGang{members: map[types.UID]int{}, priority: q.s.groups.priority(g.Group, g.Pods), index: len(q.Gangs)}
+	q.number[key] = l
+	l.eligible = l.priority < below && decide.Preemptible(g.Group, l.priority)
+	q.Gangs = append(q.Gangs, victims.Gang{Tree: g.Tree, Members: g.Members, Rules: g.Rules})
+	for i, pod := range g.Pods {
+		l.members[pod.UID] = i
 	}
 
-	return nil
+	return l
 }
 
-func toPlan(units []unit, without []bool, decision *gang.Decision) *plan {
-	found := &plan{places: decision.Places}
-	for i, u := range units {
-		if without[i] {
-			found.victims = append(found.victims, u.pods...)
+func (q *problem) budgetsOf(pod *corev1.Pod) []int {
+	var under []int
+	for i, pdb := range q.pdbs {
+		if pdb.Namespace != pod.Namespace || !q.under[i].Matches(labels.Set(pod.Labels)) {
+			continue
+		}
+		if _, counted := pdb.Status.DisruptedPods[pod.Name]; !counted {
+			under = append(under, i)
 		}
 	}
 
-	return found
+	return under
+}
+
+// damage compares what is lost with a pod: its GPUs, and among pods without any
+// difference in these, its CPU.
+func damage(pod *corev1.Pod) int64 {
+	const perGPU = 1_000_000 // milli-CPUs, more than a node has
+	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	total := requests.Cpu().MilliValue()
+	for name, quantity := range requests {
+		if strings.HasSuffix(string(name), "/gpu") {
+			total += quantity.Value() * perGPU
+		}
+	}
+
+	return total
 }

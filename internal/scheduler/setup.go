@@ -5,16 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
 	config "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/arbor-control/arbor/engine/gang"
@@ -28,18 +33,34 @@ type Scheduler struct {
 	options  *Options
 	rules    gang.Rules
 	groups   *groups
-	// ready is when gangs were last found complete, by key.
-	ready     sync.Map
-	pace      *pace
-	reporter  *reporter
-	trial     *trial
-	preemptor *preemptor
+
+	gates        *gates
+	backOffs     *backOffs
+	reservations *reservations
+	reporter     *reporter
+	trial        *trial
+	preemptor    *preemptor
+	staleness    *staleness
+	// cleanups has groups that may have the record of a reservation that has ended;
+	// clears bounds how fast nominations are removed.
+	cleanups workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	clears   flowcontrol.RateLimiter
+	// early wakes gangs that were tried without all members.
+	early *earlyWakes
+	// groupsRead is closed when all PodGroups have been read once.
+	groupsRead chan struct{}
+
+	// rounds are the gangs that are being bound.
+	rounds *rounds
 	// binds has a place for each binding that may be under way.
 	binds chan struct{}
 }
 
 // setup is that of kube-scheduler, with the gang plugin in every profile.
 func setup(ctx context.Context, kube *options.Options, o *Options) (*schedulerserverconfig.CompletedConfig, *Scheduler, error) {
+	if err := checkGates(); err != nil {
+		return nil, nil, err
+	}
 	defaults, err := latest.Default()
 	if err != nil {
 		return nil, nil, err
@@ -75,16 +96,23 @@ func (s *Scheduler) build(ctx context.Context, c *schedulerserverconfig.Complete
 	if s.groups, err = newGroups(c.KubeConfig, c.Client, c.InformerFactory, s.rules); err != nil {
 		return err
 	}
-	s.pace = newPace(s.wake)
+	s.groups.stays = func(key types.NamespacedName) {
+		if s.regate(key) {
+			s.wake(key)
+		}
+		s.staleness.touch(key)
+	}
+	s.gates, s.backOffs, s.rounds, s.early = newGates(), newBackOffs(s.wake), newRounds(s.wake), newEarlyWakes(s.wake)
+	s.cleanups = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())
+	s.clears = flowcontrol.NewTokenBucketRateLimiter(clearsPerSecond, clearsPerSecond)
 	cfg := &c.ComponentConfig
-	registry := frameworkruntime.Registry{pluginName: s.newPlugin}
 	s.kube, err = kubescheduler.New(ctx, c.Client, c.InformerFactory, c.DynInformerFactory,
 		func(name string) events.EventRecorderLogger { return c.EventBroadcaster.NewRecorder(name) },
 		kubescheduler.WithComponentConfigVersion(cfg.APIVersion),
 		kubescheduler.WithKubeConfig(c.KubeConfig),
 		kubescheduler.WithProfiles(cfg.Profiles...),
 		kubescheduler.WithPercentageOfNodesToScore(cfg.PercentageOfNodesToScore),
-		kubescheduler.WithFrameworkOutOfTreeRegistry(registry),
+		kubescheduler.WithFrameworkOutOfTreeRegistry(s.plugins()),
 		kubescheduler.WithPodMaxBackoffSeconds(cfg.PodMaxBackoffSeconds),
 		kubescheduler.WithPodInitialBackoffSeconds(cfg.PodInitialBackoffSeconds),
 		kubescheduler.WithPodMaxInUnschedulablePodsDuration(c.PodMaxInUnschedulablePodsDuration),
@@ -98,40 +126,66 @@ func (s *Scheduler) build(ctx context.Context, c *schedulerserverconfig.Complete
 		return err
 	}
 	s.fitters = map[string]*fitter{}
+	s.reservations = newReservations(s.kube.SchedulingQueue)
 	for name, fw := range s.kube.Profiles {
-		s.fitters[name] = &fitter{fw: fw, snapshot: s.snapshot}
+		fw.SetPodNominator(s.reservations)
+		s.fitters[name] = &fitter{fw: fw, snapshot: s.snapshot, percent: percentOf(cfg), memos: newMemos(fw), reserving: s.reservations.any}
+		if err := s.reservations.check(fw); err != nil {
+			return err
+		}
 	}
-	s.groups.assumed = s.kube.Cache
 	s.kube.NextPod = s.next(ctx)
 
-	if s.trial, err = newTrial(ctx, c.Client, c.KubeConfig, c.InformerFactory, cfg, s.newPlugin); err != nil {
+	if s.trial, err = newTrial(ctx, c.Client, c.KubeConfig, c.InformerFactory, cfg, s.plugins()); err != nil {
 		return err
 	}
-	s.trial.nominees.of = s.kube.SchedulingQueue.NominatedPodsForNode
+	s.trial.nominees.of = func(node string, trying *types.NamespacedName) []fwk.PodInfo {
+		return s.reservations.state.Load().onto(s.kube.SchedulingQueue.NominatedPodsForNode(node), node, trying)
+	}
 	s.preemptor = newPreemptor(s, c.InformerFactory.Policy().V1().PodDisruptionBudgets().Lister())
+	s.staleness = newStaleness(s)
 	s.reporter = newReporter(s, c.Client, s.groups.rest, c.EventBroadcaster.NewRecorder(Name))
 
 	return nil
 }
 
-// start reads the groups, so that the first pod that asks for one finds it. It
-// writes nothing: see lead.
+// start begins to read the PodGroups, next to what kube-scheduler reads. It writes
+// nothing: see lead.
 func (s *Scheduler) start(ctx context.Context) error {
 	if err := s.watch(); err != nil {
 		return err
 	}
-	if err := s.groups.start(ctx); err != nil {
-		return err
-	}
+	s.groupsRead = make(chan struct{})
+	go func() {
+		defer close(s.groupsRead)
+		if err := s.groups.start(ctx); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "Cannot read PodGroups")
+		}
+		reached(phaseGroupsSynced)
+	}()
 
 	return nil
 }
 
-// lead begins to write: what was decided, and who has to go. Replicas that wait
-// for their turn know all that happens, and must leave it to the one that leads.
+// lead begins to write: status, reservations and evictions. Replicas that do not lead
+// follow all events, and leave that to the one that does.
 func (s *Scheduler) lead(ctx context.Context) {
 	go s.reporter.run(ctx)
 	go s.preemptor.run(ctx)
+	go s.staleness.run(ctx)
+	go s.backstop(ctx)
+	go s.drain(ctx, workerCleanup, s.cleanups, s.cleanUp)
+	context.AfterFunc(ctx, s.cleanups.ShutDown)
+}
+
+// percentOf is the percentageOfNodesToScore of profiles that have none, 0 if the number
+// of nodes decides.
+func percentOf(cfg *config.KubeSchedulerConfiguration) int32 {
+	if cfg.PercentageOfNodesToScore == nil {
+		return 0
+	}
+
+	return *cfg.PercentageOfNodesToScore
 }
 
 // named makes a profile for each name.
@@ -140,14 +194,22 @@ func named(p config.KubeSchedulerProfile, names []string) []config.KubeScheduler
 	for _, name := range names {
 		c := *p.DeepCopy()
 		c.SchedulerName = name
+		packGPUs(&c)
 		profiles = append(profiles, c)
 	}
 
 	return profiles
 }
 
-// enable puts the gang plugin into a profile: as its gate, and as the one that
-// sorts the queue, of which there is one.
+// plugins are the plugins that profiles have beyond those of kube-scheduler.
+func (s *Scheduler) plugins() frameworkruntime.Registry {
+	return frameworkruntime.Registry{pluginName: s.newPlugin, preemptionName: s.newPlainPreemption, packingName: newPacking}
+}
+
+// enable adds the plugins of Arbor to a profile: the gang plugin at PreEnqueue and
+// as the only QueueSort plugin, and ArborPreemption wherever the profile names
+// DefaultPreemption. Where the profile disables DefaultPreemption, ArborPreemption
+// is disabled too, and it gets the arguments of DefaultPreemption.
 func enable(p *config.KubeSchedulerProfile) {
 	if p.Plugins == nil {
 		p.Plugins = &config.Plugins{}
@@ -156,6 +218,22 @@ func enable(p *config.KubeSchedulerProfile) {
 	p.Plugins.QueueSort = config.PluginSet{Enabled: []config.Plugin{ours}, Disabled: []config.Plugin{{Name: "*"}}}
 	if !slices.Contains(p.Plugins.PreEnqueue.Enabled, ours) {
 		p.Plugins.PreEnqueue.Enabled = append(p.Plugins.PreEnqueue.Enabled, ours)
+	}
+	for _, set := range []*config.PluginSet{&p.Plugins.MultiPoint, &p.Plugins.PreEnqueue, &p.Plugins.PostFilter} {
+		for _, list := range [][]config.Plugin{set.Enabled, set.Disabled} {
+			for i := range list {
+				replacePreemption(&list[i].Name)
+			}
+		}
+	}
+	for i := range p.PluginConfig {
+		replacePreemption(&p.PluginConfig[i].Name)
+	}
+}
+
+func replacePreemption(name *string) {
+	if *name == defaultpreemption.Name {
+		*name = preemptionName
 	}
 }
 

@@ -35,10 +35,6 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
 )
 
-// overdue is how long after its time a pod that is being deleted still counts as
-// one that is going: its node may be dead.
-const overdue = time.Minute
-
 // A trial is a cluster in memory in which things can be tried. It has a cache,
 // a snapshot and plugins of its own, which read the same informers, so that what
 // it does is seen by nobody. It takes one question at a time.
@@ -50,6 +46,7 @@ type trial struct {
 	pods     corelisters.PodLister
 	nodes    corelisters.NodeLister
 	nominees *nominees
+	percent  int32 // percentageOfNodesToScore of profiles that have none
 	// anyone is for pods that ask for none of the profiles; nil refuses them.
 	anyone framework.Framework
 
@@ -58,11 +55,9 @@ type trial struct {
 	inPods  map[types.UID]*corev1.Pod
 }
 
-type pluginFactory func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error)
-
-func newTrial(ctx context.Context, client clientset.Interface, kubeConfig *rest.Config, factory informers.SharedInformerFactory, cfg *config.KubeSchedulerConfiguration, ours pluginFactory) (*trial, error) {
+func newTrial(ctx context.Context, client clientset.Interface, kubeConfig *rest.Config, factory informers.SharedInformerFactory, cfg *config.KubeSchedulerConfiguration, ours frameworkruntime.Registry) (*trial, error) {
 	registry := frameworkplugins.NewInTreeRegistry()
-	if err := registry.Register(pluginName, ours); err != nil {
+	if err := registry.Merge(ours); err != nil {
 		return nil, err
 	}
 	// A cache whose context has ended does not export metrics: those are of the
@@ -74,6 +69,7 @@ func newTrial(ctx context.Context, client clientset.Interface, kubeConfig *rest.
 		cache:    internalcache.New(ended, nil, false),
 		pods:     factory.Core().V1().Pods().Lister(),
 		nodes:    factory.Core().V1().Nodes().Lister(),
+		percent:  percentOf(cfg),
 		nominees: &nominees{gone: sets.New[types.UID]()},
 		inNodes:  map[string]*corev1.Node{},
 		inPods:   map[types.UID]*corev1.Pod{},
@@ -124,18 +120,20 @@ func privateClaims(ctx context.Context, client clientset.Interface, factory info
 // yet.
 func (t *trial) open(ctx context.Context, placed func(*corev1.Pod) *corev1.Pod) (done func(), err error) {
 	t.mu.Lock()
-	defer func() {
-		if err != nil {
+	opened := false
+	defer func() { // also after a panic, or no search could begin any more
+		if !opened {
 			t.mu.Unlock()
 		}
 	}()
-	t.nominees.gone = sets.New[types.UID]()
+	t.nominees.gone, t.nominees.trying = sets.New[types.UID](), nil
 	if err := t.syncNodes(ctx); err != nil {
 		return nil, err
 	}
 	if err := t.syncPods(ctx, placed); err != nil {
 		return nil, err
 	}
+	opened = true
 
 	return t.mu.Unlock, nil
 }
@@ -222,29 +220,36 @@ func (t *trial) remove(ctx context.Context, pod *corev1.Pod) error {
 	return t.cache.RemovePod(klog.FromContext(ctx), pod)
 }
 
-// bury removes the pods that are going already.
-func (t *trial) bury(ctx context.Context) error {
-	for _, pod := range t.inPods {
-		if pod.DeletionTimestamp == nil || time.Since(pod.DeletionTimestamp.Time) > overdue {
-			continue
-		}
-		if err := t.remove(ctx, pod); err != nil {
-			return err
-		}
+// dryRun prepares a search for victims on the cluster in memory.
+func (t *trial) dryRun(ctx context.Context, g *decide.Gang, priority int32) (*dryRun, error) {
+	fw, err := t.profile(g)
+	if err != nil {
+		return nil, err
 	}
+	if err := t.cache.UpdateSnapshot(klog.FromContext(ctx), t.snapshot); err != nil {
+		return nil, err
+	}
+	nodes, err := t.snapshot.NodeInfos().List()
+	if err != nil {
+		return nil, err
+	}
+	g.Compare(selective(t.snapshot, g.Group.Namespace))
 
-	return nil
+	return newDryRun(ctx, fw, nodes, g, priority)
 }
 
 // place tries a gang and leaves everything as it was. Members that wait must
 // have a scheduler that this one answers for.
-func (t *trial) place(ctx context.Context, g *decide.Gang) (gang.Decision, error) {
+func (t *trial) place(ctx context.Context, g *decide.Gang, priority int32) (gang.Decision, error) {
 	fw, err := t.profile(g)
 	if err != nil {
 		return gang.Decision{}, err
 	}
-	g.Compare()
-	w := newWorld(ctx, &fitter{fw: fw, snapshot: t.snapshot}, t.cache, g.Group, g.Pods)
+	if err := t.cache.UpdateSnapshot(klog.FromContext(ctx), t.snapshot); err != nil {
+		return gang.Decision{}, err
+	}
+	g.Compare(selective(t.snapshot, g.Group.Namespace))
+	w := newWorld(ctx, &fitter{fw: fw, snapshot: t.snapshot, percent: t.percent}, t.cache, g.Group, g.Pods, priority)
 	decision, err := gang.Place(ctx, g.Tree, g.Members, w, g.Rules)
 	w.Rollback(0)
 
@@ -276,8 +281,10 @@ func (t *trial) profile(g *decide.Gang) (framework.Framework, error) {
 // nominees are the pods for which room was made. What a trial does to them is
 // its own.
 type nominees struct {
-	of   func(node string) []fwk.PodInfo
+	of   func(node string, trying *types.NamespacedName) []fwk.PodInfo
 	gone sets.Set[types.UID]
+	// trying is the gang that the question is about; its places are left out.
+	trying *types.NamespacedName
 }
 
 var _ fwk.PodNominator = &nominees{}
@@ -295,7 +302,7 @@ func (n *nominees) NominatedPodsForNode(node string) []fwk.PodInfo {
 		return nil
 	}
 	var pods []fwk.PodInfo
-	for _, p := range n.of(node) {
+	for _, p := range n.of(node, n.trying) {
 		if !n.gone.Has(p.GetPod().UID) {
 			pods = append(pods, p)
 		}

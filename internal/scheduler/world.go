@@ -1,12 +1,14 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -29,6 +31,12 @@ type world struct {
 	cache    internalcache.Cache
 	snapshot *internalcache.Snapshot
 	pods     []*corev1.Pod // by member
+	// priority is that of the gang, which its pods may not have themselves.
+	priority int32
+	// shape returns what tells which members are alike, "" if nothing is known.
+	shape func(member int) string
+	// reserved returns the node that is reserved for a pod, "" if there is none.
+	reserved func(types.UID) string
 	// choose finds a node for a pod in the snapshot.
 	choose func(ctx context.Context, state fwk.CycleState, member int) (string, error)
 
@@ -52,14 +60,17 @@ type holding struct {
 
 var _ gang.World = &world{}
 
-func newWorld(ctx context.Context, f *fitter, cache internalcache.Cache, group *v2alpha2.PodGroup, pods []*corev1.Pod) *world {
+func newWorld(ctx context.Context, f *fitter, cache internalcache.Cache, group *v2alpha2.PodGroup, pods []*corev1.Pod, priority int32) *world {
 	f.begin = startOf(group)
 	w := &world{
-		ctx: context.WithoutCancel(ctx), fw: f.fw, cache: cache, snapshot: f.snapshot, pods: pods,
+		ctx: context.WithoutCancel(ctx), fw: f.fw, cache: cache, snapshot: f.snapshot, pods: pods, priority: priority,
+		reserved: func(types.UID) string { return "" }, shape: func(int) string { return "" },
 		group: framework.NewCycleState(), rejectors: sets.New[string](),
 	}
 	w.choose = func(ctx context.Context, state fwk.CycleState, member int) (string, error) {
-		return f.choose(ctx, state, w.pods[member])
+		pod := w.pods[member]
+
+		return f.choose(ctx, state, withPriority(pod, priority), w.shape(member), cmp.Or(w.reserved(pod.UID), pod.Status.NominatedNodeName))
 	}
 
 	return w
@@ -149,10 +160,9 @@ func (w *world) release(h holding) {
 		klog.FromContext(w.ctx).Error(err, "A pod of a gang was not in the cache any more", "pod", klog.KObj(h.pod))
 	}
 	w.current = false
-	if nominated := w.pods[h.member].Status.NominatedNodeName; nominated != "" {
-		if info, err := framework.NewPodInfo(w.pods[h.member]); err == nil {
-			w.fw.AddNominatedPod(klog.FromContext(w.ctx), info, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: nominated})
-		}
+	pod := w.pods[h.member]
+	if nominated := pod.Status.NominatedNodeName; nominated != "" {
+		w.fw.AddNominatedPod(klog.FromContext(w.ctx), podInfo(pod), &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: nominated})
 	}
 }
 

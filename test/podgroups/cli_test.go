@@ -49,7 +49,7 @@ func TestCommandLine(t *testing.T) {
 	})
 	t.Run("Groups", func(t *testing.T) {
 		out, _, code := arbor(t, "groups", "fine", "-n", ns)
-		want := ns + `/fine  queue default, min 2 pods
+		want := ns + `/fine  min 2 pods
 ├─ decode      min 1 pod
 │  ├─ workers  min 1 pod
 │  └─ leaders  min 1 pod

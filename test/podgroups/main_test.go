@@ -61,7 +61,7 @@ func group(namespace, name string, subGroups ...v2alpha2.SubGroup) *v2alpha2.Pod
 
 	return &v2alpha2.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       v2alpha2.PodGroupSpec{MinMember: &minimum, Queue: "default", SubGroups: subGroups},
+		Spec:       v2alpha2.PodGroupSpec{MinMember: &minimum, SubGroups: subGroups},
 	}
 }
 

@@ -3,9 +3,9 @@ package scheduling_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/test/cluster"
@@ -152,8 +152,8 @@ func TestNeverAWeakerGang(t *testing.T) {
 // others are through.
 func TestSucceeded(t *testing.T) {
 	l := newLab(t, 1, 4)
-	grace := &metav1.Duration{}
-	l.group("g", v2alpha2.PodGroupSpec{MinMember: num(4), StalenessGracePeriod: grace})
+	// Nothing is evicted between two of them.
+	l.group("g", v2alpha2.PodGroupSpec{MinMember: num(4), StalenessGracePeriod: patience(-time.Second)})
 	pods := l.pods("g", "", 4, 1)
 	l.runs("g", 4)
 	for _, pod := range pods[:3] {
@@ -173,7 +173,8 @@ func TestSucceeded(t *testing.T) {
 // Failed pods do not count.
 func TestFailed(t *testing.T) {
 	l := newLab(t, 1, 4)
-	l.group("g", v2alpha2.PodGroupSpec{MinMember: num(4), StalenessGracePeriod: &metav1.Duration{}})
+	// The gang is below its minimum after the first of them, and nothing is evicted.
+	l.group("g", v2alpha2.PodGroupSpec{MinMember: num(4), StalenessGracePeriod: patience(-time.Second)})
 	pods := l.pods("g", "", 4, 1)
 	l.runs("g", 4)
 	for _, pod := range pods {
@@ -255,7 +256,7 @@ func TestPodsOfOthers(t *testing.T) {
 	l := newLab(t, 1, 8)
 	ours := l.name
 	l.name = "somebody-else"
-	l.group("theirs", v2alpha2.PodGroupSpec{MinMember: num(3), StalenessGracePeriod: &metav1.Duration{Duration: 1}})
+	l.group("theirs", v2alpha2.PodGroupSpec{MinMember: num(3), StalenessGracePeriod: &v2alpha2.Duration{Duration: 1}})
 	l.pods("theirs", "", 2, 1)
 	l.create(l.pod("theirs", "", "placed", 1, func(p *corev1.Pod) { p.Spec.NodeName = l.ns + "-node-0" }))
 	l.pods("nowhere", "", 1, 1)
@@ -263,7 +264,7 @@ func TestPodsOfOthers(t *testing.T) {
 	// Ours comes after, and is broken too: when it is evicted, theirs would have
 	// been.
 	l.name = ours
-	l.group("ours", v2alpha2.PodGroupSpec{MinMember: num(2), StalenessGracePeriod: &metav1.Duration{Duration: 1}})
+	l.group("ours", v2alpha2.PodGroupSpec{MinMember: num(2), StalenessGracePeriod: &v2alpha2.Duration{Duration: 1}})
 	pods := l.pods("ours", "", 2, 1)
 	l.runs("ours", 2)
 	l.must(l.c.Delete(t.Context(), pods[0]))

@@ -145,7 +145,7 @@ func TestPreemptionDelay(t *testing.T) {
 	l.gang("low", 8, low)
 	l.runs("low", 8)
 	spec := simple(8)
-	spec.PreemptionDelay = &metav1.Duration{Duration: delay}
+	spec.PreemptionDelay = &v2alpha2.Duration{Duration: delay}
 	patient := l.group("high", spec)
 	l.pods("high", "", 8, 1, high)
 	l.runs("high", 8)
@@ -258,6 +258,48 @@ func TestRoomIsNotKeptForNobody(t *testing.T) {
 	}
 }
 
+// A gang is edited before the scheduler has seen its own nominations in the pods. They
+// are removed all the same, so other pods can use the room.
+func TestNominationsAreSeenLate(t *testing.T) {
+	l := newLab(t, 1, 4)
+	proxy := server.NewProxy(t, "", 0)
+	l.start("--kubeconfig=" + proxy.Kubeconfig)
+	low, high := l.classes()
+	l.gang("low", 4, low)
+	l.runs("low", 4)
+	caught, release := proxy.Trap(t, fmt.Sprintf(`^PATCH /apis/scheduling\.run\.ai/[^/]+/namespaces/%s/podgroups/high$`, l.ns), 0)
+	l.gang("high", 4, high)
+	<-caught
+	show := proxy.Hold(t, "^WATCH /api/v1/pods$")
+	release()
+	cluster.Eventually(t, "all of the gang is nominated, and the other one is evicted", func() error {
+		for _, pod := range l.members("high") {
+			if pod.Status.NominatedNodeName == "" {
+				return fmt.Errorf("pod %s is not nominated", pod.Name)
+			}
+		}
+		if left := l.names("low"); len(left) > 0 {
+			return fmt.Errorf("%v stay", left)
+		}
+
+		return nil
+	})
+	pg := &v2alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: "high"}}
+	change(l, pg, func(pg *v2alpha2.PodGroup) { pg.Spec.MinMember = num(6) })
+	cluster.Eventually(t, "the record of the reservation is removed", func() error {
+		l.must(l.c.Get(t.Context(), key(pg), pg))
+		if text := pg.Annotations[v2alpha2.ReservationAnnotation]; text != "" {
+			return fmt.Errorf("it is %s", text)
+		}
+
+		return nil
+	})
+	show()
+	l.pods("", "", 4, 1, low)
+	l.runs("", 4)
+	l.none("high")
+}
+
 // The class of the group counts, whatever its pods have.
 func TestPriorityOfTheGroup(t *testing.T) {
 	l := newLab(t, 1, 4)
@@ -298,13 +340,12 @@ func TestSurplusFirst(t *testing.T) {
 	l.runs("large", 4)
 	l.runs("small", 2)
 
-	// No surplus is left: the smaller gang goes, and whole.
+	// No surplus is left: the smaller gang goes, and whole. The room of one of its pods is
+	// enough, so the other one may be evicted a little later.
 	l.gang("more", 1, high)
 	l.runs("more", 1)
+	l.evicted("small")
 	l.runs("large", 4)
-	if left := l.names("small"); len(left) > 0 {
-		t.Errorf("of a gang that is broken, %v are left", left)
-	}
 }
 
 // Those as important, and those that asked not to, evict nobody.
@@ -335,7 +376,7 @@ func TestTerminatingVictims(t *testing.T) {
 
 	l.gang("high", 4, high)
 	l.waits("high", "of min 4 pods")
-	l.nudge(true)
+	l.nudge(false)
 	if n := len(l.names("staying")); n != 4 {
 		t.Errorf("four pods were going, which is enough, and %d of the others were sent away", 4-n)
 	}
@@ -344,126 +385,4 @@ func TestTerminatingVictims(t *testing.T) {
 	}
 	l.runs("high", 4)
 	l.runs("staying", 4)
-}
-
-// A gang that has lost too many, and does not get them back, goes when its grace
-// period is over; one whose period has no end stays.
-func TestStale(t *testing.T) {
-	l := newLab(t, 1, 8)
-	l.group("patient", v2alpha2.PodGroupSpec{MinMember: num(4), StalenessGracePeriod: &metav1.Duration{Duration: -time.Second}})
-	patient := l.pods("patient", "", 4, 1)
-	l.group("broken", v2alpha2.PodGroupSpec{MinMember: num(4), StalenessGracePeriod: &metav1.Duration{Duration: 500 * time.Millisecond}})
-	broken := l.pods("broken", "", 4, 1, lingering)
-	l.runs("patient", 4)
-	l.runs("broken", 4)
-
-	l.must(l.c.Delete(t.Context(), patient[0]))
-	change(l, broken[0], func(p *corev1.Pod) { p.Finalizers = nil })
-	l.must(l.c.Delete(t.Context(), broken[0]))
-	cluster.Eventually(t, "the rest of the gang goes", func() error {
-		if left := l.names("broken"); len(left) > 0 {
-			return fmt.Errorf("%v stay", left)
-		}
-
-		return nil
-	})
-	for _, pod := range broken[1:] {
-		l.must(l.c.Get(t.Context(), key(pod), pod))
-		if c := condition(pod, corev1.DisruptionTarget); c == nil || c.Reason != "GangBelowMinimum" {
-			t.Errorf("pod %s has conditions %v", pod.Name, pod.Status.Conditions)
-		}
-		change(l, pod, func(p *corev1.Pod) { p.Finalizers = nil })
-	}
-	l.runs("patient", 3)
-}
-
-// A gang that gets back what it lost in time stays.
-func TestStaleMended(t *testing.T) {
-	l := newLab(t, 1, 4)
-	const grace = 15 * time.Second // a slow machine mends in time, too
-	l.group("mended", v2alpha2.PodGroupSpec{MinMember: num(4), StalenessGracePeriod: &metav1.Duration{Duration: grace}})
-	pods := l.pods("mended", "", 4, 1)
-	l.runs("mended", 4)
-	l.create(l.pod("mended", "", "spare", 1))
-	l.waits("mended")
-	l.must(l.c.Delete(t.Context(), pods[0]))
-	l.runs("mended", 4)
-
-	// Another one is broken later. When it has gone, the first would have.
-	l.group("later", v2alpha2.PodGroupSpec{MinMember: num(2), StalenessGracePeriod: &metav1.Duration{Duration: grace}})
-	later := l.pods("later", "", 2, 0)
-	l.runs("later", 2)
-	l.must(l.c.Delete(t.Context(), later[0]))
-	cluster.Eventually(t, "the other one goes", func() error {
-		if left := l.names("later"); len(left) > 0 {
-			return fmt.Errorf("%v stay", left)
-		}
-
-		return nil
-	})
-	l.runs("mended", 4)
-}
-
-// What has ended well is not evicted: it holds no room, and is somebody's result.
-func TestFinishedIsNotStale(t *testing.T) {
-	l := newLab(t, 1, 8)
-	short := &metav1.Duration{Duration: 500 * time.Millisecond}
-	l.group("done", v2alpha2.PodGroupSpec{MinMember: num(3), StalenessGracePeriod: short})
-	done := l.pods("done", "", 3, 1)
-	l.runs("done", 3)
-	for _, pod := range done {
-		l.phase(pod, corev1.PodSucceeded)
-	}
-	l.must(l.c.Delete(t.Context(), done[0]))
-
-	// One is broken later. When it has gone, the others would have.
-	l.group("later", v2alpha2.PodGroupSpec{MinMember: num(2), StalenessGracePeriod: short})
-	later := l.pods("later", "", 2, 1)
-	l.runs("later", 2)
-	l.must(l.c.Delete(t.Context(), later[0]))
-	cluster.Eventually(t, "the other one goes", func() error {
-		if left := l.names("later"); len(left) > 0 {
-			return fmt.Errorf("%v stay", left)
-		}
-
-		return nil
-	})
-	if left := l.names("done"); len(left) != 2 {
-		t.Errorf("of two pods that have succeeded, %v are left", left)
-	}
-}
-
-// A replica that nobody needs goes alone when it is broken; when too few are
-// left, all go.
-func TestStaleBySubGroup(t *testing.T) {
-	l := newLab(t, 1, 8)
-	spec := v2alpha2.PodGroupSpec{MinSubGroup: num(1), StalenessGracePeriod: &metav1.Duration{Duration: 500 * time.Millisecond}}
-	for _, r := range []string{"r0", "r1"} {
-		spec.SubGroups = append(spec.SubGroups, v2alpha2.SubGroup{Name: r}, leaf(r+"-leader", 1, r), leaf(r+"-workers", 3, r))
-	}
-	l.group("g", spec)
-	var all []*corev1.Pod
-	for _, r := range []string{"r0", "r1"} {
-		all = slices.Concat(all, l.pods("g", r+"-leader", 1, 1), l.pods("g", r+"-workers", 3, 1))
-	}
-	l.runs("g", 8)
-
-	l.must(l.c.Delete(t.Context(), all[7])) // a worker of r1
-	cluster.Eventually(t, "the replica goes", func() error {
-		if left := slices.Concat(l.members("g", "r1-leader"), l.members("g", "r1-workers")); len(left) > 0 {
-			return fmt.Errorf("%d stay", len(left))
-		}
-
-		return nil
-	})
-	l.runs("g", 4)
-
-	l.must(l.c.Delete(t.Context(), all[0])) // the leader of r0
-	cluster.Eventually(t, "the gang goes", func() error {
-		if left := l.names("g"); len(left) > 0 {
-			return fmt.Errorf("%v stay", left)
-		}
-
-		return nil
-	})
 }

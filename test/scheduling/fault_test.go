@@ -185,7 +185,8 @@ func TestLeaderKilled(t *testing.T) {
 	start := func() *cluster.Scheduler {
 		return server.StartScheduler(t, "--kubeconfig="+proxy.Kubeconfig, "--scheduler-name="+l.name, "--stale-grace=1s",
 			"--leader-elect=true", "--leader-elect-resource-name="+l.name,
-			"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=1s")
+			// A leader that hears nothing for some seconds is still the leader.
+			"--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=25s", "--leader-elect-retry-period=1s")
 	}
 	leader := start()
 	lease := &coordinationv1.Lease{}

@@ -59,7 +59,7 @@ func TestTutorial(t *testing.T) {
 	root := cluster.Root()
 	inference, urgent := root+"/examples/gang-inference.yaml", root+"/examples/gang-urgent.yaml"
 	scheduled := func(name string) string {
-		return "kubectl wait --timeout=120s --for=condition=Scheduled podgroup/" + name
+		return "kubectl wait --timeout=240s --for=condition=Scheduled podgroup/" + name
 	}
 	const placed = "kubectl get podgroups -o jsonpath={range.items[*]}{.metadata.name}={.status.placed};{end}"
 

@@ -8,15 +8,15 @@ import (
 // PodGroupStatus is what is known about a gang.
 type PodGroupStatus struct {
 	// Conditions of the group. Arbor writes those of type Valid and, where its
-	// scheduler places the group, Scheduled.
+	// scheduler places the group, Scheduled and PriorityClassFound.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []PodGroupCondition `json:"conditions,omitempty"`
 
-	// Placed is how many pods of the group have a place: bound to a node,
-	// running or succeeded. Arbor's scheduler writes it.
+	// Placed is how many pods of the group are bound to a node or have
+	// succeeded. Arbor's scheduler writes it.
 	//
 	// +optional
 	Placed *int32 `json:"placed,omitempty"`
@@ -30,12 +30,15 @@ type PodGroupStatus struct {
 	// +listMapKey=name
 	SubGroups []SubGroupStatus `json:"subGroups,omitempty"`
 
-	// SchedulingConditions says per node pool why the group is not placed.
+	// SchedulingConditions has, per node pool, why the group is not placed.
+	// Arbor's scheduler keeps one entry, for the node pool default, while there
+	// is no room for the group.
 	//
 	// +optional
 	SchedulingConditions []SchedulingCondition `json:"schedulingConditions,omitempty"`
 
-	// ResourcesStatus sums what the group's pods ask for and have.
+	// ResourcesStatus sums what the group's pods request and have. Arbor's
+	// scheduler writes it.
 	//
 	// +optional
 	ResourcesStatus PodGroupResourcesStatus `json:"resourcesStatus,omitempty"`
@@ -78,7 +81,7 @@ type SubGroupStatus struct {
 	// +optional
 	Pods int32 `json:"pods"`
 
-	// Placed is how many of them have a place.
+	// Placed is how many of them are bound to a node or have succeeded.
 	//
 	// +optional
 	Placed int32 `json:"placed"`
@@ -110,8 +113,8 @@ type SubGroupStatus struct {
 type PodGroupConditionType string
 
 // PodGroupValid is True when the group's subgroups form a tree that a
-// scheduler can use, and False, with the first violation as its message, for
-// an object that was stored before admission could refuse it.
+// scheduler can use and its durations can be read, and False, with the first
+// violation as its message, for an object that was stored without admission.
 const PodGroupValid PodGroupConditionType = "Valid"
 
 // Reasons of the condition Valid.
@@ -130,34 +133,73 @@ const (
 	ReasonParentNotFound = "ParentNotFound"
 	// ReasonCycle : subgroups are each other's ancestors.
 	ReasonCycle = "SubGroupCycle"
+	// ReasonInvalidDuration means that a field is not a duration. The scheduler
+	// treats the field as absent.
+	ReasonInvalidDuration = "InvalidDuration"
 )
 
 // PodGroupScheduled is True when every minimum of the group is met by pods that
-// have a place. Arbor's scheduler writes it.
+// are bound to a node or have succeeded. Arbor's scheduler writes it.
 const PodGroupScheduled PodGroupConditionType = "Scheduled"
 
 // Reasons of the condition Scheduled.
 const (
 	// ReasonScheduled is the reason of Scheduled=True.
 	ReasonScheduled = "Scheduled"
-	// ReasonPending : the group waits for its turn.
+	// ReasonPending means that the group has not been tried yet.
 	ReasonPending = "Pending"
-	// ReasonUnschedulable : there is no room for the group's minimum.
+	// ReasonUnschedulable means that there is no room for the group's minimum.
 	ReasonUnschedulable = "Unschedulable"
-	// ReasonTooFewPods : not enough pods exist for the group's minimum.
+	// ReasonTooFewPods means that not enough pods exist for the group's minimum.
 	ReasonTooFewPods = "TooFewPods"
-	// ReasonInvalid : the subgroups make no tree that could be used.
+	// ReasonInvalid means that the subgroups do not form a tree.
 	ReasonInvalid = "Invalid"
-	// ReasonUnknownSubGroup : a pod names a subgroup that the group does not
-	// have, or one that has subgroups of its own.
+	// ReasonUnknownSubGroup means that a pod names a subgroup that the group
+	// does not have, or one that has subgroups of its own.
 	ReasonUnknownSubGroup = "UnknownSubGroup"
-	// ReasonNoSubGroup : a pod names no subgroup, and the group has some.
+	// ReasonNoSubGroup means that a pod names no subgroup, and the group has some.
 	ReasonNoSubGroup = "NoSubGroup"
-	// ReasonSchedulersDiffer : pods of the group ask for different schedulers.
+	// ReasonSchedulersDiffer means that pods of the group name different
+	// schedulers.
 	ReasonSchedulersDiffer = "SchedulersDiffer"
-	// ReasonTerminating : the group is being deleted.
+	// ReasonTerminating means that the group is being deleted.
 	ReasonTerminating = "Terminating"
+	// ReasonTopologyNotSupported means that the group requires a topology level,
+	// which the scheduler cannot guarantee.
+	ReasonTopologyNotSupported = "TopologyNotSupported"
+	// ReasonSchedulerError means that the scheduler could not try the group. It
+	// retries.
+	ReasonSchedulerError = "SchedulerError"
+	// ReasonBinding means that every minimum has nodes, and that the pods are
+	// still being bound to them.
+	ReasonBinding = "Binding"
+	// ReasonPreempting means that victims are terminating to make room for the
+	// group.
+	ReasonPreempting = "Preempting"
+	// ReasonPreemptionSearchTooLong means that the search for victims used up its
+	// budget. It is retried with a larger one.
+	ReasonPreemptionSearchTooLong = "PreemptionSearchTooLong"
+	// ReasonPreemptionUnproven means that victims were found, but that the group
+	// could not be shown to fit without them.
+	ReasonPreemptionUnproven = "PreemptionUnproven"
+	// ReasonPreemptionBlocked means that a victim does not terminate, or cannot
+	// be evicted.
+	ReasonPreemptionBlocked = "PreemptionBlocked"
+	// ReasonReservationExpired means that the victims are gone, and that the
+	// group could not be placed in the reserved room in time.
+	ReasonReservationExpired = "ReservationExpired"
 )
+
+// PodGroupPriorityClassFound is False while the group names a PriorityClass that
+// does not exist. Otherwise the condition is absent.
+const PodGroupPriorityClassFound PodGroupConditionType = "PriorityClassFound"
+
+// ReasonPriorityClassNotFound is the reason of PriorityClassFound=False.
+const ReasonPriorityClassNotFound = "PriorityClassNotFound"
+
+// UnschedulableOnNodePool is the type of the entries in
+// status.schedulingConditions.
+const UnschedulableOnNodePool = "UnschedulableOnNodePool"
 
 // A PodGroupCondition is one thing known about a group. It has the fields of
 // metav1.Condition, all but the type optional, and transitionID, because
@@ -313,17 +355,18 @@ type QuotaDetails struct {
 
 // PodGroupResourcesStatus sums the resources of a group's pods.
 type PodGroupResourcesStatus struct {
-	// Allocated to preemptible pods.
+	// Allocated is requested by the pods that are bound to a node.
 	//
 	// +optional
 	Allocated corev1.ResourceList `json:"allocated,omitempty"`
 
-	// AllocatedNonPreemptible is allocated to pods that cannot be evicted.
+	// AllocatedNonPreemptible is the part of Allocated that cannot be preempted:
+	// all of it or, for a preemptible group, nothing.
 	//
 	// +optional
 	AllocatedNonPreemptible corev1.ResourceList `json:"allocatedNonPreemptible,omitempty"`
 
-	// Requested by all pods.
+	// Requested by all pods that have not ended.
 	//
 	// +optional
 	Requested corev1.ResourceList `json:"requested,omitempty"`

@@ -12,6 +12,15 @@ const (
 	SubGroupLabel = "kai.scheduler/subgroup-name"
 )
 
+// ReservationAnnotation of a PodGroup records the room that Arbor's scheduler has
+// reserved for it while preempted pods terminate.
+const ReservationAnnotation = "arbor-control.dev/reservation"
+
+// StalenessAnnotation of a PodGroup has the minimums that it and its subgroups
+// met before, and since when they are below them. Arbor's scheduler writes it
+// while they do not meet their present minimums.
+const StalenessAnnotation = "arbor-control.dev/staleness"
+
 // A PodGroup is a gang of pods that are placed together or not at all. Its
 // subgroups, if it has any, form a tree, and pods belong to the leaves.
 //
@@ -22,9 +31,11 @@ const (
 // +kubebuilder:printcolumn:name="Queue",type=string,JSONPath=`.spec.queue`
 // +kubebuilder:printcolumn:name="MinMember",type=integer,JSONPath=`.spec.minMember`
 // +kubebuilder:printcolumn:name="Placed",type=integer,JSONPath=`.status.placed`
+// +kubebuilder:printcolumn:name="Scheduled",type=string,JSONPath=`.status.conditions[?(@.type=="Scheduled")].status`
 // +kubebuilder:printcolumn:name="Valid",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].status`
 // +kubebuilder:printcolumn:name="Priority",type=string,JSONPath=`.spec.priorityClassName`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].message`,priority=1
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Scheduled")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type PodGroup struct {
 	metav1.TypeMeta `json:",inline"`
@@ -110,13 +121,14 @@ type PodGroupSpec struct {
 	// PreemptionDelay is how long the group waits before it may evict others.
 	//
 	// +optional
-	PreemptionDelay *metav1.Duration `json:"preemptionDelay,omitempty"`
+	PreemptionDelay *Duration `json:"preemptionDelay,omitempty"`
 
-	// StalenessGracePeriod is how long a running group may stay below its
-	// minimum before it is evicted. Negative: for ever.
+	// StalenessGracePeriod is how long a running group, or an optional subgroup,
+	// may stay below its minimum after it lost pods before it is evicted. 0: it
+	// is evicted at once. Negative: it is never evicted.
 	//
 	// +optional
-	StalenessGracePeriod *metav1.Duration `json:"stalenessGracePeriod,omitempty"`
+	StalenessGracePeriod *Duration `json:"stalenessGracePeriod,omitempty"`
 
 	// Parallelism is kept for manifests of older releases; it has no effect.
 	//

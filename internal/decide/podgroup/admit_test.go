@@ -71,7 +71,7 @@ func TestAdmit(t *testing.T) {
 		},
 		"OtherSpec": {
 			reason: "nor have other fields of the spec", before: bad(),
-			after:    with(bad(), func(pg *v2alpha2.PodGroup) { pg.Spec.Queue = "other"; pg.Spec.MinMember = num(9) }),
+			after:    with(bad(), func(pg *v2alpha2.PodGroup) { pg.Spec.PriorityClassName = "high"; pg.Spec.MinMember = num(9) }),
 			warnings: []string{storedBad},
 		},
 		"NilAndEmpty": {
@@ -122,7 +122,7 @@ func TestAdmit(t *testing.T) {
 		},
 		"OldWarningsStaySilent": {
 			reason: "a warning about the list comes with the list, not with every change",
-			before: group(top("a_")), after: with(group(top("a_")), func(pg *v2alpha2.PodGroup) { pg.Spec.Queue = "q" }),
+			before: group(top("a_")), after: with(group(top("a_")), func(pg *v2alpha2.PodGroup) { pg.Spec.MinMember = num(1) }),
 		},
 		"NewWarning": {
 			reason: "a changed list brings its warnings",

@@ -9,33 +9,60 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
-// Check returns all problems and warnings of a PodGroup as it is, however it
-// came to be so.
+// Check returns the problems of a PodGroup as it is, and warnings about what
+// cannot work.
 func Check(pg *v2alpha2.PodGroup) verdict.Verdict {
 	return verdict.Verdict{Problems: problems(pg), Warnings: warnings(pg)}
 }
 
-// Admit judges a change from before to after; before is nil when the object
-// is new. It refuses only what the change makes wrong: if the list of
-// subgroups stays as it is, the change passes, with one warning if that list
-// breaks the rule. Nothing is said about an object that is being deleted.
-func Admit(before, after *v2alpha2.PodGroup) verdict.Verdict {
-	if before == nil || !slices.EqualFunc(before.Spec.SubGroups, after.Spec.SubGroups, sameSubGroup) {
-		return Check(after)
-	}
-
-	var v verdict.Verdict
-	if after.DeletionTimestamp != nil {
-		return v
-	}
-	if found := problems(after); len(found) > 0 {
-		v.Warnings = append(v.Warnings, verdict.Stored("subgroups break", found))
-	}
-	if !same(before.Spec.MinSubGroup, after.Spec.MinSubGroup) {
-		v.Warnings = append(v.Warnings, countChildren(after.Spec.SubGroups).rootWarnings(after)...)
-	}
+// Lint is Check for a PodGroup that is about to be applied: it also warns about
+// fields that have no effect.
+func Lint(pg *v2alpha2.PodGroup) verdict.Verdict {
+	v := Check(pg)
+	v.Warnings = append(v.Warnings, ineffective(nil, pg)...)
 
 	return v
+}
+
+// Admit judges a change from before to after; before is nil when the object
+// is new. It rejects only what the change makes invalid: if the list of
+// subgroups and the durations stay as they are, the change passes, with one
+// warning each if they are invalid. Other fields are warned about when they
+// change. An object that is being deleted gets no warnings.
+func Admit(before, after *v2alpha2.PodGroup) verdict.Verdict {
+	if before == nil {
+		return Lint(after)
+	}
+	durations := admitDurations(before, after)
+	v := verdict.Verdict{}
+	switch {
+	case !slices.EqualFunc(before.Spec.SubGroups, after.Spec.SubGroups, sameSubGroup):
+		v.Problems, v.Warnings = treeProblems(after), warnings(after)
+	case after.DeletionTimestamp != nil:
+		return verdict.Verdict{Problems: durations.Problems}
+	default:
+		v.Warnings = sameListWarnings(before, after)
+	}
+	v.Problems = append(v.Problems, durations.Problems...)
+	v.Warnings = slices.Concat(v.Warnings, durations.Warnings, ineffective(before, after))
+
+	return v
+}
+
+// sameListWarnings is about a change that leaves the list of subgroups as it is.
+func sameListWarnings(before, after *v2alpha2.PodGroup) []verdict.Warning {
+	var found []verdict.Warning
+	if wrong := treeProblems(after); len(wrong) > 0 {
+		found = append(found, verdict.Stored("subgroups break", wrong))
+	}
+	if !same(before.Spec.MinSubGroup, after.Spec.MinSubGroup) {
+		found = append(found, countChildren(after.Spec.SubGroups).rootWarnings(after)...)
+	}
+	if before.Spec.TopologyConstraint.RequiredTopologyLevel != after.Spec.TopologyConstraint.RequiredTopologyLevel {
+		found = append(found, levelWarnings("spec", &after.Spec.TopologyConstraint)...)
+	}
+
+	return found
 }
 
 // sameSubGroup compares by hand, because every update of every group passes
@@ -94,8 +121,14 @@ var kinds = map[podtree.Kind]struct{ reason, field string }{
 	podtree.Cycle:              {v2alpha2.ReasonCycle, "parent"},
 }
 
-// problems puts the violations of the rule, in their order, into our words.
+// problems returns those of the subgroups and then those of the durations.
 func problems(pg *v2alpha2.PodGroup) []verdict.Problem {
+	return append(treeProblems(pg), durationProblems(pg)...)
+}
+
+// treeProblems returns a problem for each violation of the rule for subgroups,
+// in the order of the violations.
+func treeProblems(pg *v2alpha2.PodGroup) []verdict.Problem {
 	violations := podtree.Check(list(pg))
 	if len(violations) == 0 {
 		return nil

@@ -27,7 +27,7 @@ func under(parent, name string) v2alpha2.SubGroup {
 func group(groups ...v2alpha2.SubGroup) *v2alpha2.PodGroup {
 	return &v2alpha2.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "training-job", Generation: 3},
-		Spec:       v2alpha2.PodGroupSpec{MinMember: num(2), Queue: "default", SubGroups: groups},
+		Spec:       v2alpha2.PodGroupSpec{MinMember: num(2), SubGroups: groups},
 	}
 }
 

@@ -1,6 +1,7 @@
 package podgroup_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"strconv"
@@ -78,6 +79,11 @@ func FuzzAdmit(f *testing.F) {
 		f.Add(object(lists[(i+1)%len(lists)]), object(l))
 		f.Add(object(l), object(l))
 	}
+	timed := func(delay string) []byte {
+		return []byte(`{"spec":{"preemptionDelay":` + delay + `,"stalenessGracePeriod":"1s"}}`)
+	}
+	f.Add(timed(`"1s"`), timed(`"x"`))
+	f.Add(timed(`"x"`), timed(`5`))
 	f.Add([]byte(`{}`), []byte(`{"metadata":{"deletionTimestamp":"2024-01-01T00:00:00Z"}}`))
 
 	f.Fuzz(func(t *testing.T, old, updated []byte) {
@@ -97,16 +103,16 @@ func FuzzAdmit(f *testing.F) {
 func checkAdmit(t *testing.T, before, after *v2alpha2.PodGroup) {
 	t.Helper()
 	want := firstWrong(after.Spec.SubGroups)
-	lint, admitted := podgroup.Check(after), podgroup.Admit(before, after)
-	if !agrees(lint.Message(), want) {
-		t.Fatalf("Check(...) = %q, want %q", lint.Message(), want)
+	lint, admitted := podgroup.Lint(after), podgroup.Admit(before, after)
+	if every := cmp.Or(want, firstWrongDuration(nil, after)); !agrees(lint.Message(), every) {
+		t.Fatalf("Lint(...) = %q, want %q", lint.Message(), every)
 	}
 
 	unchanged := before != nil && sameList(before.Spec.SubGroups, after.Spec.SubGroups)
 	if unchanged {
 		want = ""
 	}
-	if !agrees(admitted.Message(), want) {
+	if want = cmp.Or(want, firstWrongDuration(before, after)); !agrees(admitted.Message(), want) {
 		t.Fatalf("Admit(...) = %q, want %q", admitted.Message(), want)
 	}
 
@@ -134,9 +140,34 @@ func checkWords(t *testing.T, lint verdict.Verdict) {
 	}
 }
 
+// notADuration ends the message about an invalid duration.
+const notADuration = " is not a duration such as 30s or 1h30m"
+
+// firstWrongDuration returns the end of the message about the first invalid
+// duration that a change sets, "" if there is none.
+func firstWrongDuration(before, after *v2alpha2.PodGroup) string {
+	had := &v2alpha2.PodGroupSpec{}
+	if before != nil {
+		had = &before.Spec
+	}
+	for _, d := range [][2]*v2alpha2.Duration{
+		{had.PreemptionDelay, after.Spec.PreemptionDelay}, {had.StalenessGracePeriod, after.Spec.StalenessGracePeriod},
+	} {
+		stored := d[0] != nil && d[0].Invalid != "" && d[0].String() == d[1].String()
+		if d[1] != nil && d[1].Invalid != "" && !stored {
+			return notADuration
+		}
+	}
+
+	return ""
+}
+
 func agrees(got, want string) bool {
-	if want == "cycle detected in subgroups" {
+	switch want {
+	case "cycle detected in subgroups":
 		return strings.HasPrefix(got, want)
+	case notADuration:
+		return strings.HasSuffix(got, want)
 	}
 
 	return got == want

@@ -13,13 +13,14 @@ import (
 // shownName is how much of a name a warning repeats.
 const shownName = 48
 
-// warnings returns, in list order after those of the group itself, what is
-// allowed but cannot work.
+// warnings returns what is allowed but cannot work: first of the group itself,
+// then of its subgroups in list order.
 func warnings(pg *v2alpha2.PodGroup) []verdict.Warning {
 	c := countChildren(pg.Spec.SubGroups)
-	found := c.rootWarnings(pg)
+	found := append(c.rootWarnings(pg), levelWarnings("spec", &pg.Spec.TopologyConstraint)...)
 	for i := range pg.Spec.SubGroups {
 		g := &pg.Spec.SubGroups[i]
+		found = append(found, levelWarnings(entry(i), g.TopologyConstraint)...)
 		if g.Name == "" {
 			continue
 		}
@@ -92,6 +93,20 @@ func subgroups(n int) string {
 	default:
 		return fmt.Sprintf("only %d subgroups directly below it", n)
 	}
+}
+
+// levelWarnings is about a required level, which the scheduler must not ignore
+// and cannot keep.
+func levelWarnings(field string, c *v2alpha2.TopologyConstraint) []verdict.Warning {
+	if c == nil || c.RequiredTopologyLevel == "" {
+		return nil
+	}
+
+	return []verdict.Warning{{
+		Field: field + ".topologyConstraint.requiredTopologyLevel",
+		Message: fmt.Sprintf("%q cannot be kept, so no pod of the group is placed (TopologyNotSupported): "+
+			"this release has no topology constraints; remove the level, or use the affinity of pods", verdict.Shorten(c.RequiredTopologyLevel, shownName)),
+	}}
 }
 
 // labelWarnings is about leaves: a pod names its subgroup in a label.

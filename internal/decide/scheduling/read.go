@@ -39,15 +39,26 @@ type Gang struct {
 	Pods []*corev1.Pod
 	// Members are the same pods in the same order.
 	Members []gang.Member
+	// Unbound has the placed members that are not bound yet. The scheduler counts
+	// them as placed, because it holds their nodes; the status does not.
+	Unbound map[types.UID]bool
 	Rules   gang.Rules
 }
 
-// A Refusal says why a group is not placed however much room there is.
+// A Refusal is why a group is not placed however much room there is.
 type Refusal struct {
 	// Reason is one word in CamelCase.
 	Reason string
-	// Message is one sentence that says what is wrong and how to mend it.
+	// Message is one sentence that names what is wrong and how to fix it.
 	Message string
+}
+
+// NotFound refuses pods that name a group that does not exist.
+func NotFound(key types.NamespacedName) *Refusal {
+	return &Refusal{
+		Reason:  ReasonGroupNotFound,
+		Message: fmt.Sprintf("PodGroup %s does not exist: create it, or remove the annotation %s", key, GroupAnnotation),
+	}
 }
 
 // Read makes a gang of a group and the pods that name it. The more important
@@ -62,6 +73,9 @@ func Read(pg *v2alpha2.PodGroup, pods []*corev1.Pod, rules gang.Rules) (*Gang, *
 	tree, err := podgroup.Tree(pg)
 	if err != nil {
 		return nil, unusable(pg, err)
+	}
+	if refusal := topology(pg); refusal != nil {
+		return nil, refusal
 	}
 
 	g := &Gang{Group: pg, Tree: tree, Pods: living(pods), Rules: rules}
@@ -82,13 +96,11 @@ func Read(pg *v2alpha2.PodGroup, pods []*corev1.Pod, rules gang.Rules) (*Gang, *
 
 // Compare finds out which of those who wait are alike. It takes a while, and is
 // of use only to whoever places them.
-func (g *Gang) Compare() {
-	if len(g.Members) == 1 {
-		return // there is nobody to be like
-	}
+// Labels count if labels is true; see Shape.
+func (g *Gang) Compare(labels bool) {
 	for i, m := range g.Members {
 		if m.State == gang.Waiting {
-			g.Members[i].Shape = Shape(g.Pods[i])
+			g.Members[i].Shape = Shape(g.Pods[i], labels)
 		}
 	}
 }
@@ -146,6 +158,29 @@ func unusable(pg *v2alpha2.PodGroup, err error) *Refusal {
 	}
 
 	return r
+}
+
+// topology refuses a group that requires a topology level: it cannot be
+// guaranteed, and must not be dropped silently.
+func topology(pg *v2alpha2.PodGroup) *Refusal {
+	who, field, level := fmt.Sprintf("PodGroup %q", pg.Name), "spec.topologyConstraint", pg.Spec.TopologyConstraint.RequiredTopologyLevel
+	for i, s := range pg.Spec.SubGroups {
+		if level != "" {
+			break
+		}
+		if s.TopologyConstraint != nil {
+			who, field, level = fmt.Sprintf("subgroup %q", s.Name), fmt.Sprintf("spec.subGroups[%d].topologyConstraint", i), s.TopologyConstraint.RequiredTopologyLevel
+		}
+	}
+	if level == "" {
+		return nil
+	}
+
+	return &Refusal{
+		Reason: v2alpha2.ReasonTopologyNotSupported,
+		Message: fmt.Sprintf("%s requires the topology level %q, which this scheduler cannot guarantee: remove %s.requiredTopologyLevel, or use preferredTopologyLevel",
+			who, level, field),
+	}
 }
 
 // leafOf returns the leaf that a pod belongs to. A pod that names none belongs

@@ -128,6 +128,10 @@ func TestRead(t *testing.T) {
 			pods: []*corev1.Pod{pod("a", "", bound, other), pod("b", "")}, want: []string{"a default placed", "b default waiting"},
 		},
 		"Nobody": {reason: "a group may have no pods yet", group: group()},
+		"PreferredTopology": {
+			reason: "a preferred topology level refuses nothing",
+			group:  group(v2alpha2.SubGroup{Name: "x", TopologyConstraint: &v2alpha2.TopologyConstraint{PreferredTopologyLevel: "rack"}}),
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -160,12 +164,23 @@ func TestReadRefuses(t *testing.T) {
 	}
 	deleted := group()
 	deleted.DeletionTimestamp = &began
+	rack := group(leaf("x"))
+	rack.Spec.TopologyConstraint.RequiredTopologyLevel = "rack"
+	near := v2alpha2.SubGroup{Name: "near", TopologyConstraint: &v2alpha2.TopologyConstraint{RequiredTopologyLevel: "host"}}
 	cases := map[string]struct {
 		reason string
 		group  *v2alpha2.PodGroup
 		pods   []*corev1.Pod
 		want   scheduling.Refusal
 	}{
+		"Topology": {
+			reason: "a required topology level is not dropped silently", group: rack,
+			want: scheduling.Refusal{Reason: "TopologyNotSupported", Message: `PodGroup "bert" requires the topology level "rack", which this scheduler cannot guarantee: remove spec.topologyConstraint.requiredTopologyLevel, or use preferredTopologyLevel`},
+		},
+		"SubGroupTopology": {
+			reason: "nor is that of a subgroup", group: group(leaf("x"), near),
+			want: scheduling.Refusal{Reason: "TopologyNotSupported", Message: `subgroup "near" requires the topology level "host", which this scheduler cannot guarantee: remove spec.subGroups[1].topologyConstraint.requiredTopologyLevel, or use preferredTopologyLevel`},
+		},
 		"Deleted": {
 			reason: "a group that goes away places nothing more", group: deleted,
 			want: scheduling.Refusal{Reason: "Terminating", Message: `PodGroup "bert" is being deleted: create it again once it is gone`},
@@ -268,14 +283,14 @@ func TestShape(t *testing.T) {
 			p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}}}
 		}},
 		"ResourceClaim": {reason: "so does a device of its own", unique: true, change: func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{}} }},
-		"Nominated":     {reason: "and a node that was promised", unique: true, change: func(p *corev1.Pod) { p.Status.NominatedNodeName = "node-1" }},
+		"Nominated":     {reason: "a nominated node is tried first, and changes nothing else", same: true, change: func(p *corev1.Pod) { p.Status.NominatedNodeName = "node-1" }},
 	}
 	seen := map[string]string{}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			plain, p := scheduling.Shape(full()), full()
+			plain, p := scheduling.Shape(full(), true), full()
 			tc.change(p)
-			got := scheduling.Shape(p)
+			got := scheduling.Shape(p, true)
 			if (got == plain) != tc.same || (got == "") != tc.unique || plain == "" {
 				t.Errorf("%s\nShape(...) = %q, that of the plain pod is %q", tc.reason, got, plain)
 			}

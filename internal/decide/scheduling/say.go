@@ -1,30 +1,32 @@
 package scheduling
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/engine/gang"
 )
 
-// Reasons why a pod waits for which no PodGroup could have a condition.
+// Reasons of a pod's condition PodScheduled that are never on a PodGroup.
 const (
-	// ReasonGroupNotFound : the PodGroup that the pod names does not exist.
+	// ReasonGroupNotFound means that the PodGroup that the pod names does not
+	// exist.
 	ReasonGroupNotFound = "PodGroupNotFound"
-	// ReasonSchedulerError : the scheduler could not try it, and will.
-	ReasonSchedulerError = "SchedulerError"
+	// ReasonSubGroupIncomplete means that the pod's subgroup, which is optional,
+	// does not have enough pods.
+	ReasonSubGroupIncomplete = "SubGroupIncomplete"
 )
 
-// preemptibleBelow is where groups that say nothing about it stop to be
-// preemptible.
+// preemptibleBelow is the priority below which a group that does not set
+// spec.preemptibility is preemptible.
 const preemptibleBelow = 100
 
-// Preemptible says whether a more important gang may take a group's place.
+// Preemptible reports whether a more important gang may preempt a group.
 func Preemptible(pg *v2alpha2.PodGroup, priority int32) bool {
 	switch pg.Spec.Preemptibility {
 	case v2alpha2.Preemptible:
@@ -36,7 +38,7 @@ func Preemptible(pg *v2alpha2.PodGroup, priority int32) bool {
 	}
 }
 
-// Sentence says what a decision means to those who still wait.
+// Sentence explains a decision to the pods that still wait.
 func Sentence(g *Gang, decision *gang.Decision) string {
 	name := "gang " + g.Group.Namespace + "/" + g.Group.Name
 	if decision.Fits {
@@ -46,76 +48,104 @@ func Sentence(g *Gang, decision *gang.Decision) string {
 	return name + ": " + decision.Reason(g.Tree)
 }
 
-// Waiting is the condition PodScheduled of a pod that waits. Only a pod for
-// which there is no room is Unschedulable: nodes are bought for those.
-func Waiting(sentence string, refusal *Refusal) *corev1.PodCondition {
-	c := &corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: sentence}
-	if refusal != nil {
-		c.Reason, c.Message = refusal.Reason, refusal.Message
-	}
-
-	return c
+// Alike reports whether two messages differ in nothing but figures: words that
+// are numbers, or two numbers with a slash. The digits in a name are not figures.
+// Figures change with everything that happens in a cluster, and to write them
+// each time would be a write for each pod at each event.
+func Alike(a, b string) bool {
+	return slices.EqualFunc(strings.Fields(a), strings.Fields(b), func(a, b string) bool {
+		return a == b || isFigure(a) && isFigure(b)
+	})
 }
 
-// Alike says whether two sentences differ in nothing but figures. Those change
-// with everything that happens in a cluster, and to write them each time would
-// be a write for each pod at each event.
-func Alike(a, b string) bool { return withoutFigures(a) == withoutFigures(b) }
+func isFigure(word string) bool {
+	of, all, both := strings.Cut(strings.Trim(word, "(),.:;"), "/")
 
-func withoutFigures(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return -1
-		}
-
-		return r
-	}, s)
+	return isNumber(of) && (!both || isNumber(all))
 }
 
-// Shown says whether what the scheduler has to say of a group is there already.
-// A definition that somebody else installed may have no room for counts: those
-// are compared only if there is.
+func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// Shown reports whether a group has the status that it should have. A CRD that
+// was installed with another scheduler may not have the counts, or the generation
+// of conditions: they are compared only if it does.
 func Shown(pg *v2alpha2.PodGroup, want v2alpha2.PodGroupStatus, counts bool) bool {
+	has := pg.Status
+	if c := conditionOf(has); c != nil && c.ObservedGeneration == 0 {
+		want.Conditions = slices.Clone(want.Conditions)
+		for i := range want.Conditions {
+			if want.Conditions[i].Type != v2alpha2.PodGroupValid {
+				want.Conditions[i].ObservedGeneration = 0
+			}
+		}
+	}
+	if !counts {
+		has.Placed, has.SubGroups, want.Placed, want.SubGroups = nil, nil, nil, nil
+	}
+
+	return equality.Semantic.DeepEqual(has, want)
+}
+
+// Keep leaves out of want what is not worth a write at once: the message of the
+// condition Scheduled, if only figures differ that the cluster has changed, and
+// not the group; and the sums of resources, if nothing else differs. It reports
+// whether it did.
+func Keep(pg *v2alpha2.PodGroup, want *v2alpha2.PodGroupStatus, counts bool) bool {
+	kept := false
+	has, wants := conditionOf(pg.Status), conditionOf(*want)
+	if has != nil && wants != nil && has.Reason == wants.Reason && has.ObservedGeneration == wants.ObservedGeneration &&
+		has.Message != wants.Message && Alike(has.Message, wants.Message) {
+		wants.Message = has.Message
+		showUnschedulable(want, wants.LastTransitionTime)
+		kept = true
+	}
+	rest := *want
+	rest.ResourcesStatus = pg.Status.ResourcesStatus
+	if !Shown(pg, *want, counts) && Shown(pg, rest, counts) {
+		*want = rest
+		kept = true
+	}
+
+	return kept
+}
+
+// Passing reports whether the condition Scheduled is about to get a reason that
+// most gangs have for a moment only, on their way to being placed.
+func Passing(pg *v2alpha2.PodGroup, want v2alpha2.PodGroupStatus) bool {
 	has, wants := conditionOf(pg.Status), conditionOf(want)
-	if has == nil || wants == nil {
-		return wants == nil
-	}
-	compared := *wants
-	if has.ObservedGeneration == 0 {
-		compared.ObservedGeneration = 0
-	}
-	if *has != compared {
+	if wants == nil || has != nil && has.Reason == wants.Reason {
 		return false
 	}
 
-	return !counts || (reflect.DeepEqual(pg.Status.Placed, want.Placed) && slices.EqualFunc(pg.Status.SubGroups, want.SubGroups, func(a, b v2alpha2.SubGroupStatus) bool {
-		return reflect.DeepEqual(a, b)
-	}))
+	return wants.Reason == v2alpha2.ReasonPending || wants.Reason == v2alpha2.ReasonBinding || wants.Reason == v2alpha2.ReasonTooFewPods
 }
 
-// Keep has the condition Scheduled go on with the words that it has, as long as
-// only figures differ that the cluster has changed, and not the group.
-func Keep(pg *v2alpha2.PodGroup, want *v2alpha2.PodGroupStatus) {
-	has, wants := conditionOf(pg.Status), conditionOf(*want)
-	if has != nil && wants != nil && has.Reason == wants.Reason && has.ObservedGeneration == wants.ObservedGeneration && Alike(has.Message, wants.Message) {
-		wants.Message = has.Message
-	}
-}
-
-// Transition returns the condition if people should be told of it: that a group
-// now has its place, has lost it, or cannot get one for another reason.
-func Transition(pg *v2alpha2.PodGroup, want v2alpha2.PodGroupStatus) (kind string, c *v2alpha2.PodGroupCondition) {
+// Changed reports whether the condition Scheduled gets another status or reason.
+func Changed(pg *v2alpha2.PodGroup, want v2alpha2.PodGroupStatus) bool {
 	has, wants := conditionOf(pg.Status), conditionOf(want)
-	if wants == nil || wants.Reason == v2alpha2.ReasonPending || (has != nil && has.Status == wants.Status && has.Reason == wants.Reason) {
+
+	return wants != nil && (has == nil || has.Status != wants.Status || has.Reason != wants.Reason)
+}
+
+// Transition returns the condition Scheduled and the type of its event if the
+// change deserves one: the group was placed, has lost its place, or cannot be
+// placed for another reason.
+func Transition(pg *v2alpha2.PodGroup, want v2alpha2.PodGroupStatus) (kind string, c *v2alpha2.PodGroupCondition) {
+	if !Changed(pg, want) {
 		return "", nil
 	}
-	if wants.Status == metav1.ConditionTrue {
-		return corev1.EventTypeNormal, wants
+	c = conditionOf(want)
+	switch {
+	case c.Status == metav1.ConditionTrue:
+		return corev1.EventTypeNormal, c
+	case c.Reason == v2alpha2.ReasonPending || c.Reason == v2alpha2.ReasonBinding || c.Reason == v2alpha2.ReasonPreempting:
+		return "", nil // preemption has an event of its own
 	}
 
-	return corev1.EventTypeWarning, wants
+	return corev1.EventTypeWarning, c
 }
 
+// conditionOf returns the condition Scheduled.
 func conditionOf(status v2alpha2.PodGroupStatus) *v2alpha2.PodGroupCondition {
 	i := slices.IndexFunc(status.Conditions, func(c v2alpha2.PodGroupCondition) bool { return c.Type == v2alpha2.PodGroupScheduled })
 	if i < 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
@@ -68,6 +69,9 @@ func TestTransition(t *testing.T) {
 		"Lost":        {reason: "one that lost it is not", has: whole, want: short, kind: corev1.EventTypeWarning},
 		"OtherReason": {reason: "another reason is news", has: said(metav1.ConditionFalse, "TooFewPods", "it has 1 of min 2 pods", 1), want: short, kind: corev1.EventTypeWarning},
 		"Same":        {reason: "the same with other figures is not", has: short, want: said(metav1.ConditionFalse, "Unschedulable", "room for 0 of min 2 pods", 1)},
+		"Binding":     {reason: "nor is binding, which follows by itself", has: short, want: said(metav1.ConditionFalse, "Binding", "1 of 2", 1)},
+		"Preempting":  {reason: "preemption has an event of its own", has: short, want: said(metav1.ConditionFalse, "Preempting", "1 of 2", 1)},
+		"Blocked":     {reason: "unless it does not go on", has: short, want: said(metav1.ConditionFalse, "PreemptionBlocked", "1 of 2", 1), kind: corev1.EventTypeWarning},
 		"Untried":     {reason: "nor is that nobody has tried yet", want: said(metav1.ConditionFalse, "Pending", "the group has not been tried yet", 1)},
 	}
 	for name, tc := range cases {
@@ -80,22 +84,89 @@ func TestTransition(t *testing.T) {
 	}
 }
 
+func TestAlike(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		a, b   string
+		want   bool
+	}{
+		"Same":        {"equal messages are alike", "room for 1", "room for 1", true},
+		"Number":      {"a number is a figure", "room for 12 of min 20 pods", "room for 9 of min 20 pods", true},
+		"Fraction":    {"so is one of another", "0/4 nodes are available: 4 Insufficient cpu.", "0/12 nodes are available: 12 Insufficient cpu.", true},
+		"Punctuation": {"also at the end of a sentence", "it takes 3.", "it takes 4.", true},
+		"Name":        {"the digits of a name are not", `subgroup "replica-0": room for 1`, `subgroup "replica-7": room for 1`, false},
+		"Version":     {"nor those in a word", "node n1 is full", "node n2 is full", false},
+		"NumberName":  {"nor is a name that is a number in quotes", `subgroup "0": room for 1`, `subgroup "7": room for 1`, false},
+		"Words":       {"other words are other words", "room for 1 pod", "room for 1 node", false},
+		"Longer":      {"so are more of them", "room for 1", "room for 1 pod", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := scheduling.Alike(tc.a, tc.b); got != tc.want {
+				t.Errorf("%s\nAlike(%q, %q) = %t", tc.reason, tc.a, tc.b, got)
+			}
+		})
+	}
+}
+
 func TestKeep(t *testing.T) {
-	has := &v2alpha2.PodGroup{Status: said(metav1.ConditionFalse, "Unschedulable", "room for 12 of min 20 pods: 0/4 nodes", 1)}
-	want := said(metav1.ConditionFalse, "Unschedulable", "room for 9 of min 20 pods: 0/4 nodes", 1)
-	scheduling.Keep(has, &want)
-	if got := want.Conditions[1].Message; got != has.Status.Conditions[1].Message {
-		t.Errorf("only a figure differs, but the message became %q", got)
+	has := said(metav1.ConditionFalse, "Unschedulable", `subgroup "r-0": room for 12 of min 20 pods`, 1)
+	summed := *has.DeepCopy()
+	summed.ResourcesStatus.Requested = corev1.ResourceList{"cpu": resource.MustParse("4")}
+	counted := *summed.DeepCopy()
+	counted.Placed = new(int32(1))
+	cases := map[string]struct {
+		reason string
+		want   v2alpha2.PodGroupStatus
+		kept   bool
+	}{
+		"Figure":     {"only a figure differs", said(metav1.ConditionFalse, "Unschedulable", `subgroup "r-0": room for 9 of min 20 pods`, 1), true},
+		"Same":       {"nothing differs, so there is nothing to keep", has, false},
+		"Generation": {"the group asks for more", said(metav1.ConditionFalse, "Unschedulable", `subgroup "r-0": room for 12 of min 30 pods`, 2), false},
+		"Name":       {"another subgroup stands in the way", said(metav1.ConditionFalse, "Unschedulable", `subgroup "r-7": room for 12 of min 20 pods`, 1), false},
+		"Reason":     {"it is another reason", said(metav1.ConditionFalse, "Preempting", `subgroup "r-0": room for 9 of min 20 pods`, 1), false},
+		"Sums":       {"sums alone are not worth a write", summed, true},
+		"Counts":     {"with something else they are", counted, false},
 	}
-	changed := said(metav1.ConditionFalse, "Unschedulable", "room for 12 of min 30 pods: 0/4 nodes", 2)
-	scheduling.Keep(has, &changed)
-	if got := changed.Conditions[1].Message; got == has.Status.Conditions[1].Message {
-		t.Errorf("the group asks for more, but the message stayed %q", got)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			pg, want := &v2alpha2.PodGroup{Status: *has.DeepCopy()}, *tc.want.DeepCopy()
+			if got := scheduling.Keep(pg, &want, true); got != tc.kept {
+				t.Errorf("%s\nKeep(...) = %t", tc.reason, got)
+			}
+			left := tc.want
+			if tc.kept {
+				left = has
+			}
+			if diff := cmp.Diff(left.Conditions, want.Conditions); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(left.ResourcesStatus, want.ResourcesStatus); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
 	}
-	other := said(metav1.ConditionFalse, "Unschedulable", `subgroup "b": room for 9 of min 20 pods: 0/4 nodes`, 1)
-	scheduling.Keep(has, &other)
-	if got := other.Conditions[1].Message; got == has.Status.Conditions[1].Message {
-		t.Errorf("another subgroup stands in the way, but the message stayed %q", got)
+}
+
+func TestPassing(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		has, want v2alpha2.PodGroupStatus
+		passing   bool
+	}{
+		"New":     {"most new groups are placed in a moment", v2alpha2.PodGroupStatus{}, said("False", "Pending", "", 1), true},
+		"Few":     {"their pods come one after the other", v2alpha2.PodGroupStatus{}, said("False", "TooFewPods", "", 1), true},
+		"Bind":    {"binding takes a moment", said("False", "Unschedulable", "", 1), said("False", "Binding", "", 1), true},
+		"Known":   {"what is there already need not last", said("False", "Binding", "a", 1), said("False", "Binding", "b", 1), false},
+		"Placed":  {"a placed group is worth a write", said("False", "Pending", "", 1), said("True", "Scheduled", "", 1), false},
+		"Refused": {"so is one that has to be fixed", v2alpha2.PodGroupStatus{}, said("False", "Invalid", "", 1), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := scheduling.Passing(&v2alpha2.PodGroup{Status: tc.has}, tc.want); got != tc.passing {
+				t.Errorf("%s\nPassing(...) = %t", tc.reason, got)
+			}
+		})
 	}
 }
 
@@ -118,15 +189,5 @@ func TestPreemptible(t *testing.T) {
 				t.Errorf("%s\nPreemptible(%q, %d) = %t, want %t", tc.reason, tc.says, tc.priority, got, tc.want)
 			}
 		})
-	}
-}
-
-func TestWaiting(t *testing.T) {
-	if c := scheduling.Waiting("no room", nil); c.Reason != corev1.PodReasonUnschedulable || c.Message != "no room" {
-		t.Errorf("a pod without room has the condition %v, and autoscalers look for Unschedulable", c)
-	}
-	refused := &scheduling.Refusal{Reason: "TooFewPods", Message: "it has 1 of min 2 pods"}
-	if c := scheduling.Waiting("no room", refused); c.Reason != "TooFewPods" || c.Message != refused.Message {
-		t.Errorf("a pod whose gang is not complete has the condition %v; nobody should buy a node for it", c)
 	}
 }

@@ -35,18 +35,23 @@ type containerShape struct {
 }
 
 // Shape returns the same text for pods that are the same to a scheduler, and ""
-// for a pod that is like no other: one with claims of its own, or that was
-// promised a node.
+// for a pod that is like no other: one with claims of its own. A nominated node
+// does not count: it is tried first, and says nothing about the others.
 //
-// Labels are part of it, because other pods may want to be close to them or
-// far away.
-func Shape(pod *corev1.Pod) string {
+// Labels are part of it only if the pod has affinity or spread terms, which may select
+// them, or if labels is true: then other pods have terms that may select them. Pods of
+// StatefulSets and indexed Jobs differ in a label.
+func Shape(pod *corev1.Pod, labels bool) string {
 	spec := &pod.Spec
-	if len(spec.ResourceClaims) > 0 || pod.Status.NominatedNodeName != "" || slices.ContainsFunc(spec.Volumes, matters) {
+	named := pod.Labels
+	if !labels && len(spec.TopologySpreadConstraints) == 0 && (spec.Affinity == nil || spec.Affinity.PodAffinity == nil && spec.Affinity.PodAntiAffinity == nil) {
+		named = nil
+	}
+	if len(spec.ResourceClaims) > 0 || slices.ContainsFunc(spec.Volumes, matters) {
 		return ""
 	}
 	text, err := json.Marshal(shape{ //nolint:musttag // it is hashed, and nobody reads it
-		Namespace: pod.Namespace, Labels: pod.Labels,
+		Namespace: pod.Namespace, Labels: named,
 		SchedulerName: spec.SchedulerName, Priority: priority(pod),
 		NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
 		TopologySpreadConstraints: spec.TopologySpreadConstraints, HostNetwork: spec.HostNetwork,

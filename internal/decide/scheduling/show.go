@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,85 +23,120 @@ const (
 	messagePending   = "the group waits for its turn"
 )
 
-// Show returns the status that belongs on a group now: that which it has, with
-// the condition Scheduled and the counts made anew. g is nil if the group was
-// refused, and refusal if it was not; decision is nil as long as there is none,
-// and its places count as places. Without a decision, what was said of the
-// same generation before still holds.
-func Show(pg *v2alpha2.PodGroup, g *Gang, decision *gang.Decision, refusal *Refusal, now metav1.Time) v2alpha2.PodGroupStatus {
-	status := *pg.Status.DeepCopy()
+// Show returns the status that a group should have: the one that it has, with
+// the scheduler's part computed again. Only pods that are bound or have
+// succeeded count as placed. An outcome or a progress of another spec is
+// ignored; without an outcome, what the condition says about the same generation
+// still holds.
+func Show(f *Facts, now metav1.Time) v2alpha2.PodGroupStatus {
+	status := *f.Group.Status.DeepCopy()
+	status.Placed, status.SubGroups = nil, nil
 	var reports []gang.Report
-	switch {
-	case g == nil:
-		status.Placed, status.SubGroups = nil, nil
-	case decision != nil:
-		reports = decision.Nodes
-	default:
-		reports = gang.Satisfied(g.Tree, g.Members, g.Rules)
-	}
-	if g != nil {
-		root := reports[g.Tree.Root()]
-		status.Placed = new(int32(root.Bound + root.New)) //nolint:gosec // no group has so many pods
+	if g := f.Gang; g != nil {
+		reports = gang.Satisfied(g.Tree, g.bound(), g.Rules)
+		status.Placed = new(int32(reports[g.Tree.Root()].Bound)) //nolint:gosec // no group has so many pods
 		status.SubGroups = subGroups(g.Tree, reports)
 	}
-	if c, known := scheduled(g, decision, refusal, reports); known || !hasScheduled(pg) {
-		c.ObservedGeneration = pg.Generation
-		setCondition(&status, c, now)
+	if c, known := f.scheduled(reports); known || !stillHolds(f.Group) {
+		set(&status, f.Group, c, now)
 	}
+	f.showClass(&status, now)
+	showUnschedulable(&status, now)
+	status.ResourcesStatus = f.resources()
 
 	return status
 }
 
-// scheduled returns the condition. It is not known when nobody has tried.
-func scheduled(g *Gang, decision *gang.Decision, refusal *Refusal, reports []gang.Report) (v2alpha2.PodGroupCondition, bool) {
-	no := func(reason, message string) v2alpha2.PodGroupCondition {
-		return v2alpha2.PodGroupCondition{
-			Type: v2alpha2.PodGroupScheduled, Status: metav1.ConditionFalse,
-			Reason: reason, Message: verdict.Shorten(message, maxConditionBytes),
+// scheduled returns the condition Scheduled. It is not known if the group could
+// be tried and was not.
+func (f *Facts) scheduled(reports []gang.Report) (c v2alpha2.PodGroupCondition, known bool) {
+	c = v2alpha2.PodGroupCondition{Type: v2alpha2.PodGroupScheduled, Status: metav1.ConditionFalse}
+	switch {
+	case f.Gang == nil:
+		c.Reason, c.Message = f.Refusal.Reason, f.Refusal.Message
+	case reports[f.Gang.Tree.Root()].Satisfied:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v2alpha2.ReasonScheduled, messageScheduled
+	default:
+		if gate := f.Gang.Gate(); gate != nil {
+			c.Reason, c.Message = gate.Reason, gate.Message
+		} else {
+			c.Reason, c.Message = f.attempted(reports)
 		}
 	}
+	c.Message = verdict.Shorten(c.Message, maxConditionBytes)
+
+	return c, c.Reason != v2alpha2.ReasonPending || f.outcome() != nil
+}
+
+// attempted returns where a gang is that could be placed and is not yet.
+func (f *Facts) attempted(reports []gang.Report) (reason, message string) {
+	o, p, obstacle := f.outcome(), f.progress(), f.obstacle()
+	g := f.Gang
+	root := g.Tree.Root()
+	if all := gang.Satisfied(g.Tree, g.Members, g.Rules)[root]; all.Satisfied {
+		if p != nil && p.Reason == v2alpha2.ReasonBinding {
+			return p.Reason, p.Message
+		}
+
+		return v2alpha2.ReasonBinding, fmt.Sprintf("%d of %d pods that have a node are bound to it", reports[root].Bound, all.Bound)
+	}
 	switch {
-	case refusal != nil:
-		return no(refusal.Reason, refusal.Message), true
-	case g == nil:
-		return no(v2alpha2.ReasonPending, messagePending), false
-	case reports[g.Tree.Root()].Satisfied:
-		return v2alpha2.PodGroupCondition{
-			Type: v2alpha2.PodGroupScheduled, Status: metav1.ConditionTrue,
-			Reason: v2alpha2.ReasonScheduled, Message: messageScheduled,
-		}, true
-	}
-	if lack := gang.Missing(g.Tree, g.Members, g.Rules); lack != nil {
-		return no(v2alpha2.ReasonTooFewPods, lack.Sentence(g.Tree)), true
-	}
-	if decision == nil {
-		return no(v2alpha2.ReasonPending, messagePending), false
+	case p != nil && obstacle != "":
+		return p.Reason, p.Message + "; last attempt: " + obstacle
+	case p != nil:
+		return p.Reason, p.Message
+	case obstacle != "":
+		return v2alpha2.ReasonUnschedulable, obstacle
+	case o != nil && o.Error != nil:
+		return o.Error.Reason, o.Error.Message
 	}
 
-	return no(v2alpha2.ReasonUnschedulable, decision.Reason(g.Tree)), true
+	return v2alpha2.ReasonPending, messagePending
 }
 
-// hasScheduled says whether the group has a condition that was said of its
-// present generation and may still be true: that there is no room.
-func hasScheduled(pg *v2alpha2.PodGroup) bool {
-	return slices.ContainsFunc(pg.Status.Conditions, func(c v2alpha2.PodGroupCondition) bool {
-		return c.Type == v2alpha2.PodGroupScheduled && c.Reason == v2alpha2.ReasonUnschedulable &&
-			c.ObservedGeneration == pg.Generation
-	})
+// noRoom has the reasons of a group that does not fit as things are.
+var noRoom = []string{
+	v2alpha2.ReasonUnschedulable, v2alpha2.ReasonPreempting, v2alpha2.ReasonPreemptionSearchTooLong,
+	v2alpha2.ReasonPreemptionUnproven, v2alpha2.ReasonPreemptionBlocked, v2alpha2.ReasonReservationExpired,
 }
 
-// subGroups says what each subgroup has, in list order.
+// stillHolds reports whether the group has a condition about its present
+// generation that another scheduler process may have left and that may still be
+// true: that there is no room.
+func stillHolds(pg *v2alpha2.PodGroup) bool {
+	c := conditionOf(pg.Status)
+
+	return c != nil && slices.Contains(noRoom, c.Reason) && c.ObservedGeneration == pg.Generation
+}
+
+// showClass reports a PriorityClass that does not exist.
+func (f *Facts) showClass(status *v2alpha2.PodGroupStatus, now metav1.Time) {
+	name := f.Group.Spec.PriorityClassName
+	if name == "" || f.Class != nil {
+		status.Conditions = slices.DeleteFunc(status.Conditions, func(c v2alpha2.PodGroupCondition) bool {
+			return c.Type == v2alpha2.PodGroupPriorityClassFound
+		})
+
+		return
+	}
+	set(status, f.Group, v2alpha2.PodGroupCondition{
+		Type: v2alpha2.PodGroupPriorityClassFound, Status: metav1.ConditionFalse, Reason: v2alpha2.ReasonPriorityClassNotFound,
+		Message: fmt.Sprintf("PriorityClass %q does not exist: create it, or change spec.priorityClassName; until then the group has the priority of its pods, %d",
+			name, f.Priority),
+	}, now)
+}
+
+// subGroups returns what each subgroup has, in list order.
 func subGroups(tree *podtree.Tree, reports []gang.Report) []v2alpha2.SubGroupStatus {
 	var all []v2alpha2.SubGroupStatus
 	for i := 1; i < tree.Len() && len(all) < maxSubGroups; i++ {
 		node, r := tree.Node(i), reports[i]
 		s := v2alpha2.SubGroupStatus{
-			Name: node.Name, Pods: int32(r.Pods), Placed: int32(r.Bound + r.New), Min: int32(r.Min), //nolint:gosec // no group has so many pods
+			Name: node.Name, Pods: int32(r.Pods), Placed: int32(r.Bound), Min: int32(r.Min), //nolint:gosec // no group has so many pods
 			Satisfied: r.Satisfied,
 		}
 		if !node.IsLeaf() || r.MinChildren > 0 {
-			// Of a decision that does not fit, Children is what would have fit.
-			s.SatisfiedSubGroups, s.MinSubGroup = new(satisfiedChildren(node, reports)), new(int32(r.MinChildren)) //nolint:gosec // nor so many subgroups
+			s.SatisfiedSubGroups, s.MinSubGroup = new(int32(r.Children)), new(int32(r.MinChildren)) //nolint:gosec // nor so many subgroups
 		}
 		all = append(all, s)
 	}
@@ -108,21 +144,10 @@ func subGroups(tree *podtree.Tree, reports []gang.Report) []v2alpha2.SubGroupSta
 	return all
 }
 
-func satisfiedChildren(node podtree.Node, reports []gang.Report) int32 {
-	var n int32
-	for _, child := range node.Children {
-		if reports[child].Satisfied {
-			n++
-		}
-	}
-
-	return n
-}
-
-// setCondition puts a condition where the one of its type is. The time of the
-// last transition stays unless the status is another one.
-func setCondition(status *v2alpha2.PodGroupStatus, c v2alpha2.PodGroupCondition, now metav1.Time) {
-	c.LastTransitionTime = now
+// set puts a condition in the place of the one of its type. The time of the last
+// transition stays unless the status changes.
+func set(status *v2alpha2.PodGroupStatus, pg *v2alpha2.PodGroup, c v2alpha2.PodGroupCondition, now metav1.Time) {
+	c.LastTransitionTime, c.ObservedGeneration = now, pg.Generation
 	at := slices.IndexFunc(status.Conditions, func(had v2alpha2.PodGroupCondition) bool { return had.Type == c.Type })
 	if at < 0 {
 		status.Conditions = append(status.Conditions, c)

@@ -1,0 +1,71 @@
+package scheduler
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestBackOffs(t *testing.T) {
+	now := time.Now()
+	woken := make(chan types.NamespacedName, 10)
+	b := newBackOffs(func(key types.NamespacedName) { woken <- key })
+	b.now = func() time.Time { return now }
+	key := gangKey("g")
+	var lengths []time.Duration
+	for range 7 {
+		b.failed(key)
+		lengths = append(lengths, b.gangs[key].length)
+		now = b.gangs[key].until
+	}
+	ms := time.Millisecond
+	if diff := cmp.Diff([]time.Duration{100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 2000 * ms, 2000 * ms}, lengths); diff != "" {
+		t.Errorf("Each failure doubles the back-off, up to a limit (-want +got):\n%s", diff)
+	}
+	if b.asked(key) {
+		t.Error("A back-off that is over does not hold the gang.")
+	}
+	now = now.Add(maxBackOff)
+	if b.failed(key); b.gangs[key].length != firstBackOff {
+		t.Errorf("A gang that was not tried for long begins with %s.", b.gangs[key].length)
+	}
+	if b.exceeded(key); b.gangs[key].length != slowBackOff {
+		t.Errorf("A gang that takes too long backs off for %s.", b.gangs[key].length)
+	}
+	b.forget(key)
+	if b.asked(key) {
+		t.Error("A gang that has changed does not back off.")
+	}
+
+	b.failed(key)
+	for range 2 {
+		if !b.asked(key) {
+			t.Fatal("The gang backs off.")
+		}
+	}
+	if got := <-woken; got != key {
+		t.Errorf("Woken was %v.", got)
+	}
+	if len(woken) > 0 {
+		t.Error("It was woken more than once.")
+	}
+	b.failed(key)
+	b.asked(key)
+	b.failed(key)
+	if got := <-woken; got != key {
+		t.Errorf("After another failure, woken was %v.", got)
+	}
+	b.failed(key)
+	b.asked(key)
+	b.forget(key)
+	if got := <-woken; got != key {
+		t.Errorf("Members that were held by a back-off that ends early are woken, but woken was %v.", got)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.gangs) > 0 {
+		t.Error("Nothing is remembered of a gang that is forgotten.")
+	}
+}

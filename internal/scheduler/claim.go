@@ -1,0 +1,63 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+
+	"github.com/arbor-control/arbor/engine/gang"
+	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
+)
+
+// reserve verifies a plan and reserves its room, unless it is given up at the same time.
+func (s *Scheduler) reserve(ctx context.Context, t *turn, found *plan) {
+	err := s.verifyPlan(ctx, t.key, t.gang, found)
+	if err == nil {
+		err = s.claim(found)
+	}
+	if err == nil {
+		s.reservations.set(newReservation(t.key, found.pods, found.nodes, found.priority))
+	} else {
+		klog.FromContext(ctx).V(1).Info("A plan for preemption no longer holds", "err", err)
+	}
+	if !s.preemptor.verify(t.key, found, err == nil) && err == nil {
+		s.reservations.release(t.key)
+		s.preemptor.unclaim(found)
+	}
+}
+
+// claim marks the victims of a plan as leaving, so that no other plan counts on them,
+// unless another one has been faster: what is left of their gangs must not break. Only
+// the scheduling goroutine calls it.
+func (s *Scheduler) claim(of *plan) error {
+	gangs, left := sets.New[types.NamespacedName](), sets.New[types.UID]()
+	for _, pod := range of.victims {
+		if pod.DeletionTimestamp != nil {
+			continue // it terminates anyway
+		}
+		if s.groups.isLeaving(pod.UID) || !s.mayEvict(pod, of.priority, of.victims) {
+			return fmt.Errorf("pod %s/%s is evicted for another pod, or may not be evicted", pod.Namespace, pod.Name)
+		}
+		left.Insert(pod.UID)
+		if key, ok := decide.GroupOf(pod); ok {
+			gangs.Insert(key)
+		}
+	}
+	for key := range gangs {
+		g := s.groups.running(key)
+		if g != nil && gang.Broken(g.Tree, g.Members, g.Rules, func(member int) bool { return left.Has(g.Pods[member].UID) }) {
+			return fmt.Errorf("gang %s would be broken", key)
+		}
+	}
+	s.preemptor.claimed(of)
+	for _, pod := range of.victims {
+		if left.Has(pod.UID) {
+			s.groups.mark(pod)
+		}
+	}
+
+	return nil
+}

@@ -1,0 +1,150 @@
+package scheduler
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/klog/v2"
+
+	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
+)
+
+// gates has, for each gang, why its pods may not enter the queue. The event handlers
+// compute it, outside of every lock of the queue; PreEnqueue, which runs under such a
+// lock, only reads it.
+type gates struct {
+	// compute is held while a gate is computed and stored, so that the newest state of
+	// the informers is stored last.
+	compute sync.Mutex
+	mu      sync.RWMutex
+	closed  map[types.NamespacedName]gate
+}
+
+// A gate is one result, nil if the gate is open.
+type gate struct {
+	refusal *decide.Refusal
+	known   bool
+}
+
+func newGates() *gates { return &gates{closed: map[types.NamespacedName]gate{}} }
+
+func (g *gates) get(key types.NamespacedName) gate {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+
+	return g.closed[key]
+}
+
+func (g *gates) set(key types.NamespacedName, why *decide.Refusal) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed[key] = gate{refusal: why, known: true}
+}
+
+func (g *gates) forget(key types.NamespacedName) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.closed, key)
+}
+
+// keys returns the gangs whose gate is closed.
+func (g *gates) keys() []types.NamespacedName {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	var keys []types.NamespacedName
+	for key, one := range g.closed {
+		if one.refusal != nil {
+			keys = append(keys, key)
+		}
+	}
+
+	return keys
+}
+
+// hold returns why a gang may not be tried, nil if it may.
+func (s *Scheduler) hold(key types.NamespacedName) *decide.Refusal {
+	g, why := s.groups.read(key)
+	if why != nil {
+		return why
+	}
+
+	return g.Gate()
+}
+
+// regate computes the gate of a gang again and reports whether it is open.
+func (s *Scheduler) regate(key types.NamespacedName) bool {
+	s.gates.compute.Lock()
+	defer s.gates.compute.Unlock()
+	why := s.hold(key)
+	if why != nil && s.groups.group(key) == nil && len(s.groups.members(key)) == 0 {
+		s.gates.forget(key)
+
+		return false
+	}
+	s.gates.set(key, why)
+
+	return why == nil
+}
+
+// Limits of the backstop.
+const (
+	backstopPeriod = time.Minute
+	backstopRate   = 500 // gangs per second
+)
+
+// backstop looks, once a minute, for gangs whose gate is closed although it should be
+// open, and wakes them. Each is a wake-up that the table in wake.go has lost: it is
+// counted, and tests demand that the count is 0.
+func (s *Scheduler) backstop(ctx context.Context) {
+	limit := flowcontrol.NewTokenBucketRateLimiter(backstopRate, backstopRate)
+	tick := time.NewTicker(backstopPeriod)
+	defer tick.Stop()
+	suspects := map[types.NamespacedName]*decide.Refusal{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			suspects = s.lostWakeUps(ctx, limit, suspects)
+		}
+	}
+}
+
+// lostWakeUps wakes the gangs that were suspects the last time and still are. A gang
+// becomes one when its gate differs from what the informers say: an event may be on
+// its way.
+func (s *Scheduler) lostWakeUps(ctx context.Context, limit flowcontrol.RateLimiter, before map[types.NamespacedName]*decide.Refusal) map[types.NamespacedName]*decide.Refusal {
+	suspects := map[types.NamespacedName]*decide.Refusal{}
+	for _, key := range s.gates.keys() {
+		if limit.Wait(ctx) != nil {
+			return nil
+		}
+		if was := s.suspect(ctx, key, before[key]); was != nil {
+			suspects[key] = was
+		}
+	}
+
+	return suspects
+}
+
+// suspect returns the gate of a gang that is closed and should be open, nil if there is
+// none. If it was the same the last time, the gang is woken.
+func (s *Scheduler) suspect(ctx context.Context, key types.NamespacedName, before *decide.Refusal) *decide.Refusal {
+	defer s.recovered(workerBackstop, key)
+	was := s.gates.get(key).refusal
+	if was == nil || s.hold(key) != nil {
+		return nil
+	}
+	if before != was {
+		return was
+	}
+	lostWakeUps.Inc()
+	klog.FromContext(ctx).Error(nil, "A gang was not woken when it became complete", "podGroup", key, "gate", was.Reason)
+	s.gates.set(key, nil)
+	s.wake(key)
+
+	return nil
+}

@@ -1,0 +1,189 @@
+package scheduler
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
+)
+
+// members returns the pods of a group. A pod that is being bound has its node.
+func (g *groups) members(key types.NamespacedName) []*corev1.Pod {
+	pods := g.listed(key)
+	for i, pod := range pods {
+		pods[i] = g.placed(pod)
+	}
+
+	return pods
+}
+
+// listed returns the pods that name the group as the API server has them, those that
+// succeeded included, and without those that are being evicted.
+func (g *groups) listed(key types.NamespacedName) []*corev1.Pod {
+	return slices.DeleteFunc(g.named(key), func(pod *corev1.Pod) bool { return g.isLeaving(pod.UID) })
+}
+
+// named returns all pods that name the group, as the API server has them.
+func (g *groups) named(key types.NamespacedName) []*corev1.Pod {
+	var pods []*corev1.Pod
+	seen := map[types.UID]bool{} // a pod that has just succeeded may be in both
+	for _, informer := range []cache.SharedIndexInformer{g.succeeded, g.pods} {
+		found, err := informer.GetIndexer().ByIndex(byGroup, key.String())
+		if err != nil {
+			continue // the index exists since the start
+		}
+		for _, o := range found {
+			pod, ok := o.(*corev1.Pod)
+			if !ok || seen[pod.UID] {
+				continue
+			}
+			seen[pod.UID] = true
+			pods = append(pods, pod)
+		}
+	}
+
+	return pods
+}
+
+// isLeaving reports whether a pod is being evicted here.
+func (g *groups) isLeaving(pod types.UID) bool {
+	_, ok := g.leaving.Load(pod)
+
+	return ok
+}
+
+// isCommitted reports whether a pod is being bound here.
+func (g *groups) isCommitted(pod types.UID) bool {
+	_, ok := g.committed.Load(pod)
+
+	return ok
+}
+
+// current returns a pod as the informer has it, nil if it no longer exists or has
+// ended.
+func (g *groups) current(pod *corev1.Pod) *corev1.Pod {
+	o, ok, err := g.pods.GetStore().GetByKey(pod.Namespace + "/" + pod.Name)
+	if !ok || err != nil {
+		return nil
+	}
+	is, ok := o.(*corev1.Pod)
+	if !ok || is.UID != pod.UID {
+		return nil
+	}
+
+	return is
+}
+
+// usingRoom returns a pod as it is now if it still is where it was, bound or being
+// bound, and nil otherwise.
+func (g *groups) usingRoom(pod *corev1.Pod) *corev1.Pod {
+	is := g.current(pod)
+	if is == nil || g.placed(is).Spec.NodeName != pod.Spec.NodeName {
+		return nil
+	}
+
+	return is
+}
+
+// mark has a pod no longer count, because it is evicted. A pod that no longer exists is
+// not marked: no event would remove the mark.
+func (g *groups) mark(pod *corev1.Pod) {
+	g.leaving.Store(pod.UID, true)
+	if g.current(pod) == nil {
+		g.leaving.Delete(pod.UID)
+	}
+}
+
+// unmark has a pod count again that was to be evicted and stays. Its gang may be
+// complete again.
+func (g *groups) unmark(pod *corev1.Pod) {
+	g.leaving.Delete(pod.UID)
+	if key, ok := decide.GroupOf(pod); ok && g.stays != nil {
+		g.stays(key)
+	}
+}
+
+// running returns the pods of a gang that have a place, as a gang. It is nil if the
+// PodGroup does not exist or is being deleted: its pods are plain ones then. If it
+// cannot be read, it is a gang that needs all of them.
+func (g *groups) running(key types.NamespacedName) *decide.Gang {
+	pg := g.group(key)
+	if pg == nil || pg.DeletionTimestamp != nil {
+		return nil
+	}
+	var placed []*corev1.Pod
+	for _, pod := range g.members(key) {
+		if pod.Spec.NodeName != "" {
+			placed = append(placed, pod)
+		}
+	}
+	read, why := decide.Read(pg, placed, g.rules)
+	if why == nil {
+		return read
+	}
+	whole := &v2alpha2.PodGroup{ObjectMeta: pg.ObjectMeta, Spec: v2alpha2.PodGroupSpec{
+		MinMember:         new(int32(len(placed))), //nolint:gosec // no group has so many pods
+		PriorityClassName: pg.Spec.PriorityClassName, Preemptibility: pg.Spec.Preemptibility,
+	}}
+	for i, pod := range placed {
+		c := *pod
+		c.Labels = maps.Clone(pod.Labels)
+		delete(c.Labels, decide.SubGroupLabel)
+		placed[i] = &c
+	}
+	if read, why = decide.Read(whole, placed, g.rules); why != nil {
+		return nil
+	}
+
+	return read
+}
+
+// byUID returns all pods that have not ended.
+func (g *groups) byUID() map[types.UID]*corev1.Pod {
+	all := map[types.UID]*corev1.Pod{}
+	for _, o := range g.pods.GetStore().List() {
+		if pod, ok := o.(*corev1.Pod); ok {
+			all[pod.UID] = pod
+		}
+	}
+
+	return all
+}
+
+// isOwnChange takes a change of a pod, and reports whether it is the binding
+// that this scheduler has made.
+func (g *groups) isOwnChange(was, is *corev1.Pod) bool {
+	switch {
+	case is != nil && is.Spec.NodeName != "":
+		g.nominated.Delete(is.UID)
+		_, here := g.committed.LoadAndDelete(is.UID)
+
+		return here
+	case is == nil && was != nil:
+		g.leaving.Delete(was.UID)
+		g.committed.Delete(was.UID)
+		g.nominated.Delete(was.UID)
+	}
+
+	return false
+}
+
+// placed returns a pod that is being bound with its node.
+func (g *groups) placed(pod *corev1.Pod) *corev1.Pod {
+	if pod.Spec.NodeName != "" {
+		return pod
+	}
+	node, ok := g.committed.Load(pod.UID)
+	if !ok {
+		return pod
+	}
+	c := *pod
+	c.Spec.NodeName, _ = node.(string)
+
+	return &c
+}

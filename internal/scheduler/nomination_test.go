@@ -1,0 +1,67 @@
+package scheduler
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// The informer never shows what is written here. A nomination is removed all the same,
+// and can be written again after that.
+func TestNominationsAndALateInformer(t *testing.T) {
+	var got []string
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		got = append(got, r.Method+" "+r.URL.Path+" "+string(body))
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"kind":"Pod","apiVersion":"v1"}`))
+	}))
+	defer api.Close()
+	client, err := clientset.NewForConfig(&rest.Config{Host: api.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := member("high", 0, 1)
+	g := offline(t, node(0, 4), aGroup("high", 1), pod).groups
+	g.client = client
+
+	var want []string
+	write := func(node string, patches ...string) {
+		t.Helper()
+		if err := g.setNominatedNode(t.Context(), pod, node); err != nil {
+			t.Fatal(err)
+		}
+		for _, patch := range patches {
+			want = append(want, "PATCH /api/v1/namespaces/default/pods/high-0/status "+patch)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("After nomination to %q the requests differ (-want +got):\n%s", node, diff)
+		}
+		if may := g.mayBeNominated(pod); may != (node != "") {
+			t.Errorf("After nomination to %q the pod may be nominated: %t.", node, may)
+		}
+	}
+	const set, unset = `{"status":{"nominatedNodeName":"node-0000"}}`, `{"status":{"nominatedNodeName":null}}`
+	write("") // it has none
+	write("node-0000", set)
+	write("", unset)
+	write("")
+	write("node-0000", set)
+
+	api.Close()
+	if err := g.setNominatedNode(t.Context(), pod, ""); err == nil || !g.mayBeNominated(pod) {
+		t.Errorf("A request that failed (%v) has to be repeated.", err)
+	}
+	g.isOwnChange(pod, nil)
+	if g.mayBeNominated(pod) {
+		t.Error("A pod that is gone is remembered.")
+	}
+}

@@ -1,0 +1,327 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/engine/victims"
+	"github.com/arbor-control/arbor/internal/decide/preemption"
+	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
+)
+
+// act carries out an action. It returns false if that is to be retried later.
+func (p *preemptor) act(ctx context.Context, key types.NamespacedName, g *decide.Gang, one *preempting, action preemption.Action, f preemption.Facts) bool {
+	switch action {
+	case preemption.Search:
+		p.look(ctx, key, g, one)
+
+		return true
+	case preemption.Release:
+		p.release(ctx, key, one, f)
+
+		return true
+	case preemption.Wait, preemption.Record, preemption.Nominate, preemption.Evict, preemption.Renew:
+	}
+	err := p.write(ctx, key, g, one, action)
+	switch {
+	case err == nil:
+		p.set(one, one.state.Did(action, time.Now()))
+
+		return true
+	case errors.Is(err, errOutdated):
+		klog.FromContext(ctx).V(1).Info("A reservation is released because the group has changed", "podGroup", key, "err", err)
+		f.Applies = false
+		p.release(ctx, key, one, f)
+
+		return true
+	}
+	klog.FromContext(ctx).Error(err, "A step of a preemption failed", "podGroup", key)
+	state, final := one.state.Failed(time.Now())
+	p.set(one, state)
+	p.s.reporter.note(key, one.plan.group, one.plan.generation, &progress{v2alpha2.ReasonPreemptionBlocked, err.Error()})
+	if final || errors.Is(err, errIneligible) {
+		f.Victim, f.Stuck = "", "" // the error is what is in the way
+		p.release(ctx, key, one, f)
+
+		return true
+	}
+
+	return false
+}
+
+// write carries out an action that writes to the API server.
+func (p *preemptor) write(ctx context.Context, key types.NamespacedName, g *decide.Gang, one *preempting, action preemption.Action) error {
+	switch action {
+	case preemption.Record:
+		return p.s.record(ctx, g.Group, one.plan)
+	case preemption.Nominate:
+		return p.s.nominate(ctx, one.plan)
+	case preemption.Evict:
+		return p.evict(ctx, key, one.plan)
+	case preemption.Renew:
+		return p.renew(ctx, key, g, one)
+	case preemption.Wait, preemption.Search, preemption.Release:
+	}
+
+	return nil
+}
+
+// look searches for victims, within the budget, unless the gang may not preempt.
+func (p *preemptor) look(ctx context.Context, key types.NamespacedName, g *decide.Gang, one *preempting) {
+	p.setUnplaced(one, false)
+	if !p.s.mayPreempt(g) {
+		p.s.reporter.note(key, g.Group.UID, g.Group.Generation, nil)
+
+		return
+	}
+	if left := preemptionDelay(g, time.Now()); left > 0 {
+		p.setUnplaced(one, true)
+		p.set(one, one.state.Delay(time.Now().Add(left)))
+		p.s.reporter.note(key, g.Group.UID, g.Group.Generation, nil)
+
+		return
+	}
+	s := p.search(ctx, key, g, one.state.Budget())
+	trialSeconds.WithLabelValues("preemption").Observe(s.took.Seconds())
+	p.conclude(ctx, key, g, one, s)
+}
+
+// setUnplaced stores whether the gang was tried since the last search that gave an answer.
+func (p *preemptor) setUnplaced(one *preempting, to bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one.unplaced = to
+}
+
+// searched is how a search ended.
+type searched struct {
+	found  *plan
+	result victims.Result
+	took   time.Duration
+	err    error
+	// exceeded reports that the budget was used up.
+	exceeded bool
+}
+
+// conclude decides what follows from a search. One that gave no answer is repeated after a
+// back-off, whether or not the gang is tried again before.
+func (p *preemptor) conclude(ctx context.Context, key types.NamespacedName, g *decide.Gang, one *preempting, s searched) {
+	state, reported := p.unanswered(ctx, key, one.state, s)
+	p.s.reporter.note(key, g.Group.UID, g.Group.Generation, reported)
+	if reported != nil {
+		p.setUnplaced(one, true)
+		p.set(one, state)
+
+		return
+	}
+	switch {
+	case s.found != nil:
+		p.mu.Lock()
+		one.plan, one.state = s.found, one.state.Found(time.Now())
+		p.mu.Unlock()
+		p.s.retry(key)
+	case s.result.Outcome == victims.Fits:
+		// Pods have terminated since it was tried, or are about to. These wake it.
+		p.set(one, one.state.Pause(time.Now(), max(s.took, leastSearch)))
+		p.s.wake(key)
+	default: // not even if all of them were evicted
+		p.set(one, one.state.Pause(time.Now(), s.took))
+	}
+}
+
+// unanswered returns the state after a search that gave no answer, and what to report. That
+// is nil if it gave one.
+func (p *preemptor) unanswered(ctx context.Context, key types.NamespacedName, state preemption.State, s searched) (preemption.State, *progress) {
+	switch {
+	case s.exceeded:
+		return state.Exceeded(time.Now()), &progress{
+			v2alpha2.ReasonPreemptionSearchTooLong,
+			fmt.Sprintf("the search for pods to preempt took longer than %s; no pod was evicted", state.Budget()),
+		}
+	case s.err != nil:
+		klog.FromContext(ctx).Error(s.err, "A search for victims failed", "podGroup", key)
+
+		return state.BackOff(time.Now()), &progress{v2alpha2.ReasonPreemptionBlocked, "the search for pods to preempt failed: " + s.err.Error()}
+	case s.found != nil && p.tooMany(s.found):
+		return state.BackOff(time.Now()), &progress{v2alpha2.ReasonPreemptionBlocked, fmt.Sprintf(
+			"%d pods would have to be evicted to place %d, more than --max-eviction-ratio=%g allows", s.found.evictions(), len(s.found.pods), p.s.options.MaxEvictionRatio)}
+	case s.found == nil && s.result.Outcome == victims.Unproven:
+		return state.BackOff(time.Now()), &progress{
+			v2alpha2.ReasonPreemptionUnproven,
+			"pods could be preempted, but it is not certain that the group fits then: " + s.result.Reason,
+		}
+	default:
+		return state, nil
+	}
+}
+
+func (p *preemptor) tooMany(found *plan) bool {
+	limit := p.s.options.MaxEvictionRatio
+
+	return limit > 0 && float64(found.evictions()) > limit*float64(len(found.pods))
+}
+
+// preemptionDelay is how long a gang still has to wait before it may preempt.
+func preemptionDelay(g *decide.Gang, now time.Time) time.Duration {
+	if d, ok := g.Group.Spec.PreemptionDelay.Get(); ok {
+		return g.Group.CreationTimestamp.Add(d).Sub(now)
+	}
+
+	return 0
+}
+
+// errIneligible ends a preemption whose victims have changed.
+var errIneligible = errors.New("a pod that was to be preempted may not be evicted any more")
+
+// evict deletes the victims that are not being deleted yet.
+func (p *preemptor) evict(ctx context.Context, key types.NamespacedName, of *plan) error {
+	var pods []*corev1.Pod
+	p.mu.Lock()
+	for _, pod := range of.victims {
+		p.victims[pod.UID] = key
+		if is := p.s.groups.usingRoom(pod); is != nil && is.DeletionTimestamp == nil {
+			pods = append(pods, is)
+		}
+	}
+	p.mu.Unlock()
+	for _, pod := range pods {
+		if !p.s.mayEvict(pod, of.priority, of.victims) {
+			return fmt.Errorf("%w: %s/%s", errIneligible, pod.Namespace, pod.Name)
+		}
+	}
+	if len(pods) == 0 {
+		return nil
+	}
+	if err := p.s.evictAll(ctx, pods, corev1.PodReasonPreemptionByScheduler, "preempted", fmt.Sprintf("preempted by PodGroup %s of priority %d", key, of.priority)); err != nil {
+		return err
+	}
+	p.s.reporter.preempted(key, len(pods), len(of.pods))
+
+	return nil
+}
+
+// release ends a plan and its reservation. Pods that may use the room are tried again.
+func (p *preemptor) release(ctx context.Context, key types.NamespacedName, one *preempting, f preemption.Facts) {
+	p.mu.Lock()
+	of := one.plan
+	// A gang that is not placed is searched for again when the back-off is over, even if
+	// nothing has it tried until then.
+	one.plan, one.verified, one.unplaced = nil, nil, !f.Placed
+	if of != nil {
+		for _, pod := range of.victims {
+			delete(p.victims, pod.UID)
+		}
+	}
+	p.mu.Unlock()
+	state, cause := one.state.Released(f)
+	p.set(one, state)
+	if of == nil {
+		return
+	}
+	p.unclaim(of)
+	p.s.vacate(ctx, p.s.reservations.release(key))
+	if cause != preemption.Outdated {
+		p.s.cleanups.Add(key)
+	}
+	p.released(key, of, cause, cmp.Or(f.Stuck, f.Victim))
+}
+
+// unclaim has victims count again that are not evicted after all.
+func (p *preemptor) unclaim(of *plan) {
+	p.mu.Lock()
+	claimed := of.claimed
+	p.mu.Unlock()
+	if !claimed {
+		return
+	}
+	for _, pod := range of.victims {
+		switch is := p.s.groups.current(pod); {
+		case is == nil:
+			p.s.groups.leaving.Delete(pod.UID) // no event of it is to come
+		case is.DeletionTimestamp == nil:
+			p.s.groups.unmark(is)
+		}
+	}
+}
+
+// released reports how a reservation ended. victim is one that is still there, "" if there
+// is none.
+func (p *preemptor) released(key types.NamespacedName, of *plan, cause preemption.Cause, victim string) {
+	note := func(reason, message string) {
+		p.s.reporter.note(key, of.group, of.generation, &progress{reason, message})
+	}
+	switch cause {
+	case preemption.Expired:
+		reservationsEnded.WithLabelValues("expired").Inc()
+		note(v2alpha2.ReasonReservationExpired,
+			fmt.Sprintf("the group was not placed within %s after its %d victims were gone; it backs off", preemption.RoomTimeout, len(of.victims)))
+	case preemption.Blocked:
+		reservationsEnded.WithLabelValues("blocked").Inc()
+		if victim != "" {
+			note(v2alpha2.ReasonPreemptionBlocked,
+				fmt.Sprintf("pod %s is in the way and does not terminate; the group gives up its reserved room and backs off", victim))
+		}
+	case preemption.Superseded:
+		reservationsEnded.WithLabelValues("superseded").Inc()
+		p.s.reporter.note(key, of.group, of.generation, nil)
+	case preemption.Done:
+		reservationsEnded.WithLabelValues("placed").Inc()
+		p.s.reporter.note(key, of.group, of.generation, nil)
+	case preemption.Outdated:
+		p.s.reporter.note(key, of.group, of.generation, nil)
+	}
+}
+
+// report shows that the gang waits for victims.
+func (p *preemptor) report(key types.NamespacedName, g *decide.Gang, one *preempting, victims int) {
+	if g == nil || one.plan == nil || one.state.Phase != preemption.Evicted {
+		return
+	}
+	p.s.reporter.note(key, g.Group.UID, g.Group.Generation, &progress{
+		v2alpha2.ReasonPreempting,
+		fmt.Sprintf("room is reserved%s; %d of %d pods in the way are still terminating", one.plan.uncovered(), victims, len(one.plan.victims)),
+	})
+}
+
+// mayPreempt is the one place that decides who may preempt: gangs, unless that is
+// switched off, or the PriorityClass of the group or a pod that waits says Never.
+func (s *Scheduler) mayPreempt(g *decide.Gang) bool {
+	if !s.options.Preemption || s.groups.never(g.Group) {
+		return false
+	}
+	for i, m := range g.Members {
+		if policy := g.Pods[i].Spec.PreemptionPolicy; waits(m) && policy != nil && *policy == corev1.PreemptNever {
+			return false
+		}
+	}
+
+	return true
+}
+
+// vacate has pods tried again that may use released room: once for each kind of pod
+// that the room was reserved for.
+func (s *Scheduler) vacate(ctx context.Context, r *reservation) {
+	if r == nil {
+		return
+	}
+	logger, seen := klog.FromContext(ctx), map[string]bool{}
+	for _, place := range r.places {
+		pod := *place.info.GetPod()
+		shape := decide.Shape(&pod, false)
+		if shape != "" && seen[shape] {
+			continue
+		}
+		seen[shape] = true
+		pod.Spec.NodeName = place.node
+		s.kube.SchedulingQueue.MoveAllToActiveOrBackoffQueue(logger, framework.EventAssignedPodDelete, &pod, nil, nil)
+	}
+}

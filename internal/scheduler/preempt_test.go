@@ -1,0 +1,341 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/engine/victims"
+	"github.com/arbor-control/arbor/internal/decide/preemption"
+	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
+)
+
+// newTestScheduler has everything but a queue, on objects that do not change unless the test
+// changes the stores of the informers.
+func newTestScheduler(t *testing.T, objects ...runtime.Object) *Scheduler {
+	t.Helper()
+	o := offline(t, objects...)
+	options := DefaultOptions()
+	s := &Scheduler{
+		kube: &kubescheduler.Scheduler{}, groups: o.groups, trial: o.trial, rules: o.rules, options: &options,
+		gates: newGates(), reservations: newReservations(nominations{}),
+		cleanups: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
+	}
+	s.backOffs, s.rounds, s.early = newBackOffs(s.wake), newRounds(s.wake), newEarlyWakes(s.wake)
+	s.reporter = newReporter(s, nil, nil, &notebook{})
+	s.staleness = newStaleness(s)
+	s.preemptor = newPreemptor(s, o.factory.Policy().V1().PodDisruptionBudgets().Lister())
+	t.Cleanup(s.cleanups.ShutDown)
+	t.Cleanup(s.preemptor.queue.ShutDown)
+
+	return s
+}
+
+// highGang reads the gang "high" of a test.
+func highGang(t *testing.T, s *Scheduler) *decide.Gang {
+	t.Helper()
+	g, why := s.groups.read(gangNamed("high"))
+	if why != nil {
+		t.Fatal(why.Message)
+	}
+
+	return g
+}
+
+// waitingPods are the pods of the gang "high", with 4 GPUs each.
+func waitingPods(n int) []runtime.Object {
+	var all []runtime.Object
+	for i := range n {
+		pod := member("high", i, 4)
+		prio(50)(pod)
+		all = append(all, pod)
+	}
+
+	return all
+}
+
+// asPods are objects that are pods.
+func asPods(objects []runtime.Object) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, o := range objects {
+		if pod, ok := o.(*corev1.Pod); ok {
+			pods = append(pods, pod)
+		}
+	}
+
+	return pods
+}
+
+// A gang is judged by the priority that it had before the first of its pods was evicted.
+func TestMayEvict(t *testing.T) {
+	cases := map[string]struct {
+		reason     string
+		priorities []int32
+		evicted    []int // pods that leave together
+		below      int32
+		gone       bool // they are gone already, except the first
+		want       bool
+	}{
+		"Negative": {"A gang without pods has priority 0.", []int32{-10, -10}, []int{0, 1}, 0, false, true},
+		"Surplus":  {"The rest is more important than the preemptor.", []int32{50, 50, 10}, []int{2}, 20, false, true},
+		"Gone":     {"The pod with the lowest priority was the first to be deleted.", []int32{50, 10}, []int{0, 1}, 20, true, true},
+		"Equal":    {"Only a lower priority is evicted.", []int32{20, 50}, []int{0}, 20, false, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			objects := []runtime.Object{node(0, 8), aGroup("low", 1)}
+			pods := asPods(members("low", len(tc.priorities), 0))
+			for i, pod := range pods {
+				prio(tc.priorities[i])(pod)
+				objects = append(objects, pod)
+			}
+			s := newTestScheduler(t, objects...)
+			var together []*corev1.Pod
+			for n, i := range tc.evicted {
+				together = append(together, pods[i])
+				s.groups.mark(pods[i])
+				if tc.gone && n > 0 {
+					if err := s.groups.pods.GetStore().Delete(pods[i]); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if got := s.mayEvict(together[0], tc.below, together); got != tc.want {
+				t.Errorf("%s\nmayEvict is %t.", tc.reason, got)
+			}
+		})
+	}
+}
+
+// What follows from a search: one that gave no answer is repeated after a back-off, even if
+// nothing has the gang tried again until then.
+func TestConclude(t *testing.T) {
+	timeout := &url.Error{Op: "Post", URL: "http://extender", Err: context.DeadlineExceeded}
+	many := &plan{pods: make([]*corev1.Pod, 1), victims: asPods(members("low", 3, 10))}
+	few := &plan{pods: make([]*corev1.Pod, 2), victims: asPods(members("low", 3, 10))}
+	cases := map[string]struct {
+		reason   string
+		searched searched
+		reports  string // the reason, and a part of the message; "" for nothing
+		phase    preemption.Phase
+		unplaced bool
+	}{
+		"TooLong": {
+			"The next search has more time.",
+			searched{err: context.DeadlineExceeded, exceeded: true},
+			v2alpha2.ReasonPreemptionSearchTooLong + ": the search for pods to preempt took longer than 5s", preemption.BackedOff, true,
+		},
+		"Error": {
+			"An error is not the end.",
+			searched{err: errBroken},
+			v2alpha2.ReasonPreemptionBlocked + ": the search for pods to preempt failed: broken", preemption.BackedOff, true,
+		},
+		"Extender": {
+			"A request that timed out does not mean that the search took too long.",
+			searched{err: fmt.Errorf("extender x: %w", timeout)},
+			v2alpha2.ReasonPreemptionBlocked + ": the search for pods to preempt failed: extender x", preemption.BackedOff, true,
+		},
+		"TooMany": {
+			"The ratio is a limit.",
+			searched{found: many, result: victims.Result{Outcome: victims.Found}},
+			v2alpha2.ReasonPreemptionBlocked + ": 3 pods would have to be evicted to place 1, more than --max-eviction-ratio=2", preemption.BackedOff, true,
+		},
+		"Unproven": {
+			"What could not be shown may be different later.",
+			searched{result: victims.Result{Outcome: victims.Unproven, Reason: "spread"}},
+			v2alpha2.ReasonPreemptionUnproven + ": pods could be preempted, but it is not certain that the group fits then: spread", preemption.BackedOff, true,
+		},
+		"Impossible": {
+			"Only a change of the cluster can help, which has the gang tried.",
+			searched{result: victims.Result{Outcome: victims.Impossible}},
+			"", preemption.Idle, false,
+		},
+		"Fits": {"The gang is tried again.", searched{result: victims.Result{Outcome: victims.Fits}}, "", preemption.Idle, false},
+		"Found": {
+			"The plan is verified next.", searched{found: few, result: victims.Result{Outcome: victims.Found}}, "", preemption.Planned, false,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newTestScheduler(t, append(waitingPods(1), aGroup("high", 1))...)
+			s.options.MaxEvictionRatio = 2
+			key, g, one := gangNamed("high"), highGang(t, s), &preempting{}
+			s.reporter.note(key, g.Group.UID, g.Group.Generation, &progress{v2alpha2.ReasonPreemptionBlocked, "old"})
+			s.preemptor.conclude(t.Context(), key, g, one, tc.searched)
+			got := ""
+			if p := s.reporter.last(key).progress; p != nil {
+				got = p.Reason + ": " + p.Message
+			}
+			if !strings.HasPrefix(got, tc.reports) || (tc.reports == "") != (got == "") {
+				t.Errorf("%s\nThe report is %q, want %q.", tc.reason, got, tc.reports)
+			}
+			if one.state.Phase != tc.phase || one.unplaced != tc.unplaced {
+				t.Errorf("%s\nThe phase is %v, want %v; unplaced is %t.", tc.reason, one.state.Phase, tc.phase, one.unplaced)
+			}
+		})
+	}
+}
+
+// How a reservation ends is reported, and nothing is left of it.
+func TestRelease(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		phase   preemption.Phase
+		facts   preemption.Facts
+		reports string
+		again   bool // the search is repeated
+	}{
+		"Expired": {
+			"The gang was not placed in time.", preemption.Freed,
+			preemption.Facts{Applies: true},
+			v2alpha2.ReasonReservationExpired + ": the group was not placed within 30s after its 2 victims were gone", true,
+		},
+		"Stuck": {
+			"A victim does not terminate.", preemption.Evicted,
+			preemption.Facts{Applies: true, Victims: 2, Victim: "a/x", Stuck: "a/b"},
+			v2alpha2.ReasonPreemptionBlocked + ": pod a/b is in the way and does not terminate", true,
+		},
+		"Deadline": {
+			"The time of the reservation is over.", preemption.Evicted,
+			preemption.Facts{Applies: true, Victims: 1, Victim: "a/x"},
+			v2alpha2.ReasonPreemptionBlocked + ": pod a/x is in the way and does not terminate", true,
+		},
+		"Superseded": {"What was reported is about another plan.", preemption.Evicted, preemption.Facts{}, "", true},
+		"Outdated":   {"The plan was never verified.", preemption.Planned, preemption.Facts{Applies: true}, "", true},
+		"Placed":     {"The gang runs.", preemption.Freed, preemption.Facts{Applies: true, Placed: true}, "", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			low := members("low", 2, 10)
+			s := newTestScheduler(t, append(low, aGroup("high", 1), node(0, 8))...)
+			key := gangNamed("high")
+			of := &plan{group: "high", generation: 1, priority: 50, victims: asPods(low)}
+			if err := s.claim(of); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.groups.pods.GetStore().Delete(of.victims[0]); err != nil { // its event was earlier
+				t.Fatal(err)
+			}
+			s.reporter.note(key, "high", 1, &progress{v2alpha2.ReasonPreempting, "old"})
+			one := &preempting{plan: of, state: preemption.State{Phase: tc.phase}}
+			tc.facts.Now = time.Now()
+			s.preemptor.release(t.Context(), key, one, tc.facts)
+			got := ""
+			if p := s.reporter.last(key).progress; p != nil {
+				got = p.Reason + ": " + p.Message
+			}
+			if !strings.HasPrefix(got, tc.reports) || (tc.reports == "") != (got == "") {
+				t.Errorf("%s\nThe report is %q, want %q.", tc.reason, got, tc.reports)
+			}
+			if one.unplaced != tc.again || one.plan != nil {
+				t.Errorf("%s\nUnplaced is %t, want %t; the plan is %v.", tc.reason, one.unplaced, tc.again, one.plan)
+			}
+			s.groups.leaving.Range(func(uid, _ any) bool {
+				t.Errorf("Pod %v counts as leaving.", uid)
+
+				return true
+			})
+		})
+	}
+}
+
+// A pod that no longer exists is not remembered as leaving: no event would end that.
+func TestClaimGone(t *testing.T) {
+	low := members("low", 2, 10)
+	s := newTestScheduler(t, node(0, 8), low[0])
+	if err := s.claim(&plan{priority: 50, victims: asPods(low)}); err != nil {
+		t.Fatal(err)
+	}
+	var marked []types.UID
+	for _, pod := range asPods(low) {
+		if s.groups.isLeaving(pod.UID) {
+			marked = append(marked, pod.UID)
+		}
+	}
+	if diff := cmp.Diff([]types.UID{"low-0"}, marked); diff != "" {
+		t.Errorf("Marked as leaving (-want +got):\n%s", diff)
+	}
+}
+
+// An edit of the PodGroup ends the back-off and the delay of its preemption.
+func TestEditEndsWaiting(t *testing.T) {
+	later := time.Now().Add(time.Hour)
+	cases := map[string]preemption.State{
+		"BackOff": {Phase: preemption.BackedOff, Until: later, Failures: 9},
+		"Delay":   preemption.State{}.Delay(later),
+	}
+	for name, state := range cases {
+		t.Run(name, func(t *testing.T) {
+			pg := aGroup("high", 1)
+			s := newTestScheduler(t, append(waitingPods(1), pg)...)
+			one := &preempting{state: state, unplaced: true, about: decide.Spec(pg)}
+			_, f := s.preemptor.facts(gangNamed("high"), one)
+			if _, action, _ := one.state.Next(f); action != preemption.Wait {
+				t.Fatalf("Before the edit, the action is %v.", action)
+			}
+			edited := aGroup("high", 1, func(pg *v2alpha2.PodGroup) { pg.Generation = 2 })
+			if err := s.groups.all.GetStore().Update(edited); err != nil {
+				t.Fatal(err)
+			}
+			_, f = s.preemptor.facts(gangNamed("high"), one)
+			if _, action, _ := one.state.Next(f); action != preemption.Search {
+				t.Errorf("After the edit, the action is %v.", action)
+			}
+		})
+	}
+}
+
+// Nothing is left of a gang that was deleted.
+func TestPreemptorForgets(t *testing.T) {
+	pg := aGroup("high", 1)
+	low := members("low", 1, 10)
+	s := newTestScheduler(t, append(append(waitingPods(1), pg), low...)...)
+	key := gangNamed("high")
+	s.preemptor.resume(key, &plan{group: "high", generation: 1, victims: asPods(low), claimed: true})
+	if err := s.groups.all.GetStore().Delete(pg); err != nil {
+		t.Fatal(err)
+	}
+	s.preemptor.advance(t.Context(), key)
+	if len(s.preemptor.gangs) > 0 || len(s.preemptor.victims) > 0 {
+		t.Errorf("Remembered are %v and %v.", s.preemptor.gangs, s.preemptor.victims)
+	}
+}
+
+func TestExceeded(t *testing.T) {
+	over, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	<-over.Done()
+	request := &url.Error{Op: "Post", URL: "http://extender", Err: context.DeadlineExceeded}
+	cases := map[string]struct {
+		reason string
+		ctx    context.Context //nolint:containedctx // a test
+		err    error
+		want   bool
+	}{
+		"None":         {"Nothing failed.", over, nil, false},
+		"Over":         {"The time is over.", over, context.DeadlineExceeded, true},
+		"OverInside":   {"A plugin reports that in its own words.", over, errBroken, true},
+		"Extender":     {"A request of an extender timed out, and the time is not over.", t.Context(), request, false},
+		"SlowExtender": {"The extender is the reason, not the size of the gang.", over, fmt.Errorf("x: %w", request), false},
+		"Other":        {"Any other error.", t.Context(), errors.New("x"), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := exceeded(tc.ctx, tc.err); got != tc.want {
+				t.Errorf("%s\nexceeded is %t.", tc.reason, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,163 @@
+package scheduler
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+)
+
+// A plan whose victims were evicted is adapted to the gang as it is now, if its room is
+// still what the gang needs.
+func TestAdapt(t *testing.T) {
+	generation := func(pg *v2alpha2.PodGroup) { pg.Generation = 2 }
+	minimum := func(n int32) func(*v2alpha2.PodGroup) {
+		return func(pg *v2alpha2.PodGroup) { pg.Spec.MinMember = &n }
+	}
+	again := func(pods []runtime.Object) []runtime.Object { // the first pod was created again
+		pod := asPods(pods)[0].DeepCopy()
+		pod.UID += "-again"
+
+		return append([]runtime.Object{pod}, pods[1:]...)
+	}
+	same := func(pods []runtime.Object) []runtime.Object { return pods }
+	cases := map[string]struct {
+		reason  string
+		edit    []func(*v2alpha2.PodGroup)
+		pods    int
+		recast  func([]runtime.Object) []runtime.Object
+		victims int32 // their priority
+		want    []string
+		fails   string
+	}{
+		"Unrelated":     {"The gang needs the same room.", []func(*v2alpha2.PodGroup){generation}, 2, same, 10, []string{"high-0", "high-1"}, ""},
+		"FewerNeeded":   {"The room is more than enough.", []func(*v2alpha2.PodGroup){generation, minimum(1)}, 2, same, 10, []string{"high-0", "high-1"}, ""},
+		"MoreNeeded":    {"The room is not enough.", []func(*v2alpha2.PodGroup){generation, minimum(3)}, 3, same, 10, nil, "not enough"},
+		"CreatedAgain":  {"The new pod gets the place of the old one.", nil, 2, again, 10, []string{"high-0-again", "high-1"}, ""},
+		"LessImportant": {"A victim that runs has a higher priority now.", []func(*v2alpha2.PodGroup){generation}, 2, same, 60, nil, "may not be evicted"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			planned := waitingPods(tc.pods)
+			low := members("low", 8, tc.victims)
+			objects := append([]runtime.Object{aGroup("high", 2, tc.edit...), node(0, 8)}, tc.recast(planned)...)
+			s := newTestScheduler(t, append(objects, low...)...)
+			of := &plan{
+				group: "high", generation: 1, priority: 50, victims: asPods(low),
+				pods: asPods(planned)[:2], nodes: []string{node(0, 8).Name, node(0, 8).Name},
+			}
+			next, err := s.preemptor.adapt(t.Context(), gangNamed("high"), highGang(t, s), of)
+			if tc.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.fails) {
+					t.Errorf("%s\nThe error is %v.", tc.reason, err)
+				}
+
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s\nThe error is %v.", tc.reason, err)
+			}
+			var got []string
+			for _, pod := range next.pods {
+				got = append(got, string(pod.UID))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\nPods with a place (-want +got):\n%s", tc.reason, diff)
+			}
+			if !next.covers(highGang(t, s)) || of.covers(highGang(t, s)) || !next.unrecorded {
+				t.Errorf("%s\nThe plan is for generation %d, and unrecorded is %t.", tc.reason, next.generation, next.unrecorded)
+			}
+		})
+	}
+}
+
+// A reservation has to end some time after its last victim, however slow that is.
+func TestLatest(t *testing.T) {
+	now := time.Now()
+	grace := func(seconds int64) *corev1.Pod {
+		return &corev1.Pod{Spec: corev1.PodSpec{TerminationGracePeriodSeconds: &seconds}}
+	}
+	deleted := grace(30)
+	deleted.DeletionTimestamp = new(metav1.NewTime(now.Add(time.Minute)))
+	of := &plan{victims: []*corev1.Pod{grace(30), deleted}}
+	if got := of.latest(now).Sub(now); got != time.Minute+claimMargin {
+		t.Errorf("With a victim that has a minute left, it is %s.", got)
+	}
+	of.victims = append(of.victims, grace(3600))
+	if got := of.latest(now).Sub(now); got != time.Hour+claimMargin {
+		t.Errorf("With a victim that may take an hour, it is %s.", got)
+	}
+}
+
+// A scheduler that is restarted after the deadline does not reserve the room again.
+func TestRecoverAfterDeadline(t *testing.T) {
+	s := newTestScheduler(t, append(waitingPods(1), aGroup("high", 1))...)
+	r := &reservationRecord{Generation: 1, Deadline: time.Now().Add(-time.Second)}
+	err := s.recoverReservation(t.Context(), gangNamed("high"), r, nil)
+	if err == nil || !strings.Contains(err.Error(), "deadline") || s.reservations.any() {
+		t.Errorf("The error is %v.", err)
+	}
+}
+
+// A victim with a long grace period is not stuck before that is over.
+func TestVictimsOwnGracePeriod(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		ends   time.Duration // from now
+		stuck  string
+	}{
+		"Long": {"It has an hour left.", time.Hour, ""},
+		"Over": {"Its time is over.", -2 * overdue, "default/low-0"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			low := members("low", 1, 10, func(pod *corev1.Pod) {
+				pod.DeletionTimestamp, pod.Finalizers = new(metav1.NewTime(time.Now().Add(tc.ends))), []string{"example.com/x"}
+			})
+			s := newTestScheduler(t, append(append(waitingPods(1), aGroup("high", 1)), low...)...)
+			one := &preempting{plan: &plan{group: "high", generation: 1, victims: asPods(low)}}
+			one.state.Since = time.Now().Add(-time.Hour)
+			if _, f := s.preemptor.facts(gangNamed("high"), one); f.Stuck != tc.stuck || f.Victims != 1 || f.Victim != "default/low-0" {
+				t.Errorf("%s\nThe facts are %+v.", tc.reason, f)
+			}
+		})
+	}
+}
+
+func TestSameMembers(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		edit   func(*v2alpha2.PodGroup)
+		want   bool
+	}{
+		"GracePeriod": {"It does not change which pods are bound.", func(pg *v2alpha2.PodGroup) {
+			pg.Spec.StalenessGracePeriod = &v2alpha2.Duration{Duration: time.Hour}
+		}, true},
+		"Priority":  {"Nor does the priority.", func(pg *v2alpha2.PodGroup) { pg.Spec.PriorityClassName = "x" }, true},
+		"Minimum":   {"A minimum does.", func(pg *v2alpha2.PodGroup) { pg.Spec.MinMember = new(int32(3)) }, false},
+		"SubGroups": {"So do subgroups.", func(pg *v2alpha2.PodGroup) { pg.Spec.SubGroups = []v2alpha2.SubGroup{{Name: "a"}} }, false},
+		"Queue":     {"Another queue may not have the quota.", func(pg *v2alpha2.PodGroup) { pg.Spec.Queue = "x" }, false},
+		"Topology": {"A level may be required.", func(pg *v2alpha2.PodGroup) {
+			pg.Spec.TopologyConstraint.RequiredTopologyLevel = "rack"
+		}, false},
+		"Deleted": {"The group ends.", func(pg *v2alpha2.PodGroup) { pg.DeletionTimestamp = new(metav1.Now()) }, false},
+		"Another": {"It is another group.", func(pg *v2alpha2.PodGroup) { pg.UID = types.UID("other") }, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := sameMembers(aGroup("g", 2), aGroup("g", 2, tc.edit)); got != tc.want {
+				t.Errorf("%s\nsameMembers is %t.", tc.reason, got)
+			}
+		})
+	}
+	if sameMembers(nil, aGroup("g", 2)) || sameMembers(aGroup("g", 2), nil) {
+		t.Error("A group that is new, or gone, is not the same.")
+	}
+}

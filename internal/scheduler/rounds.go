@@ -1,0 +1,132 @@
+package scheduler
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
+)
+
+// errDeleted is why a member that was deleted during its round is canceled.
+var errDeleted = errors.New("the pod was deleted")
+
+// errChanged is why the members of a PodGroup that was changed are canceled.
+var errChanged = errors.New("the PodGroup was changed")
+
+// rounds knows the rounds that are under way, by gang.
+type rounds struct {
+	wake func(types.NamespacedName)
+
+	mu  sync.Mutex
+	all map[types.NamespacedName][]*binding
+	// late has gangs with pods that came while the gang was being bound. They
+	// are tried when that is over.
+	late map[types.NamespacedName]bool
+}
+
+func newRounds(wake func(types.NamespacedName)) *rounds {
+	return &rounds{wake: wake, all: map[types.NamespacedName][]*binding{}, late: map[types.NamespacedName]bool{}}
+}
+
+func (r *rounds) add(key types.NamespacedName, b *binding) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all[key] = append(r.all[key], b)
+}
+
+func (r *rounds) remove(key types.NamespacedName, b *binding) {
+	r.mu.Lock()
+	r.all[key] = slices.DeleteFunc(r.all[key], func(other *binding) bool { return other == b })
+	if len(r.all[key]) == 0 {
+		delete(r.all, key)
+	}
+	r.mu.Unlock()
+	r.settled(key)
+}
+
+// settled wakes the pods that waited for the end of a round.
+func (r *rounds) settled(key types.NamespacedName) {
+	r.mu.Lock()
+	woken := r.late[key] && !r.bindingLocked(key)
+	if woken {
+		delete(r.late, key)
+	}
+	r.mu.Unlock()
+	if woken {
+		r.wake(key)
+	}
+}
+
+// binding reports whether a gang's minimum is being bound. Until that is over,
+// it is not known whether the gang has its minimum, and no other member is tried.
+func (r *rounds) binding(key types.NamespacedName) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+
+	return r.bindingLocked(key)
+}
+
+func (r *rounds) bindingLocked(key types.NamespacedName) bool {
+	return slices.ContainsFunc(r.all[key], func(b *binding) bool { return b.round.binding() })
+}
+
+// wakeAfter wakes the gang when its minimum has been dealt with. Call it after
+// the pods are back in the queue.
+func (r *rounds) wakeAfter(key types.NamespacedName) {
+	r.mu.Lock()
+	r.late[key] = true
+	r.mu.Unlock()
+	r.settled(key)
+}
+
+// deleted cancels the binding of a pod that was deleted, so that its gang does
+// not hold room for a minimum that it cannot have.
+func (r *rounds) deleted(key types.NamespacedName, uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, b := range r.all[key] {
+		for m, h := range b.held {
+			if h.pod.UID == uid {
+				b.round.members[m].cancel(errDeleted)
+			}
+		}
+	}
+}
+
+// changed cancels the rounds of a PodGroup that was edited or deleted, unless pods are
+// being bound already: they were planned for another spec.
+func (r *rounds) changed(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, b := range r.all[key] {
+		for m := range b.round.members[:b.round.required] {
+			b.round.members[m].cancel(errChanged)
+		}
+	}
+}
+
+// status returns the condition Scheduled=False of a gang whose minimum takes
+// long to be bound. It changes when [reporter.touch] is called.
+func (r *rounds) status(key types.NamespacedName) (*decide.Refusal, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, b := range r.all[key] {
+		if m, stage, since, ok := b.round.slowest(); ok {
+			h := b.held[m]
+
+			return &decide.Refusal{
+				Reason: v2alpha2.ReasonBinding,
+				Message: fmt.Sprintf("pod %q waits for %s on node %q since %s; no pod of the minimum is bound before all of them are ready",
+					h.pod.Name, stage, h.node, since.UTC().Format(time.RFC3339)),
+			}, true
+		}
+	}
+
+	return nil, false
+}

@@ -1,0 +1,181 @@
+package scheduler
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/engine/victims"
+)
+
+// aGroup is a PodGroup without subgroups.
+func aGroup(name string, minimum int32, change ...func(*v2alpha2.PodGroup)) *v2alpha2.PodGroup {
+	pg := &v2alpha2.PodGroup{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v2alpha2.GroupVersion.String(), Kind: "PodGroup"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Generation: 1},
+		Spec:       v2alpha2.PodGroupSpec{MinMember: &minimum},
+	}
+	for _, c := range change {
+		c(pg)
+	}
+
+	return pg
+}
+
+// members are n running pods of a group with one GPU each, all on one node.
+func members(group string, n int, priority int32, change ...func(*corev1.Pod)) []runtime.Object {
+	var all []runtime.Object
+	for i := range n {
+		pod := member(group, i, 1)
+		prio(priority)(pod)
+		pod.CreationTimestamp = metav1.NewTime(time.Unix(int64(i), 0)) // the last one is the youngest
+		boundAt(0)(pod)
+		pod.Status.Phase = corev1.PodRunning
+		for _, c := range change {
+			c(pod)
+		}
+		all = append(all, pod)
+	}
+
+	return all
+}
+
+// The search on Kubernetes objects: who may be evicted, and who is.
+func TestSearch(t *testing.T) {
+	gone := func(pod *corev1.Pod) {
+		pod.DeletionTimestamp, pod.Finalizers = new(metav1.Now()), []string{"example.com/x"}
+	}
+	overdueBy := func(pod *corev1.Pod) {
+		pod.DeletionTimestamp, pod.Finalizers = new(metav1.NewTime(time.Now().Add(-2*overdue))), []string{"example.com/x"}
+	}
+	fixed := func(pg *v2alpha2.PodGroup) { pg.Spec.Preemptibility = v2alpha2.NonPreemptible }
+	replicas := func(pg *v2alpha2.PodGroup) {
+		pg.Spec = v2alpha2.PodGroupSpec{MinSubGroup: new(int32(1)), SubGroups: []v2alpha2.SubGroup{
+			{Name: "r0", MinMember: new(int32(2))}, {Name: "r1", MinMember: new(int32(2))},
+		}}
+	}
+	in := func(subgroup string) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) {
+			pod.Labels = map[string]string{v2alpha2.SubGroupLabel: subgroup}
+			pod.Name += subgroup
+			pod.UID += types.UID(subgroup)
+			if subgroup == "r1" {
+				pod.CreationTimestamp = metav1.NewTime(pod.CreationTimestamp.Add(time.Hour))
+			}
+		}
+	}
+	budget := &policyv1.PodDisruptionBudget{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"guarded": "true"}}},
+	}
+	guardedPods := func(pod *corev1.Pod) { pod.Labels = map[string]string{"guarded": "true"} }
+	cases := map[string]struct {
+		reason  string
+		objects [][]runtime.Object
+		asks    int // GPUs of the one pod that waits
+		hard    bool
+		outcome victims.Outcome
+		want    []string
+	}{
+		"Surplus": {
+			"A gang loses what it does not need.",
+			[][]runtime.Object{{aGroup("low", 2)}, members("low", 4, 10)},
+			2, false, victims.Found,
+			[]string{"low-2", "low-3"},
+		},
+		"Whole": {
+			"A gang at its minimum is evicted as a whole.",
+			[][]runtime.Object{{aGroup("low", 4)}, members("low", 4, 10)},
+			1, false, victims.Found,
+			[]string{"low-0", "low-1", "low-2", "low-3"},
+		},
+		"Replica": {
+			"A surplus subgroup is evicted alone.",
+			[][]runtime.Object{{aGroup("low", 0, replicas)}, members("low", 2, 10, in("r0")), members("low", 2, 10, in("r1"))},
+			2, false, victims.Found,
+			[]string{"low-0r1", "low-1r1"},
+		},
+		"NonPreemptible": {
+			"A group that is not preemptible is no candidate.",
+			[][]runtime.Object{{aGroup("low", 2, fixed)}, members("low", 4, 10)},
+			1, false, victims.Impossible, nil,
+		},
+		"AsImportant": {
+			"Only a lower priority is evicted.",
+			[][]runtime.Object{{aGroup("low", 2)}, members("low", 4, 50)},
+			1, false, victims.Impossible, nil,
+		},
+		"NoGroup": {
+			"Pods whose PodGroup does not exist are plain pods.",
+			[][]runtime.Object{members("low", 4, 10)},
+			1, false, victims.Found,
+			[]string{"low-3"},
+		},
+		"Terminating": {
+			"Room that becomes free anyway needs no eviction; the plan waits for it.",
+			[][]runtime.Object{members("low", 3, 10), members("old", 1, 10, gone)},
+			1, false, victims.Fits,
+			[]string{"old-0"},
+		},
+		"Overdue": {
+			"A pod that does not terminate stays.",
+			[][]runtime.Object{members("low", 3, 10), members("old", 1, 10, overdueBy)},
+			4, false, victims.Impossible, nil,
+		},
+		"Guarded": {
+			"A pod that violates a budget is evicted last.",
+			[][]runtime.Object{{budget}, members("low", 2, 10, guardedPods), members("mid", 2, 20)},
+			2, false, victims.Found,
+			[]string{"mid-0", "mid-1"},
+		},
+		"HardBudget": {
+			"With --respect-pdb it is not evicted at all.",
+			[][]runtime.Object{{budget}, members("low", 4, 10, guardedPods)},
+			1, true, victims.Unproven, nil,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			high := member("high", 0, tc.asks)
+			prio(50)(high)
+			pg := aGroup("high", 1)
+			o := offline(t, append(slices.Concat(tc.objects...), node(0, 4), pg, high)...)
+			p := newPreemptor(&Scheduler{
+				kube: &kubescheduler.Scheduler{}, groups: o.groups, trial: o.trial, rules: o.rules, options: &Options{RespectPDB: tc.hard},
+			}, o.factory.Policy().V1().PodDisruptionBudgets().Lister())
+			g, why := o.groups.read(gangNamed("high"))
+			if why != nil {
+				t.Fatal(why.Message)
+			}
+			s := p.search(t.Context(), gangNamed("high"), g, time.Minute)
+			found, result := s.found, s.result
+			if s.err != nil {
+				t.Fatal(s.err)
+			}
+			var got []string
+			if found != nil {
+				for _, pod := range found.victims {
+					got = append(got, pod.Name)
+				}
+				slices.Sort(got)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || result.Outcome != tc.outcome {
+				t.Errorf("%s\nThe outcome is %v (%s), want %v; the victims differ (-want +got):\n%s", tc.reason, result.Outcome, result.Reason, tc.outcome, diff)
+			}
+		})
+	}
+}
+
+func gangNamed(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "default", Name: name}
+}
