@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -39,9 +40,9 @@ type Item struct {
 // received is a ResourceList as programs write it. Pointers tell what is empty
 // from what is absent.
 type received struct {
-	Kind    string             `json:"kind"`
-	Items   *[]json.RawMessage `json:"items"`
-	Results *[]result          `json:"results"`
+	Kind    string          `json:"kind"`
+	Items   json.RawMessage `json:"items"`
+	Results *[]result       `json:"results"`
 }
 
 type result struct {
@@ -73,9 +74,17 @@ func Decode(data []byte) (Output, error) {
 		out.Results = results(*list.Results)
 	}
 	if list.Items == nil {
-		return out, nil
+		if slices.ContainsFunc(out.Results, func(r enov1.Result) bool { return r.Severity == enov1.SeverityError }) {
+			return out, nil // it has failed, and says why
+		}
+
+		return out, errors.New(`cannot read the output: it has no items; write "items": [] if no object is wanted`)
 	}
-	items, err := decodeItems(*list.Items)
+	var raw []json.RawMessage
+	if err := json.Unmarshal(list.Items, &raw); err != nil {
+		return out, fmt.Errorf("cannot read the output: items is no list but %s", beginning(list.Items))
+	}
+	items, err := decodeItems(raw)
 	out.Items = items
 
 	return out, err
@@ -203,8 +212,6 @@ func checkPatch(object map[string]json.RawMessage) error {
 		return errors.New("patch.apiVersion is missing")
 	case kind == "":
 		return errors.New("patch.kind is missing")
-	case ops == nil:
-		return errors.New("patch.ops is missing")
 	default:
 		return nil
 	}

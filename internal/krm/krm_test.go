@@ -82,7 +82,13 @@ func TestDecode(t *testing.T) {
 		},
 		"None": {
 			reason: "No items are an answer.",
-			text:   `{"kind":"ResourceList"}`,
+			text:   `{"kind":"ResourceList","items":[]}`,
+			want:   krm.Output{Items: []krm.Item{}},
+		},
+		"NullItems": {
+			reason: "Neither are they for programs that write null.",
+			text:   `{"kind":"ResourceList","items":null}`,
+			want:   krm.Output{Items: []krm.Item{}},
 		},
 		"Results": {
 			reason: "Errors come first, and what has no place is left out.",
@@ -117,7 +123,9 @@ func TestDecode(t *testing.T) {
 		"BadMetadata": {reason: "In a map.", text: `{"items":[{"apiVersion":"v1","kind":"A","metadata":[]}]}`, err: "items[0]: metadata cannot be read"},
 		"Twice":       {reason: "No object is there twice.", text: `{"items":[` + config + `,` + config + `]}`, err: "items[1]: ConfigMap n/a is in the list already, as items[0]"},
 		"Versions":    {reason: "Versions of a group are one object.", text: `{"items":[{"apiVersion":"g/v1","kind":"A","metadata":{"name":"a"}},{"apiVersion":"g/v2","kind":"A","metadata":{"name":"a"}}]}`, err: "items[1]: A a is in the list already"},
-		"PatchOps":    {reason: "A Patch says what to do.", text: strings.Replace(`{"items":[`+patch+`]}`, `"ops":[]`, `"op":[]`, 1), err: "items[0]: patch.ops is missing"},
+		"NoItems":     {reason: "A list that lacks them is not complete.", text: `{"kind":"ResourceList"}`, err: `it has no items; write "items": []`},
+		"ItemsKind":   {reason: "They are a list.", text: `{"items":{}}`, err: "items is no list"},
+		"PatchOps":    {reason: "A Patch says what to do.", text: strings.Replace(`{"items":[`+patch+`]}`, `"ops":[]`, `"ops":"x"`, 1), err: "items[0]: patch.ops cannot be read"},
 		"PatchKind":   {reason: "And to what.", text: strings.Replace(`{"items":[`+patch+`]}`, `"kind":"ConfigMap"`, `"kind":""`, 1), err: "items[0]: patch.kind is missing"},
 		"Large":       {reason: "There is a limit.", text: strings.Repeat(" ", krm.MaxOutput+1), err: "it is larger than 10 MiB"},
 	}

@@ -134,11 +134,11 @@ func TestDiffDecides(t *testing.T) {
 		w.manifest(`{apiVersion: v1, kind: ConfigMap, data: {size: "1"}, metadata: {name: scaled, annotations: {eno.azure.io/overrides: '[{"path": "self.data.size", "condition": "composition.metadata.name == ''web''", "valueExpression": "self.data.size"}]'}}}`),
 		w.manifest(`{apiVersion: v1, kind: ConfigMap, data: {a: "1"}, metadata: {name: whole, annotations: {eno.azure.io/replace: "true"}}}`),
 		w.manifest(`{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: theirs}, patch: {apiVersion: v1, kind: ConfigMap, ops: [{op: add, path: /data/x, value: "2"}]}}`),
-		w.manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: bad, annotations: {eno.azure.io/replace: maybe}}}`),
+		w.manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: bad, annotations: {eno.azure.io/readiness-group: first}}}`),
 	)})
 	out := w.delivery(2, "diff", "web")
 	w.says(out, "it is left alone: somebody else made it", "override 0 (self.data.size) is Active", "-  x: \"1\"\n+  x: \"2\"",
-		`annotation eno.azure.io/replace: cannot use "maybe"`, "1 changed, 1 left alone, 1 unknown")
+		`annotation eno.azure.io/readiness-group: cannot use "first"`, "1 changed, 1 left alone, 1 unknown")
 	if strings.Contains(out, "size:") {
 		t.Errorf("it shows a change that an override prevents:\n%s", out)
 	}
@@ -292,8 +292,8 @@ func TestDiffOfOtherWrites(t *testing.T) {
 			code: 1, want: []string{"-  a: old", "-  other: theirs", "1 deleted"},
 		},
 		"Orphan": {
-			reason: "it stays as it is", manifest: strings.Replace(annotated, "%s", "deletion-strategy: orphan", 1), gone: true,
-			want: []string{"it is to be left behind", "1 left alone"},
+			reason: "it stays only when the composition is deleted", manifest: strings.Replace(annotated, "%s", "deletion-strategy: orphan", 1), gone: true,
+			code: 1, want: []string{"-  a: old", "1 deleted"},
 		},
 	}
 	for name, tc := range cases {

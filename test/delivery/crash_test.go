@@ -71,7 +71,7 @@ func TestKilled(t *testing.T) {
 	start(t)
 	w.ready()
 	w.agrees(9, n)
-	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.remove()
 	w.deleted()
 	list := &corev1.ConfigMapList{}
 	must(t, w.c.List(t.Context(), list, client.InNamespace(w.ns)))
@@ -100,6 +100,6 @@ func TestTwoManagers(t *testing.T) {
 	quiet(t, one, 2*time.Second)
 	quiet(t, two, 2*time.Second)
 	w.agrees(5, n)
-	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.remove()
 	w.deleted()
 }

@@ -45,7 +45,7 @@ func TestDeliver(t *testing.T) {
 		t.Errorf("the tombstone: %s", describe(s))
 	}
 
-	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.remove()
 	w.deleted()
 	for _, name := range []string{"one", "two", "four"} {
 		if w.config(name) != nil {
@@ -146,7 +146,7 @@ func TestDefinition(t *testing.T) {
 
 		return nil
 	})
-	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.remove()
 	w.deleted()
 }
 
@@ -157,7 +157,7 @@ func TestRefused(t *testing.T) {
 	w.synthesize(
 		configMap("good", "1"),
 		configMap("Bad_Name", "1"),
-		configMap("typo", "1", enov1.AnnotationReconcileInterval, "soon"),
+		configMap("typo", "1", enov1.AnnotationDeletionGroup, "soon"),
 		strings.Replace(configMap("nowhere", "1"), "  name: nowhere", "  name: nowhere\n  namespace: not-there", 1),
 		`{apiVersion: not.there/v1, kind: Thing, metadata: {name: thing, annotations: {eno.azure.io/readiness-group: "-100"}}}`,
 		configMap("open", "1", enov1.AnnotationFailOpen, "true", enov1.AnnotationReadinessGroup, "-200")+"immutable: perhaps\n",
@@ -166,7 +166,7 @@ func TestRefused(t *testing.T) {
 	)
 	w.eventually("good", "a", "1")
 	w.fails("ConfigMap", "Bad_Name", "Invalid value")
-	w.fails("ConfigMap", "typo", `annotation eno.azure.io/reconcile-interval: cannot use "soon"`)
+	w.fails("ConfigMap", "typo", `annotation eno.azure.io/deletion-group: cannot use "soon"`)
 	w.fails("Thing", "thing", "no matches for kind")
 	w.fails("ConfigMap", "open", "immutable")
 	w.eventually("next", "a", "1")
@@ -194,7 +194,7 @@ func TestRefused(t *testing.T) {
 
 		return fmt.Errorf("there are %d events", len(list.Items))
 	})
-	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.remove()
 	w.deleted()
 }
 

@@ -214,7 +214,7 @@ func TestSettings(t *testing.T) {
 
 	// Deletion: the foreground one is held, and those after it wait.
 	w.merge(w.config("foreground"), `{metadata: {finalizers: [example.com/hold]}}`)
-	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.remove()
 	cluster.Eventually(t, "the first is being deleted", func() error {
 		if w.config("foreground").GetDeletionTimestamp() == nil {
 			return errors.New("it is not")
@@ -239,7 +239,7 @@ func TestNotOurs(t *testing.T) {
 	w, heir := newWorld(t), newWorld(t)
 	theirs := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": w.ns, "name": "theirs"}}}
 	must(t, w.c.Create(t.Context(), theirs, client.FieldOwner(other)))
-	start(t)
+	start(t, "--prune-guard=off")
 	w.synthesize(configMap("moved", "1"))
 	w.ready()
 	moved := strings.Replace(configMap("moved", "2"), "  name: moved", "  name: moved\n  namespace: "+w.ns, 1)
@@ -266,7 +266,7 @@ func TestCompositionSettings(t *testing.T) {
 	w.ready()
 	patch := fmt.Sprintf(`{"metadata": {"annotations": {%q: "orphan"}}}`, enov1.AnnotationDeletionStrategy)
 	must(t, w.c.Patch(t.Context(), w.composition(), client.RawPatch(types.MergePatchType, []byte(patch))))
-	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.remove()
 	w.deleted()
 	if w.config("stays") == nil || w.config("goes") != nil {
 		t.Error("the composition says that objects stay, unless they say otherwise")
@@ -281,7 +281,7 @@ func TestAbandoned(t *testing.T) {
 	w.ready()
 	patch := fmt.Sprintf(`{"metadata": {"labels": {%q: "true"}}}`, enov1.LabelSymphonyDeleting)
 	must(t, w.c.Patch(t.Context(), w.composition(), client.RawPatch(types.MergePatchType, []byte(patch))))
-	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.remove()
 	w.deleted()
 	if w.config("stays") == nil {
 		t.Error("it was deleted")
@@ -305,7 +305,7 @@ func TestContestedDeleted(t *testing.T) {
 
 		return nil
 	})
-	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.remove()
 	w.deleted()
 	if w.config("one") != nil {
 		t.Error("it was left behind")

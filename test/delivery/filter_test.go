@@ -67,7 +67,7 @@ func TestComplementaryFilters(t *testing.T) {
 	if got := one.Sum(t, `eno_reconciliation_actions_total{action="delete"}`); got != 0 {
 		t.Error("the one has deleted what the other delivers")
 	}
-	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.remove()
 	w.deleted()
 	w.untouched()
 }
@@ -137,7 +137,7 @@ func TestOtherCompositions(t *testing.T) {
 	})
 	quiet(t, two, time.Second)
 	foreign.merge(foreign.config("one"), `{data: {a: stolen}}`)
-	must(t, foreign.c.Delete(t.Context(), foreign.composition()))
+	foreign.remove()
 	quiet(t, two, time.Second)
 	if got := foreign.value("one", "a"); got != "stolen" {
 		t.Errorf("it was put right: %q", got)

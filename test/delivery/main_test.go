@@ -158,6 +158,20 @@ func (w *world) write(all []enov1.Manifest) {
 	}))
 }
 
+// remove deletes the composition and, as synthesis does, has delivery delete its objects.
+func (w *world) remove() {
+	w.Helper()
+	must(w, w.c.Delete(w.Context(), w.composition()))
+	must(w, kube.RetryOnConflict(w.Context(), func(ctx context.Context) error {
+		o := &enov1.Composition{}
+		must(w, w.c.Get(ctx, w.name, o))
+		o.Status.CurrentSynthesis.ObservedCompositionGeneration = o.Generation
+		o.Status.CurrentSynthesis.Reconciled, o.Status.CurrentSynthesis.Ready = nil, nil
+
+		return w.c.Status().Update(ctx, o)
+	}))
+}
+
 func (w *world) composition() *enov1.Composition {
 	w.Helper()
 	o := &enov1.Composition{}

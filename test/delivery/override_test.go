@@ -184,7 +184,7 @@ func TestOverrideComposition(t *testing.T) {
 
 	// What is left alone outlives its composition.
 	annotate(`"true"`)
-	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.remove()
 	w.deleted()
 	if w.config("one") == nil || w.config("two") != nil {
 		t.Error("one was to stay, and two to go")
@@ -245,6 +245,6 @@ func TestOverrideRefused(t *testing.T) {
 	if got := applies(t, m); got > 12 {
 		t.Errorf("there were %v applies", got)
 	}
-	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.remove()
 	w.deleted()
 }

@@ -127,7 +127,7 @@ func TestRemote(t *testing.T) {
 	w.merge(w.config("one"), `{data: {a: stolen}}`)
 	w.eventually("one", "a", "3")
 
-	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.remove()
 	w.deleted()
 	w.absent("v1", "ConfigMap", "one")
 	w.untouched()

@@ -74,7 +74,7 @@ func TestStolenWhileDead(t *testing.T) {
 
 	// And it is deleted with the composition.
 	w.steal("stays")
-	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.remove()
 	start(t)
 	w.deleted()
 	if w.config("stays") != nil || w.config("drifts") != nil {
@@ -122,7 +122,7 @@ func TestMovedWhileDead(t *testing.T) {
 
 	// A composition that cannot be read may want it as well.
 	heir.hide()
-	must(t, w.c.Delete(t.Context(), w.composition()))
+	w.remove()
 	start(t)
 	w.fails("ConfigMap", "kept", "it is not deleted before it is known whether composition "+heir.name.String()+" wants it")
 	if w.config("kept") == nil {

@@ -242,11 +242,21 @@ func TestDependencies(t *testing.T) {
 	s.deliver(s.painted("second", "red"), fine)
 
 	must(t, s.Delete(t.Context(), first))
-	s.deliver(s.simplified("first", enov1.StatusWaitingOnDependents, ""), func(enov1.Manifest) enov1.ResourceState { return enov1.ResourceState{Deleted: true} })
+	if c := s.simplified("first", enov1.StatusWaitingOnDependents, ""); c.DeletionStarted() {
+		t.Errorf("delivery may delete the objects of first while second exists: %+v", c.Status.CurrentSynthesis)
+	}
+	deleted := func(enov1.Manifest) enov1.ResourceState { return enov1.ResourceState{Deleted: true} }
 	must(t, s.Delete(t.Context(), second))
-	s.deliver(s.simplified("second", enov1.StatusDeleting, ""), func(enov1.Manifest) enov1.ResourceState { return enov1.ResourceState{Deleted: true} })
-	s.gone("second")
-	s.gone("first")
+	for _, name := range []string{"second", "first"} {
+		s.deliver(s.await(name, "the objects of "+name+" may be deleted", func(c *enov1.Composition) error {
+			if !c.DeletionStarted() {
+				return errors.New("delivery was not told")
+			}
+
+			return nil
+		}), deleted)
+		s.gone(name)
+	}
 }
 
 // Nothing is run that nobody allowed.

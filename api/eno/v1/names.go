@@ -76,6 +76,24 @@ const (
 	// AnnotationRollback on a composition names an earlier synthesis whose manifests
 	// are to be used. As long as it is there, nothing is synthesized.
 	AnnotationRollback = "arbor-control.dev/rollback-to"
+	// AnnotationPrune is when the object of a manifest that a synthesis drops is
+	// deleted: on the composition for all, or on the manifest.
+	AnnotationPrune = "arbor-control.dev/prune"
+	// AnnotationConfirmPrune on a composition has the digest of the condition
+	// PruneBlocked, and lets these objects be deleted.
+	AnnotationConfirmPrune = "arbor-control.dev/confirm-prune"
+)
+
+// Values of AnnotationPrune.
+const (
+	// PruneLast is when every manifest of the synthesis has been applied.
+	PruneLast = "last"
+	// PruneWithGroup is when the readiness group of the dropped manifest is applied.
+	PruneWithGroup = "with-group"
+	// PruneFirst is at once.
+	PruneFirst = "first"
+	// PruneNever leaves the object behind.
+	PruneNever = "never"
 )
 
 // Values of AnnotationDeletionStrategy.
@@ -107,6 +125,12 @@ const (
 	ConditionSynthesized = "Synthesized"
 	// ConditionReconciled : the cluster agrees with the current synthesis.
 	ConditionReconciled = "Reconciled"
+	// ConditionPruneBlocked is true while objects are not deleted because no user has
+	// confirmed it. It is absent otherwise.
+	ConditionPruneBlocked = "PruneBlocked"
+	// ReasonEmptySynthesis is that of ConditionPruneBlocked for a synthesis without
+	// manifests.
+	ReasonEmptySynthesis = "EmptySynthesis"
 	// ConditionReady : all of its objects are ready.
 	ConditionReady = "Ready"
 

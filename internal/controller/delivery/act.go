@@ -29,6 +29,11 @@ func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.
 
 		return outcome{live: s.Live}, nil
 	case decide.Delete:
+		if it.IsPatch() && !v.deleting {
+			it.memory.removed.synthesis, it.memory.removed.uid = v.synthesis, s.Live.GetUID()
+			d.track(k, it, s.Live)
+		}
+
 		return d.remove(ctx, it, a, s)
 	case decide.Create, decide.Replace, decide.Patch, decide.Apply:
 	default: // it is left alone
@@ -154,11 +159,8 @@ func (d *Deliverer) patch(ctx context.Context, it *item) (*unstructured.Unstruct
 
 // remove deletes the very object that was looked at.
 func (d *Deliverer) remove(ctx context.Context, it *item, a decide.Action, s situation) (outcome, error) {
-	uid, how := s.Live.GetUID(), metav1.DeletePropagationBackground
-	if a.Foreground {
-		how = metav1.DeletePropagationForeground
-	}
-	err := d.remote.Delete(ctx, s.Live, client.Preconditions{UID: &uid}, client.PropagationPolicy(how))
+	uid := s.Live.GetUID()
+	err := d.remote.Delete(ctx, s.Live, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil {
 		return outcome{}, fmt.Errorf("cannot delete %s: %w", it.Identity, err)
 	}

@@ -36,10 +36,12 @@ func (d *Deliverer) Reconcile(ctx context.Context, request reconcile.Request) (r
 		}
 		d.known(request.NamespacedName, c)
 
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, d.reportPruning(ctx, old, c)
 	}
 	v, err := d.load(ctx, c, old)
 	if err != nil {
+		d.cannotRead(ctx, c, err)
+
 		return reconcile.Result{}, err
 	}
 	if err := d.await(ctx, v); err != nil {
@@ -52,8 +54,10 @@ func (d *Deliverer) Reconcile(ctx context.Context, request reconcile.Request) (r
 		d.queue.Add(key{v.name, it.Identity})
 	}
 	d.refuse(v)
+	d.block(v)
+	d.warn(v, old)
 
-	return reconcile.Result{}, nil
+	return reconcile.Result{}, d.reportPruning(ctx, v, c)
 }
 
 // load reads the slices of a composition, past the cache, which has no manifests.
@@ -70,6 +74,7 @@ func (d *Deliverer) load(ctx context.Context, c *enov1.Composition, old *view) (
 		}
 	}
 	v.remembers(c)
+	d.guardPruning(v, old, c)
 
 	return v, nil
 }
@@ -108,7 +113,7 @@ func (d *Deliverer) recallFrom(ctx context.Context, c *enov1.Composition, from *
 	}
 	for _, s := range all {
 		for i, m := range s.Spec.Resources {
-			r, _ := d.manifests.Read(m, c.Annotations) // what is wrong with it is of no interest any more
+			r, _ := d.readManifest(m, c.Annotations) // what is wrong with it is of no interest any more
 			if r == nil || v.byID[r.Identity] == nil {
 				continue
 			}
@@ -189,6 +194,7 @@ func (d *Deliverer) view(name types.NamespacedName) *view {
 // longer has.
 func (d *Deliverer) swap(name types.NamespacedName, v *view) {
 	d.mu.Lock()
+	d.forgetBroken(name)
 	old := d.views[name]
 	if old != nil {
 		d.count(old, -1)
@@ -206,8 +212,8 @@ func (d *Deliverer) swap(name types.NamespacedName, v *view) {
 	}
 	for id := range old.byID {
 		if v == nil || v.byID[id] == nil {
-			d.queue.Add(key{name, id}) // whoever works on it may still use its memory
 			d.gone.Store(key{name, id}, old.byID[id].memory)
+			d.queue.Add(key{name, id}) // a worker may still use its memory
 		}
 	}
 }

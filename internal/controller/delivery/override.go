@@ -30,9 +30,12 @@ type judgement struct {
 
 // about is as much of the metadata of a composition as expressions can ask for.
 func about(c *enov1.Composition) *metav1.ObjectMeta {
-	return &metav1.ObjectMeta{
-		Namespace: c.Namespace, Name: c.Name, Labels: maps.Clone(c.Labels), Annotations: maps.Clone(c.Annotations), DeletionTimestamp: c.DeletionTimestamp,
+	known := &metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, Labels: maps.Clone(c.Labels), Annotations: maps.Clone(c.Annotations)}
+	if c.DeletionStarted() { // what depends on the composition must not notice earlier
+		known.DeletionTimestamp = c.DeletionTimestamp
 	}
+
+	return known
 }
 
 // inform tells a view what its composition is like now, and returns the items that
@@ -59,7 +62,7 @@ func (v *view) asked() *metav1.ObjectMeta {
 // as is the item with another resource, which was made for a version of the live
 // object. Its state stays that of the view.
 func (i *item) as(r *decide.Resource, t text, base string) *item {
-	return &item{Resource: r, of: i.of, text: t, place: i.place, slice: i.slice, index: i.index, problem: i.problem, previous: i.previous, memory: i.memory, base: base}
+	return &item{Resource: r, of: i.of, text: t, place: i.place, slice: i.slice, index: i.index, problem: i.problem, previous: i.previous, rivals: i.rivals, memory: i.memory, base: base}
 }
 
 // override returns an item as its overrides make it, with the live object if that
@@ -82,10 +85,20 @@ func (d *Deliverer) override(ctx context.Context, k key, v *view, it *item) (*it
 	}
 	j := &judgement{of: it.of, with: with}
 	if err := d.judge(ctx, v, it, live, j); err != nil {
-		return it, decide.Situation{}, err
+		return it, decide.Situation{Looked: true, Live: live}, v.orGone(it, err)
 	}
 
 	return j.item, decide.Situation{Looked: true, Live: live}, nil
+}
+
+// orGone is an error about the settings of an item, nil if its object is to be deleted:
+// they never keep it from that.
+func (v *view) orGone(it *item, err error) error {
+	if v.deleting || it.Tombstone {
+		return nil
+	}
+
+	return err
 }
 
 // current says whether the live object is still the one that was judged by, as far

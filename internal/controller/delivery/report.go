@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -60,19 +61,10 @@ func (d *Deliverer) owned(v *view, it *item, f finding) {
 		APIVersion: it.Object.GetAPIVersion(), Kind: it.Object.GetKind(), Namespace: it.Object.GetNamespace(), Name: it.Object.GetName(),
 		State: state, Message: clip(f.message),
 	}
-	v.mu.Lock()
-	had, ok := v.report[it.Identity]
-	switch {
-	case state == "" && (!ok || had.State == enov1.OwnershipMigrated), had == o:
-		v.mu.Unlock()
-
+	had, changed := v.report.note(it.Identity, o)
+	if !changed {
 		return
-	case state == "":
-		delete(v.report, it.Identity)
-	default:
-		v.report[it.Identity] = o
 	}
-	v.mu.Unlock()
 	d.status.report(v)
 	// Each attempt may fail in other words, and has failed all the same.
 	if again := state == enov1.OwnershipFailed && had.State == state; state != "" && !again && d.courtesy.Allow() {
@@ -118,9 +110,39 @@ func (f finding) note() string {
 	}
 }
 
+// A report is what was found about the ownership of objects. It may be used by any
+// number of goroutines: workers of an earlier view still write to it when there is a
+// new one.
+type report struct {
+	mu  sync.Mutex
+	all map[decide.Identity]enov1.OwnershipObject
+}
+
+func newReport() *report { return &report{all: map[decide.Identity]enov1.OwnershipObject{}} }
+
+// note records a finding, and returns the one before and whether it is another. A
+// finding without state removes one that was not resolved by a migration.
+func (r *report) note(id decide.Identity, o enov1.OwnershipObject) (had enov1.OwnershipObject, changed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	had, ok := r.all[id]
+	switch {
+	case o.State == "" && (!ok || had.State == enov1.OwnershipMigrated), had == o:
+		return had, false
+	case o.State == "":
+		delete(r.all, id)
+	default:
+		r.all[id] = o
+	}
+
+	return had, true
+}
+
 // remembers takes over what an earlier process reported.
 func (v *view) remembers(c *enov1.Composition) {
-	if c.Status.Ownership == nil || len(v.report) > 0 {
+	v.report.mu.Lock()
+	defer v.report.mu.Unlock()
+	if c.Status.Ownership == nil || len(v.report.all) > 0 {
 		return
 	}
 	for _, o := range c.Status.Ownership.Objects {
@@ -130,17 +152,17 @@ func (v *view) remembers(c *enov1.Composition) {
 		}
 		id := decide.Identity{Group: group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
 		if _, ok := v.byID[id]; ok {
-			v.report[id] = o
+			v.report.all[id] = o
 		}
 	}
 }
 
 // ownership is the report of a view.
 func (v *view) ownership() *enov1.OwnershipReport {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.report.mu.Lock()
+	defer v.report.mu.Unlock()
 	r := &enov1.OwnershipReport{}
-	for id, o := range v.report {
+	for id, o := range v.report.all {
 		if _, ok := v.byID[id]; !ok {
 			continue
 		}
@@ -175,6 +197,30 @@ func (w *statusWriter) writeReport(ctx context.Context, v *view) error {
 	}
 
 	return nil
+}
+
+// warn reports the settings of a new synthesis that are ignored.
+func (d *Deliverer) warn(v, old *view) {
+	if old != nil && old.synthesis == v.synthesis && old.settings == v.settings {
+		return
+	}
+	var all []string
+	for _, it := range v.items {
+		if hidden(it) {
+			continue
+		}
+		for _, w := range it.Warnings() {
+			all = append(all, fmt.Sprintf("%s: %s", it.Identity, w))
+		}
+	}
+	if len(all) == 0 || !d.courtesy.Allow() {
+		return
+	}
+	more := ""
+	if n := len(all) - maxPaths; n > 0 {
+		all, more = all[:maxPaths], fmt.Sprintf("; and %d more", n)
+	}
+	d.recorder.Eventf(v.owner, nil, corev1.EventTypeWarning, "SettingIgnored", action, "%s", clip(strings.Join(all, "; ")+more))
 }
 
 // tell says on the composition that a resource is stuck, once for each reason.

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -54,6 +56,10 @@ type Options struct {
 	Selector labels.Selector
 	// Filter is of their resources, nil for all.
 	Filter *Filter
+	// PruneGuard is PruneGuardEmpty, the default, or PruneGuardOff.
+	PruneGuard string
+	// UnreadableGrace is how long deletions wait for a composition that cannot be read.
+	UnreadableGrace time.Duration
 }
 
 // A Filter says which resources are delivered.
@@ -67,22 +73,30 @@ type Deliverer struct {
 	client    client.Client
 	reader    client.Reader
 	remote    client.Client
+	mapper    meta.RESTMapper
+	discovery discovery.DiscoveryInterface
 	manifests *decide.Reader
 	migrator  *ownership.Migrator
 	migration string
 	selector  labels.Selector
 	filter    *Filter
-	workers   int
-	watches   *watches
-	status    *statusWriter
-	queue     workqueue.TypedRateLimitingInterface[key]
-	recorder  events.EventRecorder
-	courtesy  *rate.Limiter
-	metrics   *Metrics
-	now       func() time.Time
+	// pruneGuard is one of the constants.
+	pruneGuard string
+	workers    int
+	watches    *watches
+	status     *statusWriter
+	queue      workqueue.TypedRateLimitingInterface[key]
+	recorder   events.EventRecorder
+	courtesy   *rate.Limiter
+	metrics    *Metrics
+	now        func() time.Time
 
 	mu    sync.Mutex
 	views map[types.NamespacedName]*view
+	// broken are the compositions that cannot be read, and grace is how long others wait
+	// for them.
+	broken map[types.NamespacedName]*unreadable
+	grace  time.Duration
 	// wanted is by how many compositions each object is wanted.
 	wanted map[decide.Identity]int
 	// holding are views that must not delete anything before these compositions are
@@ -119,18 +133,18 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 		}
 		config = o.Remote
 	}
-	remote, watching, err := clients(config, hc)
+	remote, watching, served, err := clients(config, hc)
 	if err != nil {
 		return nil, err
 	}
 	m := NewMetrics(metrics.Registry)
 	d := &Deliverer{
-		client: mgr.GetClient(), reader: mgr.GetAPIReader(), remote: remote, manifests: decide.NewReader(),
+		client: mgr.GetClient(), reader: mgr.GetAPIReader(), remote: remote, mapper: remote.RESTMapper(), discovery: served, manifests: decide.NewReader(),
 		migrator:  ownership.New(remote, ownership.Options{Manager: decide.Manager, Metrics: ownership.NewMetrics(metrics.Registry)}),
 		migration: o.Migration, workers: o.Workers, status: newStatusWriter(mgr.GetClient(), mgr.GetAPIReader(), m),
 		recorder: mgr.GetEventRecorder("arbor-delivery"), courtesy: rate.NewLimiter(eventsPerSecond, eventsAtOnce),
 		metrics: m, now: time.Now,
-		views: map[types.NamespacedName]*view{}, wanted: map[decide.Identity]int{}, holding: map[*view]map[types.NamespacedName]string{},
+		views: map[types.NamespacedName]*view{}, broken: map[types.NamespacedName]*unreadable{}, wanted: map[decide.Identity]int{}, holding: map[*view]map[types.NamespacedName]string{},
 	}
 	d.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[key](backoffBase, backoffMax),
@@ -138,7 +152,7 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 	)
 	m.workers.Set(float64(o.Workers))
 	m.queued, m.unwritten = d.queue.Len, d.status.depth
-	d.selector, d.filter = o.Selector, o.Filter
+	d.selector, d.filter, d.pruneGuard, d.grace = o.Selector, o.Filter, o.PruneGuard, o.UnreadableGrace
 	if d.selector == nil {
 		d.selector = labels.Everything()
 	}
@@ -149,21 +163,25 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 
 // clients are those of the cluster that is delivered to. Nothing of it is cached:
 // what is not looked at costs no memory.
-func clients(config *rest.Config, hc *http.Client) (client.Client, metadata.Interface, error) {
+func clients(config *rest.Config, hc *http.Client) (client.Client, metadata.Interface, discovery.DiscoveryInterface, error) {
 	// Warnings are about manifests, and for whoever writes them; there is nobody
 	// like that here.
 	config = rest.CopyConfig(config)
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	remote, err := client.New(config, client.Options{HTTPClient: hc})
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
+		return nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
 	}
 	watching, err := metadata.NewForConfigAndClient(config, hc)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
+		return nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
+	}
+	served, err := discovery.NewDiscoveryClientForConfigAndClient(config, hc)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
 	}
 
-	return remote, watching, nil
+	return remote, watching, served, nil
 }
 
 // run works until ctx ends.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/krm"
 )
 
 const (
@@ -24,12 +25,17 @@ const (
 	writePause = time.Second
 	// writers is how many slices are written at a time.
 	writers = 4
+	// maxErrors is how many bytes of errors the status of a slice has, so that it can
+	// always be stored.
+	maxErrors = 256 << 10
 )
 
 // A slice is where states are written.
 type slice struct {
 	types.NamespacedName
 
+	// mu is held while the slice is written.
+	mu    sync.Mutex
 	count int
 	// initialized : its status has a place for each resource. version is that of the
 	// slice while it has not.
@@ -42,6 +48,19 @@ func newSlice(s *enov1.ResourceSlice) *slice {
 		NamespacedName: client.ObjectKeyFromObject(s), count: len(s.Spec.Resources), version: s.ResourceVersion,
 		initialized: len(s.Status.Resources) == len(s.Spec.Resources),
 	}
+}
+
+// bound shortens the error of a state so that those of all resources fit.
+func (s *slice) bound(state enov1.ResourceState) enov1.ResourceState {
+	if state.ReconciliationError == nil || s == nil || s.count == 0 {
+		return state
+	}
+	if most := maxErrors / s.count; len(*state.ReconciliationError) > most {
+		text := krm.Shorten(*state.ReconciliationError, max(most-len("…"), 0))
+		state.ReconciliationError = &text
+	}
+
+	return state
 }
 
 // A statusWriter writes what has become of manifests, and of compositions.
@@ -65,6 +84,8 @@ type unwritten struct {
 	states map[int]enov1.ResourceState
 	// hints are written where nobody else wrote anything.
 	hints map[int]enov1.ResourceState
+	// notBefore is when to try again after a failed write.
+	notBefore time.Time
 }
 
 func newStatusWriter(c client.Client, reader client.Reader, m *Metrics) *statusWriter {
@@ -77,6 +98,11 @@ func (w *statusWriter) set(v *view, it *item, s enov1.ResourceState) {
 	defer w.mu.Unlock()
 	w.of(v, it).states[it.index] = s
 	w.nudge()
+}
+
+// persist writes a state at once.
+func (w *statusWriter) persist(ctx context.Context, v *view, it *item, s enov1.ResourceState) error {
+	return w.write(ctx, it.slice, &unwritten{view: v, slice: it.slice, states: map[int]enov1.ResourceState{it.index: s}})
 }
 
 // hint has a state written if nobody else writes one.
@@ -128,7 +154,6 @@ func (w *statusWriter) depth() int {
 
 // run writes until ctx ends.
 func (w *statusWriter) run(ctx context.Context) {
-	pause := gather
 	for {
 		select {
 		case <-ctx.Done():
@@ -138,26 +163,36 @@ func (w *statusWriter) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pause):
+		case <-time.After(gather):
 		}
-		pause = gather
-		if !w.flush(ctx) {
-			pause = writePause
-			w.nudge()
-		}
+		w.flush(ctx)
 	}
 }
 
-// flush writes all that there is, and says whether that worked.
-func (w *statusWriter) flush(ctx context.Context) bool {
+// due takes what may be written now. A slice whose last write failed waits for a
+// moment, and holds no other up.
+func (w *statusWriter) due() (map[types.NamespacedName]*unwritten, map[*view]bool) {
 	w.mu.Lock()
-	dirty, views := w.dirty, w.views
-	w.dirty, w.views = map[types.NamespacedName]*unwritten{}, map[*view]bool{}
-	w.mu.Unlock()
+	defer w.mu.Unlock()
+	dirty, views := map[types.NamespacedName]*unwritten{}, w.views
+	w.views = map[*view]bool{}
+	for name, u := range w.dirty {
+		if wait := time.Until(u.notBefore); wait > 0 {
+			time.AfterFunc(wait, w.nudge)
 
+			continue
+		}
+		dirty[name] = u
+		delete(w.dirty, name)
+	}
+
+	return dirty, views
+}
+
+// flush writes what may be written now.
+func (w *statusWriter) flush(ctx context.Context) {
+	dirty, views := w.due()
 	var all sync.WaitGroup
-	var mu sync.Mutex
-	ok := true
 	free := make(chan struct{}, writers)
 	do := func(write func() error, again func()) {
 		free <- struct{}{}
@@ -168,9 +203,7 @@ func (w *statusWriter) flush(ctx context.Context) bool {
 			if err := write(); err != nil {
 				logr.FromContextOrDiscard(ctx).V(1).Info("cannot write a status; trying again", "error", err.Error())
 				again()
-				mu.Lock()
-				defer mu.Unlock()
-				ok = false
+				time.AfterFunc(writePause, w.nudge)
 			}
 		})
 	}
@@ -178,11 +211,9 @@ func (w *statusWriter) flush(ctx context.Context) bool {
 		do(func() error { return w.write(ctx, u.slice, u) }, func() { w.again(u) })
 	}
 	for v := range views {
-		do(func() error { return w.writeReport(ctx, v) }, func() { w.report(v) })
+		do(func() error { return w.writeReport(ctx, v) }, func() { time.AfterFunc(writePause, func() { w.report(v) }) })
 	}
 	all.Wait()
-
-	return ok
 }
 
 // again keeps states that could not be written, unless there are newer ones.
@@ -191,8 +222,11 @@ func (w *statusWriter) again(u *unwritten) {
 	defer w.mu.Unlock()
 	newer := w.dirty[u.slice.NamespacedName]
 	if newer == nil {
+		newer = u
 		w.dirty[u.slice.NamespacedName] = u
-
+	}
+	newer.notBefore = time.Now().Add(writePause)
+	if newer == u {
 		return
 	}
 	for i, state := range u.states {
@@ -223,6 +257,8 @@ type operation struct {
 // state has one place. The first write makes those places, on condition that
 // nobody else did.
 func (w *statusWriter) write(ctx context.Context, s *slice, u *unwritten) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var ops []operation
 	if s.initialized {
 		if err := w.writeHints(ctx, s, u.hints); err != nil {

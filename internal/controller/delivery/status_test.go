@@ -1,10 +1,14 @@
 package delivery
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -62,5 +66,27 @@ func TestResultOf(t *testing.T) {
 		if got := resultOf(err); got != want {
 			t.Errorf("%v is %s, want %s", err, got, want)
 		}
+	}
+}
+
+// TestStatusFits has the largest slice that an earlier release made, with an error about
+// each of its objects: it must be possible to store that.
+func TestStatusFits(t *testing.T) {
+	const etcd = 3 << 19 // bytes that etcd accepts in one request
+	s := &enov1.ResourceSlice{}
+	for size := 0; size < 512<<10; size += len(s.Spec.Resources[0].Manifest) {
+		s.Spec.Resources = append(s.Spec.Resources, enov1.Manifest{Manifest: fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"object-%06d","namespace":"not-there"},"data":{"key":"v"}}`, size)})
+	}
+	at, now := newSlice(s), metav1.Now()
+	text := strings.Repeat("x", maxMessage)
+	for range s.Spec.Resources {
+		s.Status.Resources = append(s.Status.Resources, at.bound(enov1.ResourceState{ReconciliationError: &text, UID: "01234567-0123-0123-0123-0123456789ab", Ready: &now}))
+	}
+	data, err := json.Marshal(s)
+	if err != nil || len(data) > etcd {
+		t.Errorf("%d resources take %d bytes: %v", len(s.Spec.Resources), len(data), err)
+	}
+	if got := (&slice{count: 20}).bound(enov1.ResourceState{ReconciliationError: &text}); *got.ReconciliationError != text {
+		t.Errorf("of few resources, an error was cut to %d bytes", len(*got.ReconciliationError))
 	}
 }

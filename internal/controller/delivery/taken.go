@@ -18,8 +18,11 @@ import (
 // wanted something before this one let go of it are among them, after a restart too.
 
 // count counts who wants which object.
-func (d *Deliverer) count(v *view, by int) {
-	for _, id := range v.wants {
+func (d *Deliverer) count(v *view, by int) { d.add(v.wants, by) }
+
+// add counts objects that a composition wants.
+func (d *Deliverer) add(all []decide.Identity, by int) {
+	for _, id := range all {
 		if d.wanted[id] += by; d.wanted[id] == 0 {
 			delete(d.wanted, id)
 		}
@@ -51,7 +54,7 @@ func (d *Deliverer) await(ctx context.Context, v *view) error {
 	for i := range list.Items {
 		c := &list.Items[i]
 		name := client.ObjectKeyFromObject(c)
-		if name == v.name || c.DeletionTimestamp != nil || c.Status.CurrentSynthesis == nil {
+		if name == v.name || c.DeletionStarted() || c.Status.CurrentSynthesis == nil {
 			continue
 		}
 		if read := d.views[name]; read == nil || read.uid != c.UID || read.synthesis != c.Status.CurrentSynthesis.UUID {
@@ -71,7 +74,9 @@ func (d *Deliverer) unread(v *view) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for name := range d.holding[v] {
-		return name.String()
+		if !d.overdue(name) {
+			return name.String()
+		}
 	}
 
 	return ""

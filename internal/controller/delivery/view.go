@@ -40,7 +40,7 @@ type version struct {
 func (d *Deliverer) versionOf(c *enov1.Composition) version {
 	v := version{
 		uid: c.UID, synthesis: c.Status.CurrentSynthesis.UUID, settings: settingsOf(c),
-		deleting: c.DeletionTimestamp != nil, abandoned: c.Labels[enov1.LabelSymphonyDeleting] == "true",
+		deleting: c.DeletionStarted(), abandoned: c.Abandoned(),
 	}
 	for _, ref := range c.Status.CurrentSynthesis.ResourceSlices {
 		v.slices += ref.Name + " "
@@ -56,7 +56,7 @@ func (d *Deliverer) versionOf(c *enov1.Composition) version {
 // settingsOf are the annotations that manifests fall back to.
 func settingsOf(c *enov1.Composition) string {
 	var all []string
-	for _, name := range decide.Inherited() {
+	for _, name := range append(decide.Inherited(), enov1.AnnotationPrune, enov1.AnnotationConfirmPrune) {
 		if value, ok := c.Annotations[name]; ok {
 			all = append(all, name+"="+value)
 		}
@@ -75,12 +75,15 @@ type view struct {
 	owner *enov1.Composition
 	items []*item
 	byID  map[decide.Identity]*item
+	// pruning is what a synthesis without manifests would delete.
+	pruning pruneSet
 	// wants are the objects that are to be there, whoever delivers them.
 	wants []decide.Identity
 
 	mu       sync.Mutex
 	schedule *decide.Schedule
-	report   map[decide.Identity]enov1.OwnershipObject
+	// report has its own lock: successive views of a composition share it.
+	report *report
 	// about is what expressions are told about the composition.
 	about *metav1.ObjectMeta
 }
@@ -103,6 +106,9 @@ type item struct {
 	elsewhere bool
 	// previous is what the synthesis before desired, "" if it is not known.
 	previous text
+	// rivals are the places of items that decide about the same fields of the same
+	// object later. Once one of them may run, this one does not run again.
+	rivals []int
 	// memory is only used by whoever works on the item.
 	memory *memory
 	// base is the version of the live object that overrides have made the item for,
@@ -130,6 +136,12 @@ type memory struct {
 	tracked bool
 	// wrote : this process has made or changed the object. Anybody may ask.
 	wrote atomic.Bool
+
+	// removed is the object that a Patch was about to delete in a synthesis.
+	removed struct {
+		synthesis string
+		uid       types.UID
+	}
 
 	// judged is what overrides made of the manifest last, nil if there are none.
 	// turned : what they made of it then has them want something else.
@@ -218,13 +230,11 @@ func (v *view) begin() []*item {
 		if v.deleting && !gone(it) {
 			it.state.Deleted = false
 		}
-		if v.done(it.state) {
-			v.schedule.Done(it.place)
-		}
+		v.advance(it)
 	}
 
 	return slices.DeleteFunc(slices.Clone(v.items), func(it *item) bool {
-		return hidden(it) || gone(it) || !v.schedule.Open(it.place)
+		return hidden(it) || gone(it) || !v.mayRun(it)
 	})
 }
 
@@ -233,7 +243,7 @@ func (v *view) open(it *item) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 
-	return v.schedule.Open(it.place)
+	return v.mayRun(it)
 }
 
 // settle takes a new state of an item. It returns the state to be written, if it
@@ -246,15 +256,15 @@ func (v *view) settle(it *item, s enov1.ResourceState) (_ enov1.ResourceState, c
 	if it.state.Ready != nil {
 		s.Ready = it.state.Ready
 	}
+	// A Patch deletes its target once.
+	if it.state.Deleted && !v.deleting && !hidden(it) && it.IsPatch() {
+		s.Deleted = true
+	}
+	s = it.slice.bound(s)
 	changed = !equality.Semantic.DeepEqual(it.state, s)
 	it.state = s
-	if v.done(s) {
-		for _, i := range v.schedule.Done(it.place) {
-			opened = append(opened, v.items[i])
-		}
-	}
 
-	return s, changed, opened
+	return s, changed, v.advance(it)
 }
 
 // goes says whether an item is to go, and has not gone yet.
@@ -301,13 +311,13 @@ func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *vi
 			TypeMeta:   metav1.TypeMeta{APIVersion: enov1.GroupVersion.String(), Kind: enov1.CompositionKind},
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID},
 		},
-		report: map[decide.Identity]enov1.OwnershipObject{}, about: about(c),
+		report: newReport(), about: about(c),
 	}
 	for n := range all {
 		s := newSlice(&all[n])
 		for index, manifest := range all[n].Spec.Resources {
 			it := &item{slice: s, index: index, place: len(v.items), memory: &memory{}}
-			it.Resource, it.problem = d.manifests.Read(manifest, c.Annotations)
+			it.Resource, it.problem = d.readManifest(manifest, c.Annotations)
 			if !hidden(it) {
 				it.of, it.text = it.Resource, pack(it.Resource)
 			}
@@ -321,7 +331,9 @@ func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *vi
 	}
 	v.want()
 	d.narrow(v, c, all)
+	v.chain()
 	v.schedule = decide.NewSchedule(v.resources(), v.deleting)
+	v.schedule.Unusable(v.unusable())
 
 	return v
 }
@@ -343,6 +355,9 @@ func (v *view) want() {
 func (v *view) enter(it *item) {
 	if hidden(it) {
 		return
+	}
+	for it.IsPatch() && v.byID[it.Identity] != nil {
+		it.Nth++ // several may change one object
 	}
 	first, twice := v.byID[it.Identity]
 	if !twice {

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -139,13 +140,15 @@ func (w *watches) observe(at place, version string) observation {
 	if at.Namespace != "" {
 		name = at.Namespace + "/" + name
 	}
+	// Read before the object: the store may be behind the watch, but not behind this.
+	seen := cmp.Or(k.informer.GetIndexer().LastStoreSyncResourceVersion(), k.informer.LastSyncResourceVersion())
 	found, ok, err := k.informer.GetIndexer().GetByKey(name)
 	if err != nil {
 		return observation{}
 	}
 	if !ok {
-		// It may be younger than what the watch has seen.
-		return observation{known: !older(k.informer.LastSyncResourceVersion(), version)}
+		// It may be younger than what the store has seen.
+		return observation{known: !older(seen, version)}
 	}
 	o, ok := found.(*metav1.PartialObjectMetadata)
 	if !ok {

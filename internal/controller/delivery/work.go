@@ -10,10 +10,8 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
@@ -93,7 +91,7 @@ func (d *Deliverer) deliver(ctx context.Context, k key, v *view, it *item) (time
 
 		return 0, err
 	}
-	if err := it.Problem(going); err != nil {
+	if err := it.Problem(); err != nil && !going {
 		d.failed(v, it, it.discreet(err, known.Live), going)
 
 		return 0, nil // it stays wrong until there is another synthesis
@@ -116,11 +114,14 @@ func (d *Deliverer) deliver(ctx context.Context, k key, v *view, it *item) (time
 	}
 	if going {
 		d.removed(k, v, it, out)
-	} else {
-		out = d.delivered(v, it, out)
+
+		return out.again, nil
+	}
+	if err := d.persistRemoval(ctx, v, it, out); err != nil {
+		return 0, err
 	}
 
-	return out.again, nil
+	return d.delivered(v, it, out).again, nil
 }
 
 // A situation is what is known about a resource, with where it is known from.
@@ -142,9 +143,21 @@ func (d *Deliverer) gather(v *view, it *item, known decide.Situation) situation 
 		return s
 	}
 	m := it.memory
-	if m.desired == "" || !m.tracked {
+	if it.IsPatch() && it.Removes {
+		s.Ran, s.Removed = v.ran(it), m.removedIn(v.synthesis)
+
 		return s
 	}
+	if m.desired != "" && m.tracked {
+		d.observe(v, it, &s)
+	}
+
+	return s
+}
+
+// observe adds what the watch of an object knows.
+func (d *Deliverer) observe(v *view, it *item, s *situation) {
+	m := it.memory
 	s.seen = d.watches.observe(m.at, m.version)
 	s.Going = s.seen.going && !older(s.seen.version, m.version)
 	same := isSame(m, s.seen) && !d.watches.disputed(m.at, key{v.name, it.Identity})
@@ -154,8 +167,6 @@ func (d *Deliverer) gather(v *view, it *item, known decide.Situation) situation 
 	if m.desired == it.desires() {
 		s.InSync, s.drifted = same && !d.due(it), !same
 	}
-
-	return s
 }
 
 // due says whether it is time to look at an object even if nobody touched it.
@@ -235,25 +246,10 @@ func (d *Deliverer) decide(ctx context.Context, v *view, it *item, s situation) 
 	return decide.Decide(it.Resource, s.Situation), s, nil
 }
 
-// read returns the live object, nil if there is none. Of a kind that is not served
-// there are no objects.
-func (d *Deliverer) read(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
-	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(it.GVK)
-	err := d.remote.Get(ctx, client.ObjectKeyFromObject(it.Object), live)
-	switch {
-	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
-		return nil, nil //nolint:nilnil // it is absent, which is fine
-	case err != nil:
-		return nil, fmt.Errorf("cannot read %s: %w", it.Identity, err)
-	}
-
-	return live, nil
-}
-
 // delivered settles a resource that the cluster agrees with, or will.
 func (d *Deliverer) delivered(v *view, it *item, out outcome) outcome {
 	s := enov1.ResourceState{Reconciled: out.waits == ""}
+	s.Deleted = s.Reconciled && it.IsPatch() && it.Removes
 	if out.waits != "" {
 		text := clip(out.waits)
 		s.ReconciliationError = &text
@@ -274,7 +270,7 @@ func (d *Deliverer) delivered(v *view, it *item, out outcome) outcome {
 // ready says since when an object is ready.
 func (d *Deliverer) ready(v *view, it *item, live *unstructured.Unstructured) (metav1.Time, bool) {
 	switch {
-	case !it.Watched() || it.DisableReconciliation || v.isReady(it):
+	case !it.Watched() || it.DisableReconciliation || it.IsPatch() && it.Removes || v.isReady(it):
 		return d.timestamp(), true
 	case live == nil:
 		return metav1.Time{}, false

@@ -37,6 +37,8 @@ func (r *Reconciler) heal(ctx context.Context, v decide.View) error {
 // collect deletes slices that no synthesis needs. A slice can be newer than the
 // composition that the cache has, so the last word is that of the API server.
 func (r *Reconciler) collect(ctx context.Context, c *enov1.Composition, all []*enov1.ResourceSlice) error {
+	// Those without owner reference are of a composition that is being deleted.
+	all = slices.DeleteFunc(slices.Clone(all), func(s *enov1.ResourceSlice) bool { return owner(s) == nil })
 	if !slices.ContainsFunc(all, func(s *enov1.ResourceSlice) bool { return !owns(c.UID, s) }) && len(decide.Garbage(&c.Status, all)) == 0 {
 		return nil
 	}

@@ -24,8 +24,12 @@ import (
 	"github.com/arbor-control/arbor/internal/synthesis"
 )
 
-// reconcilers is how many compositions are reconciled at once.
-const reconcilers = 8
+const (
+	// reconcilers is how many compositions are reconciled at once.
+	reconcilers = 8
+	// orphanPoll is how often slices without owner reference are read.
+	orphanPoll = 2 * time.Second
+)
 
 // Options of the part.
 type Options struct {
@@ -113,9 +117,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	orphans, err := r.orphans(ctx, c)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+
+	return r.look(ctx, c, all, orphans)
+}
+
+// look decides about a composition and its slices, and does it.
+func (r *Reconciler) look(ctx context.Context, c *enov1.Composition, all, orphans []*enov1.ResourceSlice) (reconcile.Result, error) {
+	all = append(all, orphans...)
 	v, again, err := r.gather(ctx, c, all)
 	if err != nil {
 		return reconcile.Result{}, err
+	}
+	if len(orphans) > 0 && (again == 0 || again > orphanPoll) {
+		again = orphanPoll // nothing maps changes of them to the composition
 	}
 
 	d := decide.Look(v, r.now())
@@ -195,6 +213,26 @@ func (r *Reconciler) slices(ctx context.Context, key types.NamespacedName) ([]*e
 	all := make([]*enov1.ResourceSlice, 0, len(list.Items))
 	for i := range list.Items {
 		all = append(all, &list.Items[i])
+	}
+
+	return all, nil
+}
+
+// orphans lists the slices of a composition that is being deleted that have lost their
+// owner reference: with --cascade=orphan, the garbage collector removes it.
+func (r *Reconciler) orphans(ctx context.Context, c *enov1.Composition) ([]*enov1.ResourceSlice, error) {
+	if c.DeletionTimestamp == nil {
+		return nil, nil
+	}
+	list := &enov1.ResourceSliceList{}
+	if err := r.client.List(ctx, list, client.InNamespace(c.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("cannot list ResourceSlices: %w", err)
+	}
+	var all []*enov1.ResourceSlice
+	for i := range list.Items {
+		if s := &list.Items[i]; owner(s) == nil && decide.Knows(&c.Status, s.Spec.SynthesisUUID) {
+			all = append(all, s)
+		}
 	}
 
 	return all, nil

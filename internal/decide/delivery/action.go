@@ -5,6 +5,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 )
 
 // A Verb is what is done about a resource.
@@ -32,7 +35,7 @@ const (
 // An Action is what to do about a resource, and why.
 type Action struct {
 	Verb Verb
-	// Foreground has a deletion wait for what depends on the object.
+	// Foreground has a deletion wait until the object is gone.
 	Foreground bool
 	Reason     string
 }
@@ -48,6 +51,10 @@ type Situation struct {
 	// Ours : Live is known to have been delivered, even if others have taken every
 	// field of it since.
 	Ours bool
+	// Ran : in this synthesis, the Patch has deleted its target already. Removed is the
+	// target that it was about to delete, if that is not known to be gone yet.
+	Ran     bool
+	Removed types.UID
 	// Going : it is known to be on its way out.
 	Going bool
 	// Deleting : the composition is being deleted. Abandoned : and leaves all of its
@@ -97,30 +104,51 @@ func whole(r *Resource, s Situation) Action {
 }
 
 // patch is about objects that somebody else makes. What an operation does to the
-// object only the server says; one that changes nothing is not written by it.
+// object only the server says; one that changes nothing is not written by it. A Patch
+// deletes its target once in each synthesis.
 func patch(r *Resource, s Situation) Action {
 	switch {
 	case !r.Removes:
 		return Action{Verb: Patch, Reason: "the object may not agree with it"}
+	case s.Ran:
+		return Action{Verb: Nothing, Reason: "the patch has deleted the object in this synthesis"}
 	case !s.Looked:
 		return Action{Verb: Look}
-	case s.Live == nil || isGoing(s.Live):
+	case s.Live == nil:
 		return Action{Verb: Nothing, Reason: "the object is gone"}
+	case s.Removed != "" && s.Live.GetUID() != s.Removed:
+		return Action{Verb: Nothing, Reason: "the object is gone, and was created again by another client"}
+	case isGoing(s.Live):
+		return Action{Verb: Wait, Reason: "the object is being deleted"}
 	}
 
-	return Action{Verb: Delete, Reason: "the patch asks for it"}
+	return Action{Verb: Delete, Foreground: true, Reason: "the patch deletes the object, which is not gone yet"}
+}
+
+// removePatch is about a Patch whose composition is being deleted.
+func removePatch(r *Resource, s Situation) Action {
+	switch {
+	case !s.Deleting || !r.Removes:
+		return Action{Verb: Leave, Reason: "a patch is not taken back"}
+	case r.DisableReconciliation || r.Orphan || s.Abandoned:
+		return Action{Verb: Leave, Reason: "it is to be left behind"}
+	case !s.Looked:
+		return Action{Verb: Look}
+	case s.Live == nil:
+		return Action{Verb: Nothing, Reason: "the object is gone"}
+	case isGoing(s.Live):
+		return removing(r)
+	}
+
+	return Action{Verb: Delete, Foreground: r.Foreground, Reason: "the patch asks for it"}
 }
 
 func remove(r *Resource, s Situation) Action {
 	switch {
 	case r.IsPatch():
-		return Action{Verb: Leave, Reason: "a patch is not taken back"}
-	case r.DisableReconciliation:
-		return Action{Verb: Leave, Reason: "its reconciliation is disabled"}
-	case r.Orphan || s.Abandoned:
-		return Action{Verb: Leave, Reason: "it is to be left behind"}
-	case s.Taken:
-		return Action{Verb: Leave, Reason: "another composition has it now"}
+		return removePatch(r, s)
+	case stays(r, s) != "":
+		return Action{Verb: Leave, Reason: stays(r, s)}
 	case !s.Looked:
 		return Action{Verb: Look}
 	case s.Live == nil:
@@ -132,6 +160,22 @@ func remove(r *Resource, s Situation) Action {
 	}
 
 	return unwanted(r, s)
+}
+
+// stays is why an object is left behind whatever it is like, "" if it is not.
+func stays(r *Resource, s Situation) string {
+	switch {
+	case r.DisableReconciliation:
+		return "its reconciliation is disabled"
+	case s.Deleting && r.Orphan || s.Abandoned: // a manifest that is dropped is pruned
+		return "it is to be left behind"
+	case !s.Deleting && r.Prune == enov1.PruneNever:
+		return "annotation " + enov1.AnnotationPrune + " says that it is not pruned"
+	case s.Taken:
+		return "another composition has it now"
+	}
+
+	return ""
 }
 
 // unwanted is about an object of ours that is to go.
@@ -146,7 +190,7 @@ func unwanted(r *Resource, s Situation) Action {
 // removing is about an object that is on its way out.
 func removing(r *Resource) Action {
 	if r.Foreground {
-		return Action{Verb: Wait, Reason: "it is being deleted, with what depends on it"}
+		return Action{Verb: Wait, Reason: "it is being deleted"}
 	}
 
 	return Action{Verb: Nothing, Reason: "it is being deleted"}

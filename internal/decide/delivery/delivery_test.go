@@ -114,20 +114,15 @@ func TestReadRefuses(t *testing.T) {
 		// unknown : nobody knows which object is meant.
 		unknown bool
 	}{
-		"Interval": {reason: "A bad interval is no 0.", text: with("T", enov1.AnnotationReconcileInterval, "soon"), want: `annotation eno.azure.io/reconcile-interval: cannot use "soon": write a time such as "30s"`},
-		"Negative": {reason: "Nor is one that has passed.", text: with("T", enov1.AnnotationReconcileInterval, "-5s"), want: `cannot use "-5s"`},
-		"Boolean":  {reason: "yes is neither true nor false.", text: with("T", enov1.AnnotationReplace, "yes"), want: `annotation eno.azure.io/replace: cannot use "yes": write "true" or "false"`},
 		"Group":    {reason: "Groups are whole numbers.", text: with("T", enov1.AnnotationReadinessGroup, "first"), want: `eno.azure.io/readiness-group: cannot use "first"`},
 		"Deletion": {reason: "So are those of deletion.", text: with("T", enov1.AnnotationDeletionGroup, "1.5"), want: `eno.azure.io/deletion-group: cannot use "1.5"`},
-		"Strategy": {reason: "A typing error must not delete what should stay.", text: with("T", enov1.AnnotationDeletionStrategy, "orphn"), want: `cannot use "orphn": write "orphan" or "foreground"`},
 		"CEL":      {reason: "An expression must compile.", text: with("T", enov1.AnnotationReadiness+"-x", "self."), want: `eno.azure.io/readiness-x: cannot use "self."`},
 		"Scope":    {reason: "A scope must be readable.", text: with("T", enov1.AnnotationMigrateOwnership, "spec["), want: enov1.AnnotationMigrateOwnership},
-		"Both":     {reason: "All that is wrong is said.", text: with("T", enov1.AnnotationReplace, "1", enov1.AnnotationFailOpen, "2"), want: "eno.azure.io/fail-open"},
 		"Nameless": {reason: "It must be known which object is meant.", text: "{apiVersion: v1, kind: T}", want: "no metadata.name", unknown: true},
 		"Kindless": {reason: "And of which kind.", text: "{apiVersion: v1, metadata: {name: a}}", want: "cannot read the manifest", unknown: true},
 		"Unquoted": {reason: "An annotation that is no string would hide all others.", text: "{apiVersion: v1, kind: T, metadata: {name: a, annotations: {x: true}}}", want: "in quotes", unknown: true},
 		"Target":   {reason: "A patch has a target.", text: "{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: a}, patch: {ops: []}}", want: "patch.apiVersion and patch.kind", unknown: true},
-		"Ops":      {reason: "And something to do.", text: "{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: a}, patch: {apiVersion: v1, kind: Pod}}", want: "patch.ops", unknown: true},
+		"Ops":      {reason: "And a list of operations.", text: "{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: a}, patch: {apiVersion: v1, kind: Pod, ops: none}}", want: "patch.ops", unknown: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -135,11 +130,57 @@ func TestReadRefuses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) || (r == nil) != tc.unknown {
 				t.Fatalf("%s\nRead(...): %v, %v, want %q", tc.reason, r, err, tc.want)
 			}
-			if r != nil && r.Problem(false) == nil {
+			if r != nil && r.Problem() == nil {
 				t.Errorf("%s\nThe resource does not remember it.", tc.reason)
 			}
-			if r != nil && (r.Problem(true) != nil) != (name == "Strategy") {
-				t.Errorf("%s\nOf an object that is to go, only how it goes must be known: %v", tc.reason, r.Problem(true))
+		})
+	}
+}
+
+// TestReadIgnores has settings that are not used because their values are invalid. Eno
+// ignores them too.
+func TestReadIgnores(t *testing.T) {
+	cases := map[string]struct{ annotation, value, want string }{
+		"Interval": {enov1.AnnotationReconcileInterval, "soon", `annotation eno.azure.io/reconcile-interval: cannot use "soon": there is no interval`},
+		"Negative": {enov1.AnnotationReconcileInterval, "-5s", `cannot use "-5s"`},
+		"Replace":  {enov1.AnnotationReplace, "True", `annotation eno.azure.io/replace: cannot use "True": it counts as "false"`},
+		"Updates":  {enov1.AnnotationDisableUpdates, "1", `cannot use "1"`},
+		"Disable":  {enov1.AnnotationDisableReconciliation, "yes", `cannot use "yes"`},
+		"Default":  {enov1.AnnotationUseDefaultReconcileInterval, "t", `cannot use "t"`},
+		"Open":     {enov1.AnnotationFailOpen, "yes", `annotation eno.azure.io/fail-open: cannot use "yes"`},
+		"Strategy": {enov1.AnnotationDeletionStrategy, "orphn", `cannot use "orphn": the object is deleted in the background; write "orphan" or "foreground"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := read(t, with("T", tc.annotation, tc.value))
+			if w := r.Warnings(); len(w) != 1 || !strings.Contains(w[0].Error(), tc.want) {
+				t.Errorf("Warnings(): %v, want %q", w, tc.want)
+			}
+			if r.Interval != 0 || r.Replace || r.DisableUpdates || r.DisableReconciliation || r.FailOpen || r.Orphan || r.Foreground {
+				t.Errorf("Settings: %+v", r.Settings)
+			}
+		})
+	}
+}
+
+// TestReadAccepts has values that Eno accepts.
+func TestReadAccepts(t *testing.T) {
+	cases := map[string]struct {
+		annotation, value string
+		composition       map[string]string
+		want              func(*delivery.Resource) bool
+	}{
+		"Orphan":     {enov1.AnnotationDeletionStrategy, "Orphan", nil, func(r *delivery.Resource) bool { return r.Orphan }},
+		"Foreground": {enov1.AnnotationDeletionStrategy, "FOREGROUND", nil, func(r *delivery.Resource) bool { return r.Foreground }},
+		"Background": {enov1.AnnotationDeletionStrategy, "Background", nil, func(r *delivery.Resource) bool { return !r.Foreground && !r.Orphan }},
+		"Open":       {enov1.AnnotationFailOpen, "1", nil, func(r *delivery.Resource) bool { return r.FailOpen }},
+		"Inherited":  {"own", "x", map[string]string{enov1.AnnotationFailOpen: "true"}, func(r *delivery.Resource) bool { return !r.FailOpen }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r, err := reader.Read(manifest(t, with("T", tc.annotation, tc.value)), tc.composition)
+			if err != nil || len(r.Warnings()) > 0 || !tc.want(r) {
+				t.Errorf("Read(...): %+v, %v, warnings %v", r.Settings, err, r.Warnings())
 			}
 		})
 	}
@@ -229,7 +270,7 @@ func TestDecide(t *testing.T) {
 		"ReplaceAbsent":   {reason: "It is not there.", text: with("T", enov1.AnnotationReplace, "true"), situation: absent, want: delivery.Create},
 		"Patch":           {reason: "Only the server knows what it does.", text: fmt.Sprintf(patch, "labels"), situation: blind, want: delivery.Patch},
 		"PatchDeletes":    {reason: "It must be known whom.", text: fmt.Sprintf(patch, "deletionTimestamp"), situation: blind, want: delivery.Look},
-		"PatchDeletesIt":  {reason: "Whoever it is of.", text: fmt.Sprintf(patch, "deletionTimestamp"), situation: foreign, want: delivery.Delete},
+		"PatchDeletesIt":  {reason: "Whoever it is of.", text: fmt.Sprintf(patch, "deletionTimestamp"), situation: foreign, want: delivery.Delete, foreground: true},
 		"PatchDeleted":    {reason: "It is done.", text: fmt.Sprintf(patch, "deletionTimestamp"), situation: absent, want: delivery.Nothing},
 		"PatchTombstone":  {reason: "A patch is not taken back.", text: fmt.Sprintf(patch, "labels"), situation: deleting(blind), want: delivery.Leave},
 		"Tombstone":       {reason: "It must be known whose it is.", text: with("T"), tombstone: true, situation: blind, want: delivery.Look},
@@ -242,7 +283,8 @@ func TestDecide(t *testing.T) {
 		"DeletingInSync":  {reason: "Even if nobody changed it.", text: with("T"), situation: delivery.Situation{Deleting: true, InSync: true}, want: delivery.Look},
 		"Orphan":          {reason: "It stays.", text: with("T", enov1.AnnotationDeletionStrategy, "orphan"), situation: deleting(there), want: delivery.Leave},
 		"Abandoned":       {reason: "All stay.", text: with("T"), situation: delivery.Situation{Deleting: true, Abandoned: true}, want: delivery.Leave},
-		"Foreground":      {reason: "With all that depends on it.", text: with("T", enov1.AnnotationDeletionStrategy, "foreground"), situation: deleting(there), want: delivery.Delete, foreground: true},
+		"Pruned":          {reason: "It stays only with the composition.", text: with("T", enov1.AnnotationDeletionStrategy, "orphan"), situation: there, tombstone: true, want: delivery.Delete},
+		"Foreground":      {reason: "It is waited for.", text: with("T", enov1.AnnotationDeletionStrategy, "foreground"), situation: deleting(there), want: delivery.Delete, foreground: true},
 		"ForegroundGoing": {reason: "It is waited for.", text: with("T", enov1.AnnotationDeletionStrategy, "foreground"), situation: deleting(going), want: delivery.Wait},
 		"BackgroundGoing": {reason: "It is not.", text: with("T"), situation: deleting(going), want: delivery.Nothing},
 	}
@@ -329,16 +371,19 @@ func slowOpen(all []*delivery.Resource, deleting bool, done map[int]bool, i int)
 		}
 		least := r.ReadinessGroup
 		for _, o := range all {
-			if r.Defines.Kind != "" && !o.Tombstone && o.GVK.GroupKind() == r.Defines {
+			if r.Defines.Kind != "" && !r.Tombstone && !o.Tombstone && o.GVK.GroupKind() == r.Defines {
 				least = min(least, o.ReadinessGroup)
 			}
 		}
 
-		return least, !r.Tombstone
+		return least, !r.Tombstone || r.Prune == enov1.PruneWithGroup
 	}
 	mine, ordered := group(all[i])
 	for j, o := range all {
-		if g, ok := group(o); ordered && ok && g < mine && !done[j] {
+		if g, ok := group(o); ordered && ok && g < mine && !done[j] && (deleting || !o.Tombstone) {
+			return false
+		}
+		if !deleting && all[i].Tombstone && all[i].Prune == enov1.PruneLast && !o.Tombstone && !done[j] {
 			return false
 		}
 		if !deleting && !all[i].Tombstone && !o.Tombstone && o.Defines.Kind != "" && o.Defines == all[i].GVK.GroupKind() && !done[j] {
@@ -363,7 +408,9 @@ func TestSchedule(t *testing.T) {
 				one.Defines = read(t, with(fmt.Sprintf("T%d", i))).GVK.GroupKind()
 				one.GVK.Kind = "CustomResourceDefinition"
 			}
+			one.Name = strconv.Itoa(i)
 			one.Tombstone = r.IntN(5) == 0
+			one.Prune = []string{enov1.PruneLast, enov1.PruneWithGroup, enov1.PruneFirst}[r.IntN(3)]
 			all = append(all, one)
 		}
 		deleting := r.IntN(2) == 0
@@ -402,8 +449,8 @@ func TestSchedule(t *testing.T) {
 			}
 			i := next[r.IntN(len(next))]
 			done[i] = true
-			check(s.Done(i))
-			check(s.Done(i)) // twice is once
+			check(append(s.Done(i), s.Applied(i)...))
+			check(append(s.Done(i), s.Applied(i)...)) // twice is once
 		}
 	}
 }
@@ -413,7 +460,7 @@ func BenchmarkSchedule(b *testing.B) {
 	for _, n := range []int{1000, 10000, 100000} {
 		all := make([]*delivery.Resource, n)
 		for i := range all {
-			all[i] = &delivery.Resource{Settings: delivery.Settings{ReadinessGroup: i % 10}}
+			all[i] = &delivery.Resource{Identity: delivery.Identity{Name: strconv.Itoa(i)}, Settings: delivery.Settings{ReadinessGroup: i % 10}}
 		}
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			for b.Loop() {

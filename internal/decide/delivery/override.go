@@ -108,6 +108,9 @@ func (r *Resource) Override(live *unstructured.Unstructured, composition *metav1
 		}
 	}
 	now, err := r.source.reader.understand(o, r.Tombstone, r.source.composition)
+	if err == nil {
+		now.Nth = r.Nth
+	}
 	switch {
 	case err != nil:
 		return nil, all, fmt.Errorf("cannot use what annotation %s makes of the manifest: %w", enov1.AnnotationOverrides, err)
@@ -219,12 +222,6 @@ func (r *Reader) overrides(text string) ([]override, []error) {
 	}
 	if len(p.problems) == 0 {
 		return all, nil
-	}
-	// Nobody knows whether it is to be deleted if that is what cannot be read.
-	for _, err := range p.problems {
-		if bad, ok := errors.AsType[*settingError](err); ok {
-			bad.going = strings.Contains(text, enov1.AnnotationDisableReconciliation) || strings.Contains(text, enov1.AnnotationDeletionStrategy)
-		}
 	}
 
 	return nil, p.problems

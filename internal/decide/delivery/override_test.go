@@ -161,7 +161,7 @@ func TestOverrideSettings(t *testing.T) {
 			return nil
 		}},
 		"Wrong": {reason: "A setting that is wrong is said.", overrides: change(enov1.AnnotationReplace, `"yes"`), check: func(r *delivery.Resource) error {
-			if err := r.Problem(false); err == nil || r.Problem(true) != nil {
+			if len(r.Warnings()) != 1 {
 				return errors.New("nobody is told")
 			}
 
@@ -221,8 +221,6 @@ func TestOverrideRefuses(t *testing.T) {
 func TestReadOverridesRefuses(t *testing.T) {
 	cases := map[string]struct {
 		reason, text, want string
-		// going : it counts even if the object is to go.
-		going bool
 	}{
 		"Empty":     {reason: "Nothing is no list.", text: "", want: `annotation eno.azure.io/overrides: cannot use "": write a JSON list`},
 		"Object":    {reason: "One override is not a list either.", text: `{"path": "self.a"}`, want: "write a JSON list"},
@@ -241,8 +239,6 @@ func TestReadOverridesRefuses(t *testing.T) {
 		"Value":     {reason: "So must this.", text: `[{"path": "self.a", "valueExpression": "("}]`, want: `overrides[0].valueExpression: cannot use "("`},
 		"All":       {reason: "All that is wrong is said.", text: `[{"path": "a"}, {"path": "b"}]`, want: `overrides[1].path: cannot use "b"`},
 		"Long":      {reason: "An error is not as long as what is wrong.", text: strings.Repeat("x", 1000), want: `x...": write`},
-		"Going":     {reason: "It may say that the object is to stay.", text: `[{"path": "self.metadata.annotations['eno.azure.io/deletion-strategy", "value": "orphan"}]`, want: "the closing quote", going: true},
-		"GoingToo":  {reason: "In either way.", text: `[{"path": "self.metadata.annotations['eno.azure.io/disable-reconciliation']", "value": "true", "if": "x"}]`, want: "unknown field", going: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -250,8 +246,8 @@ func TestReadOverridesRefuses(t *testing.T) {
 			if err == nil || r == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("%s\nRead(...): %v, want %s", tc.reason, err, tc.want)
 			}
-			if r.Problem(false) == nil || (r.Problem(true) != nil) != tc.going || r.Overridden() {
-				t.Errorf("%s\nOf an object that is to go: %v", tc.reason, r.Problem(true))
+			if r.Problem() == nil || r.Overridden() {
+				t.Errorf("%s\nThe resource does not remember it.", tc.reason)
 			}
 		})
 	}

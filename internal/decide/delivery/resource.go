@@ -25,6 +25,8 @@ const definitionKind = "CustomResourceDefinition"
 // An Identity tells objects apart, whatever version they are written in.
 type Identity struct {
 	Group, Kind, Namespace, Name string
+	// Nth tells several Patches of one target apart.
+	Nth int
 }
 
 // String is how people call the object.
@@ -32,6 +34,10 @@ func (i Identity) String() string {
 	name := i.Name
 	if i.Namespace != "" {
 		name = i.Namespace + "/" + name
+	}
+
+	if i.Nth > 0 {
+		name += fmt.Sprintf(" (%d)", i.Nth+1)
 	}
 
 	return i.Kind + " " + name
@@ -60,7 +66,9 @@ type Resource struct {
 	// removed. Most have none.
 	overrides []override
 	source    *source
-	released  []path
+	// paths are those of the operations of a Patch.
+	paths    []string
+	released []path
 }
 
 // A Reader reads manifests. It may be used by any number of goroutines.
@@ -74,8 +82,8 @@ func NewReader() *Reader {
 }
 
 // Read reads a manifest. Settings that it lacks are those of the composition where
-// they fall back to it. The error is all that is wrong; there is a resource with
-// it if it is known which object is meant, so that it can still be deleted.
+// they fall back to it. The error is why it cannot be applied; there is a resource
+// with it if it is known which object is meant, so that it can still be deleted.
 func (r *Reader) Read(m enov1.Manifest, composition map[string]string) (*Resource, error) {
 	o := &unstructured.Unstructured{}
 	if err := o.UnmarshalJSON([]byte(m.Manifest)); err != nil {
@@ -125,7 +133,7 @@ func (r *Reader) understand(o *unstructured.Unstructured, deleted bool, composit
 	if found.Kind == definitionKind {
 		found.Defines = defined(o)
 	}
-	found.Settings = r.settings(annotations, composition, found.Kind)
+	found.Settings = r.settings(annotations, composition, found.GVK.Kind) // a Patch has the default groups of its target
 
 	return found, nil
 }
@@ -138,7 +146,9 @@ func strip(o *unstructured.Unstructured) {
 		if err != nil || !found {
 			continue
 		}
-		maps.DeleteFunc(all, func(key string, _ any) bool { return strings.HasPrefix(key, settingsPrefix) })
+		maps.DeleteFunc(all, func(key string, _ any) bool {
+			return strings.HasPrefix(key, settingsPrefix) || key == enov1.AnnotationPrune
+		})
 		if len(all) == 0 {
 			unstructured.RemoveNestedField(o.Object, "metadata", at)
 
@@ -160,14 +170,19 @@ func (r *Resource) readPatch() error {
 	if err != nil || kind == "" || apiVersion == "" {
 		return fmt.Errorf("cannot read Patch %s: patch.apiVersion and patch.kind must say what its target is", r.Name)
 	}
-	ops, _ := spec["ops"].([]any)
-	if r.Ops, err = json.Marshal(ops); err != nil || ops == nil {
+	ops, ok := spec["ops"].([]any)
+	if spec["ops"] == nil {
+		ops, ok = []any{}, true // overrides may add some
+	}
+	if r.Ops, err = json.Marshal(ops); err != nil || !ok {
 		return fmt.Errorf("cannot read Patch %s: patch.ops must be a list of operations of a JSON patch", r.Name)
 	}
 	for _, op := range ops {
 		fields, _ := op.(map[string]any)
 		value := fields["value"]
 		r.Removes = r.Removes || fields["path"] == "/metadata/deletionTimestamp" && value != nil && value != ""
+		path, _ := fields["path"].(string)
+		r.paths = append(r.paths, path)
 	}
 	r.GVK = group.WithKind(kind)
 	// Patches are named after their targets, so that two of them may have one name.
@@ -178,6 +193,22 @@ func (r *Resource) readPatch() error {
 	r.Object.SetName(r.Name)
 
 	return nil
+}
+
+// DropNamespace removes the namespace of a cluster-scoped object, which the server
+// ignores. Manifests with different namespaces are about one object then.
+func (r *Resource) DropNamespace() {
+	r.Namespace = ""
+	r.Object.SetNamespace("")
+	if r.source != nil {
+		r.source.object.SetNamespace("")
+	}
+}
+
+// Target identifies the object that the resource is about: of a Patch, the object that
+// it changes.
+func (r *Resource) Target() Identity {
+	return Identity{Group: r.GVK.Group, Kind: r.GVK.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
 // IsPatch says whether it changes an object that somebody else makes.

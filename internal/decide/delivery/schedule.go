@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 )
 
 // A Schedule says which resources may be worked on. Groups open one after the
@@ -20,30 +22,46 @@ type Schedule struct {
 	group []int
 	// definition that a resource waits for, or unordered, and who waits for it.
 	definition []int
+	// previous is the one before in the chain of resources about one object, or
+	// unordered. See Chains.
+	previous   []int
 	dependents map[int][]int
 	done       []bool
+
+	// applied are the manifests that the cluster agrees with, unapplied counts the
+	// others, and last are the tombstones that wait for them.
+	applied   []bool
+	unapplied int
+	last      []int
+	isLast    []bool
+	tombstone []bool
 }
 
 const unordered = -1
 
 // NewSchedule orders resources, which are known by their places in the list. If
 // the composition is being deleted, it is the order in which they are deleted.
-// Tombstones of a synthesis wait for nobody, and nobody waits for them, as are
-// places that hold nothing.
+// Tombstones of a synthesis wait until every manifest is applied, unless their setting
+// says otherwise. Nothing waits for them, and places that hold nothing wait for nothing.
 func NewSchedule(resources []*Resource, deleting bool) *Schedule {
 	s := &Schedule{
-		group: make([]int, len(resources)), definition: make([]int, len(resources)),
+		group: make([]int, len(resources)), definition: make([]int, len(resources)), previous: make([]int, len(resources)),
 		dependents: map[int][]int{}, done: make([]bool, len(resources)),
+		applied: make([]bool, len(resources)), tombstone: make([]bool, len(resources)), isLast: make([]bool, len(resources)),
 	}
 	numbers := map[int]int{}
 	for i, r := range resources {
-		s.group[i], s.definition[i] = unordered, unordered
+		s.group[i], s.definition[i], s.previous[i] = unordered, unordered, unordered
 		if n, ok := groupOf(r, deleting); ok {
 			numbers[i] = n
+		}
+		if r != nil && !deleting {
+			s.addPruning(i, r)
 		}
 	}
 	if !deleting {
 		s.addDefinitions(resources, numbers)
+		s.addChains(resources, numbers)
 	}
 	order := make([]int, 0, len(numbers))
 	for i := range resources {
@@ -52,16 +70,37 @@ func NewSchedule(resources []*Resource, deleting bool) *Schedule {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return numbers[a] - numbers[b] })
+	s.addGroups(order, numbers)
+	s.advance()
+
+	return s
+}
+
+// addGroups cuts an order into groups.
+func (s *Schedule) addGroups(order []int, numbers map[int]int) {
 	for at, i := range order {
 		if at == 0 || numbers[order[at-1]] != numbers[i] {
 			s.groups, s.pending = append(s.groups, nil), append(s.pending, 0)
 		}
 		last := len(s.groups) - 1
 		s.groups[last], s.group[i] = append(s.groups[last], i), last
-		s.pending[last]++
+		if !s.tombstone[i] {
+			s.pending[last]++
+		}
 	}
+}
 
-	return s
+// addPruning has a tombstone wait for manifests to be applied, if it does.
+func (s *Schedule) addPruning(i int, r *Resource) {
+	switch {
+	case !r.Tombstone:
+		s.unapplied++
+	case r.Prune == enov1.PruneLast:
+		s.last = append(s.last, i)
+		s.tombstone[i], s.isLast[i] = true, true
+	default:
+		s.tombstone[i] = true
+	}
 }
 
 func groupOf(r *Resource, deleting bool) (int, bool) {
@@ -70,7 +109,7 @@ func groupOf(r *Resource, deleting bool) (int, bool) {
 		return 0, false
 	case deleting && r.DeletionGroup != nil:
 		return *r.DeletionGroup, true
-	case deleting || r.Tombstone:
+	case deleting || r.Tombstone && r.Prune != enov1.PruneWithGroup:
 		return 0, false
 	}
 
@@ -99,9 +138,24 @@ func (s *Schedule) addDefinitions(resources []*Resource, numbers map[int]int) {
 	}
 }
 
+// addChains has resources about one object run one after the other. Nothing waits for
+// a later group: a definition may have moved to an earlier one.
+func (s *Schedule) addChains(resources []*Resource, numbers map[int]int) {
+	for _, chain := range Chains(resources) {
+		for at := len(chain) - 1; at > 0; at-- {
+			before, i := chain[at-1], chain[at]
+			s.previous[i] = before
+			s.dependents[before] = append(s.dependents[before], i)
+			numbers[before] = min(numbers[before], numbers[i])
+		}
+	}
+}
+
 // Open says whether a resource may be worked on.
 func (s *Schedule) Open(i int) bool {
-	return s.group[i] <= s.at && (s.definition[i] == unordered || s.done[s.definition[i]])
+	after := func(j int) bool { return j == unordered || s.done[j] }
+
+	return (!s.isLast[i] || s.unapplied == 0) && s.group[i] <= s.at && after(s.definition[i]) && after(s.previous[i])
 }
 
 // Done says that a resource is ready, or gone, and returns those that may be
@@ -117,10 +171,17 @@ func (s *Schedule) Done(i int) []int {
 			opened = append(opened, d)
 		}
 	}
-	if s.group[i] == unordered {
+	if s.group[i] == unordered || s.tombstone[i] {
 		return opened
 	}
 	s.pending[s.group[i]]--
+
+	return append(opened, s.advance()...)
+}
+
+// advance opens groups until one has something to wait for.
+func (s *Schedule) advance() []int {
+	var opened []int
 	for s.at < len(s.groups) && s.pending[s.at] == 0 {
 		s.at++
 		if s.at == len(s.groups) {
@@ -135,3 +196,20 @@ func (s *Schedule) Done(i int) []int {
 
 	return opened
 }
+
+// Applied says that the cluster agrees with a manifest, and returns the tombstones that
+// may be worked on because of it. What was applied once counts as applied.
+func (s *Schedule) Applied(i int) []int {
+	if s.applied[i] || s.tombstone[i] {
+		return nil
+	}
+	s.applied[i] = true
+	if s.unapplied--; s.unapplied != 0 {
+		return nil
+	}
+
+	return s.last
+}
+
+// Unusable says that there are further manifests, which cannot be applied.
+func (s *Schedule) Unusable(n int) { s.unapplied += n }

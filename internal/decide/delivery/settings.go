@@ -21,6 +21,9 @@ const (
 	// infraGroup is the readiness group of what others need to live, and the
 	// negative of its deletion group.
 	infraGroup = -100
+
+	// background is the deletion strategy of objects that have none.
+	background = "background"
 )
 
 // infra are the kinds, of any API group, that come before all others unless they
@@ -36,7 +39,7 @@ var infra = map[string]bool{
 // inherited are the annotations that fall back to those of the composition.
 var inherited = []string{
 	enov1.AnnotationReconcileInterval, enov1.AnnotationUseDefaultReconcileInterval, enov1.AnnotationReplace, enov1.AnnotationDisableUpdates,
-	enov1.AnnotationDisableReconciliation, enov1.AnnotationDeletionStrategy, enov1.AnnotationFailOpen,
+	enov1.AnnotationDisableReconciliation, enov1.AnnotationDeletionStrategy,
 }
 
 // Inherited are the annotations of a composition that manifests fall back to.
@@ -50,8 +53,11 @@ type Settings struct {
 	// Replace has the object written as a whole. DisableUpdates has it made once and
 	// never changed, DisableReconciliation has it left alone.
 	Replace, DisableUpdates, DisableReconciliation bool
-	// Orphan leaves the object behind, Foreground waits until it is gone.
+	// Orphan leaves the object behind when the composition is deleted, Foreground waits
+	// until it is gone.
 	Orphan, Foreground bool
+	// Prune is when the object is deleted if a synthesis drops the manifest.
+	Prune string
 	// FailOpen passes errors over.
 	FailOpen bool
 	// ReadinessGroup is after which objects this one is made, DeletionGroup after
@@ -62,35 +68,32 @@ type Settings struct {
 	// the kind.
 	Scopes []fields.Scope
 
-	checks   []check
-	problems []error
+	checks []check
+	// problems keep the object from being applied. warnings are about settings that are
+	// ignored.
+	problems, warnings []error
 }
 
-// Problem is what is wrong with the settings. When the object is to go, only
-// those count that say how: nobody may be left who could mend the others.
-func (s *Settings) Problem(going bool) error {
-	return errors.Join(slices.DeleteFunc(slices.Clone(s.problems), func(err error) bool {
-		bad, ok := errors.AsType[*settingError](err)
+// Problem is why the object cannot be applied with these settings. It never keeps an
+// object from being deleted: nothing would be left that could repair it.
+func (s *Settings) Problem() error { return errors.Join(s.problems...) }
 
-		return going && (!ok || !bad.going)
-	})...)
-}
+// Warnings are the settings that are ignored because their values are invalid.
+func (s *Settings) Warnings() []error { return s.warnings }
 
-// A settingError is an annotation that cannot be understood.
+// A settingError is an annotation with an invalid value.
 type settingError struct {
 	annotation, value, fix string
-	// going : it counts even if the object is to go.
-	going bool
 }
 
 func (e *settingError) Error() string {
 	return fmt.Sprintf("annotation %s: cannot use %q: %s", e.annotation, e.value, e.fix)
 }
 
-// parser reads annotations, and gathers what is wrong.
+// parser reads annotations, and collects invalid ones.
 type parser struct {
-	own, composition map[string]string
-	problems         []error
+	own, composition   map[string]string
+	problems, warnings []error
 }
 
 // get returns the value of an annotation of the manifest, or else of the
@@ -105,21 +108,36 @@ func (p *parser) get(name string) (string, bool) {
 }
 
 func (p *parser) wrong(annotation, value, fix string) {
-	p.problems = append(p.problems, &settingError{
-		annotation: annotation, value: value, fix: fix, going: annotation == enov1.AnnotationDeletionStrategy,
-	})
+	p.problems = append(p.problems, &settingError{annotation: annotation, value: value, fix: fix})
 }
 
+// ignored records a setting that is not used.
+func (p *parser) ignored(annotation, value, fix string) {
+	p.warnings = append(p.warnings, &settingError{annotation: annotation, value: value, fix: fix})
+}
+
+// boolean reads a setting that is true if it is exactly "true", as Eno does.
 func (p *parser) boolean(name string) bool {
 	value, ok := p.get(name)
-	if !ok {
-		return false
-	}
-	if value != "true" && value != "false" {
-		p.wrong(name, value, `write "true" or "false"`)
+	if ok && value != "true" && value != "false" {
+		p.ignored(name, value, `it counts as "false"; write "true" or "false"`)
 	}
 
 	return value == "true"
+}
+
+// failOpen is read as Eno reads it: of the manifest only, and with every form of true.
+func (p *parser) failOpen() bool {
+	value, ok := p.own[enov1.AnnotationFailOpen]
+	if !ok {
+		return false
+	}
+	open, err := strconv.ParseBool(value)
+	if err != nil {
+		p.ignored(enov1.AnnotationFailOpen, value, `it counts as "false"; write "true" or "false"`)
+	}
+
+	return open
 }
 
 // number reads a whole number of the manifest's own.
@@ -145,7 +163,7 @@ func (r *Reader) settings(own, composition map[string]string, kind string) Setti
 		Replace:               p.boolean(enov1.AnnotationReplace),
 		DisableUpdates:        p.boolean(enov1.AnnotationDisableUpdates),
 		DisableReconciliation: p.boolean(enov1.AnnotationDisableReconciliation),
-		FailOpen:              p.boolean(enov1.AnnotationFailOpen),
+		FailOpen:              p.failOpen(),
 		DeletionGroup:         p.number(enov1.AnnotationDeletionGroup),
 		Scopes:                p.scopes(),
 		checks:                p.checks(r.expressions),
@@ -162,7 +180,8 @@ func (r *Reader) settings(own, composition map[string]string, kind string) Setti
 		s.ReadinessGroup = *n
 	}
 
-	s.problems = p.problems
+	s.Prune = p.prune()
+	s.problems, s.warnings = p.problems, p.warnings
 
 	return s
 }
@@ -171,7 +190,7 @@ func (p *parser) interval() time.Duration {
 	if value, ok := p.get(enov1.AnnotationReconcileInterval); ok {
 		d, err := time.ParseDuration(value)
 		if err != nil || d <= 0 {
-			p.wrong(enov1.AnnotationReconcileInterval, value, `write a time such as "30s" or "5m", or leave it out: changes are seen without it`)
+			p.ignored(enov1.AnnotationReconcileInterval, value, `there is no interval; write a duration such as "30s" or "5m", or leave it out: changes are seen without it`)
 
 			return 0
 		}
@@ -187,14 +206,35 @@ func (p *parser) interval() time.Duration {
 
 func (p *parser) strategy() (orphan, foreground bool) {
 	value, ok := p.get(enov1.AnnotationDeletionStrategy)
-	if !ok {
-		return false, false
-	}
-	if value != enov1.DeletionOrphan && value != enov1.DeletionForeground {
-		p.wrong(enov1.AnnotationDeletionStrategy, value, fmt.Sprintf("write %q or %q", enov1.DeletionOrphan, enov1.DeletionForeground))
+	orphan, foreground = enov1.IsOrphan(value), enov1.IsForeground(value)
+	if ok && !orphan && !foreground && !strings.EqualFold(value, background) {
+		p.ignored(enov1.AnnotationDeletionStrategy, value, fmt.Sprintf("the object is deleted in the background; write %q or %q", enov1.DeletionOrphan, enov1.DeletionForeground))
 	}
 
-	return value == enov1.DeletionOrphan, value == enov1.DeletionForeground
+	return orphan, foreground
+}
+
+// prune reads when a dropped object is deleted. The composition goes before the
+// manifest, which nobody can edit any more. A group that is written explicitly is an
+// order that the author wants.
+func (p *parser) prune() string {
+	value, ok := p.composition[enov1.AnnotationPrune]
+	if !ok {
+		value, ok = p.own[enov1.AnnotationPrune]
+	}
+	_, ordered := p.own[enov1.AnnotationReadinessGroup]
+	switch value {
+	case enov1.PruneLast, enov1.PruneWithGroup, enov1.PruneFirst, enov1.PruneNever:
+		return value
+	}
+	if ok {
+		p.ignored(enov1.AnnotationPrune, value, fmt.Sprintf("write %q, %q, %q or %q", enov1.PruneLast, enov1.PruneWithGroup, enov1.PruneFirst, enov1.PruneNever))
+	}
+	if ordered {
+		return enov1.PruneWithGroup
+	}
+
+	return enov1.PruneLast
 }
 
 // scopes reads several, one per line or between semicolons: a comma may be part

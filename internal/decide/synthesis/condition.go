@@ -62,7 +62,7 @@ func come(current *enov1.Synthesis, p Progress) *enov1.SimplifiedStatus {
 	switch {
 	case current == nil:
 		return &enov1.SimplifiedStatus{Status: enov1.StatusPendingSynthesis}
-	case current.Ready != nil:
+	case current.Ready != nil && current.Reconciled != nil:
 		return &enov1.SimplifiedStatus{Status: enov1.StatusReady}
 	case current.Reconciled != nil:
 		return &enov1.SimplifiedStatus{Status: enov1.StatusNotReady}

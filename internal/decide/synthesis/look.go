@@ -71,6 +71,7 @@ func Look(v View, now time.Time) Decision {
 	if st.CurrentSynthesis != nil && v.Composition.DeletionTimestamp == nil {
 		progress.aggregate(st.CurrentSynthesis, now)
 	}
+	startDeletion(v, st)
 	d.Release = released(v, st, progress)
 
 	// What is said is about the composition with the status that it will have.
@@ -101,7 +102,10 @@ func revisions(v View) []enov1.InputRevisions {
 }
 
 func depends(v View) *enov1.DependencyStatus {
-	if v.Composition.DeletionTimestamp != nil {
+	switch {
+	case v.Composition.DeletionStarted():
+		return nil // a dependent that appears later does not stop it
+	case v.Composition.DeletionTimestamp != nil:
 		return Dependents(v.Composition, v.Dependents, v.Find)
 	}
 
@@ -133,14 +137,27 @@ func cancel(v View, st *enov1.CompositionStatus, now time.Time) (canceled bool, 
 	return true, time.Time{}
 }
 
-// released says whether a composition that is being deleted may go: when all of
-// its objects are gone, or are to be left alone.
+// startDeletion tells delivery to delete the objects of a composition that is being
+// deleted, once no other composition depends on it. See Composition.DeletionStarted.
+func startDeletion(v View, st *enov1.CompositionStatus) {
+	c, current := v.Composition, st.CurrentSynthesis
+	if c.DeletionTimestamp == nil || current == nil || st.DependencyStatus != nil {
+		return
+	}
+	current.ObservedCompositionGeneration = c.Generation
+	current.Reconciled, current.Ready = nil, nil
+}
+
+// released reports whether the finalizer of a composition that is being deleted is
+// removed: when all of its objects are gone, or are to be left alone.
 func released(v View, st *enov1.CompositionStatus, p Progress) bool {
 	c := v.Composition
 	switch {
 	case c.DeletionTimestamp == nil:
 		return false
-	case c.Labels[enov1.LabelSymphonyDeleting] == "true", c.Annotations[enov1.AnnotationDeletionStrategy] == enov1.DeletionOrphan:
+	case c.Abandoned():
+		return true
+	case enov1.IsOrphan(c.Annotations[enov1.AnnotationDeletionStrategy]) && p.Owed == 0:
 		return true
 	case v.SymphonyGone && c.Annotations[enov1.AnnotationForceDeleteWhenSymphonyGone] == "true":
 		return true // whoever would have said that its objects stay is gone

@@ -1,6 +1,7 @@
 package synthesis_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -21,11 +22,46 @@ func slice(states ...enov1.ResourceState) *enov1.ResourceSlice {
 	return s
 }
 
+// own has the first manifest of a slice say how its object is deleted.
+func own(s *enov1.ResourceSlice) *enov1.ResourceSlice {
+	m := &s.Spec.Resources[0]
+	m.Manifest = synthesis.Head(strings.Replace(m.Manifest, `"metadata":{`, `"metadata":{"annotations":{"eno.azure.io/deletion-strategy":"foreground"},`, 1))
+
+	return s
+}
+
+// TestStartDeletion has delivery told once that it may delete objects.
+func TestStartDeletion(t *testing.T) {
+	c := composition()
+	c.DeletionTimestamp, c.Generation = after(0), c.Generation+1
+	v := synthesis.View{Composition: c, Synthesizer: synthesizer(), Find: lookup(nil), Current: []*enov1.ResourceSlice{slice()}}
+	look := func(dependents ...*enov1.Composition) {
+		v.Dependents = dependents
+		c.Status = synthesis.Look(v, epoch).Status
+	}
+	if look(named("other")); c.DeletionStarted() {
+		t.Error("It starts while another composition depends on this one.")
+	}
+	if look(); !c.DeletionStarted() || c.Status.CurrentSynthesis.Reconciled != nil || c.Status.CurrentSynthesis.Ready != nil {
+		t.Errorf("It does not start: %+v", c.Status.CurrentSynthesis)
+	}
+	c.Generation++ // the spec was edited
+	if !c.DeletionStarted() {
+		t.Error("An edit stops it.")
+	}
+	if look(named("late")); !c.DeletionStarted() || c.Status.DependencyStatus != nil {
+		t.Error("A dependent that appears later stops it.")
+	}
+}
+
 func TestLook(t *testing.T) {
 	stuck := func(text string) enov1.ResourceState { return enov1.ResourceState{ReconciliationError: &text} }
 	fine := enov1.ResourceState{Reconciled: true, Ready: after(5)}
 	gone := enov1.ResourceState{Reconciled: true, Deleted: true}
-	deleting := func(c *enov1.Composition) { c.DeletionTimestamp = after(0) }
+	deleting := func(c *enov1.Composition) {
+		c.DeletionTimestamp = after(0)
+		c.Generation++ // as the API server does
+	}
 	failed := func(c *enov1.Composition) {
 		canceled(c)
 		c.Status.InFlightSynthesis.Results = []enov1.Result{{Message: "fine", Severity: "info"}, {Message: "no such chart", Severity: "error"}}
@@ -145,6 +181,11 @@ func TestLook(t *testing.T) {
 		},
 		"Orphaned": {
 			reason: "Unless they are to stay.", changes: []func(*enov1.Composition){deleting, annotate(enov1.AnnotationDeletionStrategy, "orphan")}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)}, release: true,
+			want: []string{"Deleting", "", "Deleting: the composition is being deleted", "Deleting: Deployment default/api: it is not deleted yet (and 2 more)", "Deleting: the composition is being deleted"},
+		},
+		"OrphanedInPart": {
+			reason:  "A manifest says itself that its object is deleted.",
+			changes: []func(*enov1.Composition){deleting, annotate(enov1.AnnotationDeletionStrategy, "Orphan")}, slices: []*enov1.ResourceSlice{own(slice(fine, fine, fine))},
 			want: []string{"Deleting", "", "Deleting: the composition is being deleted", "Deleting: Deployment default/api: it is not deleted yet (and 2 more)", "Deleting: the composition is being deleted"},
 		},
 		"SymphonyGone": {

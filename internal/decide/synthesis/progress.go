@@ -17,6 +17,11 @@ type Progress struct {
 	Total, Slices, Lost int
 
 	Unreconciled, Unready, Undeleted Waiting
+	// Unapplied counts the manifests, without tombstones, that are not reconciled.
+	Unapplied int
+	// Owed counts the undeleted objects whose manifest says itself that they are
+	// deleted, whatever the composition says.
+	Owed int
 
 	// ReadySince is when the last object became ready.
 	ReadySince *metav1.Time
@@ -51,23 +56,37 @@ func Measure(slices []*enov1.ResourceSlice) Progress {
 }
 
 func (p *Progress) count(m enov1.Manifest, state enov1.ResourceState) {
-	if !m.Deleted {
-		p.Total++
-	}
 	gone := m.Deleted && state.Deleted
 	if !state.Reconciled && !gone {
 		p.Unreconciled.add(m, state)
 	}
+	if !m.Deleted {
+		p.countManifest(m, state)
+	}
+	// A Patch counts too: it may delete its target with the composition.
+	if !state.Deleted {
+		p.undeleted(m, state)
+	}
+}
+
+// countManifest is count for what is not a tombstone.
+func (p *Progress) countManifest(m enov1.Manifest, state enov1.ResourceState) {
+	p.Total++
+	if !state.Reconciled {
+		p.Unapplied++
+	}
 	switch {
-	case m.Deleted:
 	case state.Ready == nil:
 		p.Unready.add(m, state)
 	case p.ReadySince == nil || state.Ready.After(p.ReadySince.Time):
 		p.ReadySince = state.Ready
 	}
-	// What a Patch did is not undone, so nobody waits for that.
-	if !state.Deleted && !RefOf(m.Manifest).Patch() {
-		p.Undeleted.add(m, state)
+}
+
+func (p *Progress) undeleted(m enov1.Manifest, state enov1.ResourceState) {
+	p.Undeleted.add(m, state)
+	if own := headOf(m.Manifest).Metadata.Annotations.DeletionStrategy; own != nil && !enov1.IsOrphan(*own) {
+		p.Owed++
 	}
 }
 
@@ -104,12 +123,21 @@ func (p *Progress) aggregate(s *enov1.Synthesis, now time.Time) {
 	case s.Reconciled == nil:
 		s.Reconciled = at(now)
 	}
+	p.aggregateReady(s, now)
+}
+
+// aggregateReady is aggregate for Ready. Objects that are still to be pruned do not
+// count.
+func (p *Progress) aggregateReady(s *enov1.Synthesis, now time.Time) {
 	switch {
-	case s.Reconciled == nil || p.Unready.Count > 0:
+	case p.Unapplied > 0 || p.Lost > 0 || p.Unready.Count > 0:
 		s.Ready = nil
-	case s.Ready == nil && p.ReadySince != nil && p.ReadySince.After(s.Reconciled.Time):
+	case s.Ready != nil:
+	case s.Reconciled == nil:
+		s.Ready = at(now)
+	case p.ReadySince != nil && p.ReadySince.After(s.Reconciled.Time):
 		s.Ready = p.ReadySince
-	case s.Ready == nil:
+	default:
 		s.Ready = s.Reconciled
 	}
 }

@@ -11,6 +11,10 @@ import (
 // if one manifest alone is larger.
 const softCap = 512 << 10
 
+// maxResources is how many manifests a slice has at most: the status has a state for
+// each, and both must fit into one object.
+const maxResources = 500
+
 // A Ref says which object a manifest is about.
 type Ref struct{ Group, Kind, Namespace, Name string }
 
@@ -28,13 +32,17 @@ func (r Ref) Patch() bool {
 	return r.Kind == enov1.PatchKind && r.Group == enov1.GroupVersion.Group
 }
 
-// A head is the part of a manifest that says which object it is about.
+// A head is the part of a manifest that says which object it is about, and how that
+// is deleted.
 type head struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
 	Metadata   struct {
-		Namespace string `json:"namespace,omitempty"`
-		Name      string `json:"name,omitempty"`
+		Namespace   string `json:"namespace,omitempty"`
+		Name        string `json:"name,omitempty"`
+		Annotations struct {
+			DeletionStrategy *string `json:"eno.azure.io/deletion-strategy,omitempty"` //nolint:tagliatelle // it is the name of an annotation
+		} `json:"annotations,omitzero"`
 	} `json:"metadata,omitzero"`
 }
 
@@ -58,7 +66,25 @@ func RefOf(manifest string) Ref {
 	return Ref{group, h.Kind, h.Metadata.Namespace, h.Metadata.Name}
 }
 
-// Head is as much of a manifest as RefOf needs. It is a tenth of it, or less.
+// targetOf reads which object a Patch changes.
+func targetOf(manifest string) Ref {
+	var patch struct {
+		Patch struct {
+			APIVersion string `json:"apiVersion"`
+			Kind       string `json:"kind"`
+		} `json:"patch"`
+	}
+	_ = json.Unmarshal([]byte(manifest), &patch) // what was stored was read before
+	ref := RefOf(manifest)
+	group, _, ok := strings.Cut(patch.Patch.APIVersion, "/")
+	if !ok {
+		group = ""
+	}
+
+	return Ref{group, patch.Patch.Kind, ref.Namespace, ref.Name}
+}
+
+// Head is as much of a manifest as RefOf and Measure need. It is a tenth of it, or less.
 func Head(manifest string) string {
 	data, err := json.Marshal(headOf(manifest))
 	if err != nil {
@@ -71,13 +97,18 @@ func Head(manifest string) string {
 // Manifests returns what the slices of a new synthesis have: its manifests, then
 // a tombstone for everything that the current synthesis has and the new one has
 // not. Tombstones of the current synthesis are carried over unless a slice says
-// that the object is gone. What a Patch did is not undone, so it leaves none.
+// that the object is gone. What a Patch did is not undone, so it leaves none, and an
+// object that a Patch changes now is not deleted.
 func Manifests(fresh []string, current []*enov1.ResourceSlice) []enov1.Manifest {
 	var all []enov1.Manifest
 	seen := map[Ref]bool{}
 	for _, m := range fresh {
 		all = append(all, enov1.Manifest{Manifest: m})
-		seen[RefOf(m)] = true
+		ref := RefOf(m)
+		seen[ref] = true
+		if ref.Patch() {
+			seen[targetOf(m)] = true
+		}
 	}
 	for _, slice := range current {
 		for i, m := range slice.Spec.Resources {
@@ -114,7 +145,7 @@ func Cut(manifests []enov1.Manifest) [][]enov1.Manifest {
 		size int
 	)
 	for _, m := range manifests {
-		if len(cuts) == 0 || size+len(m.Manifest) > softCap {
+		if len(cuts) == 0 || size+len(m.Manifest) > softCap || len(cuts[len(cuts)-1]) == maxResources {
 			cuts, size = append(cuts, nil), 0
 		}
 		cuts[len(cuts)-1] = append(cuts[len(cuts)-1], m)

@@ -46,6 +46,27 @@ func TestManifests(t *testing.T) {
 	}
 }
 
+// TestBecomesPatch has a manifest replaced by a Patch of the same object.
+func TestBecomesPatch(t *testing.T) {
+	const patch = `{"apiVersion":"eno.azure.io/v1","kind":"Patch","metadata":{"name":"one","namespace":"default"},"patch":{"apiVersion":"apps/v1","kind":"Deployment"}}`
+	current := &enov1.ResourceSlice{Spec: enov1.ResourceSliceSpec{Resources: []enov1.Manifest{{Manifest: manifest("one")}, {Manifest: manifest("two")}}}}
+	want := []enov1.Manifest{{Manifest: patch}, {Manifest: manifest("two"), Deleted: true}}
+	if diff := cmp.Diff(want, synthesis.Manifests([]string{patch}, []*enov1.ResourceSlice{current})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCutMany has more manifests than the status of a slice has room for.
+func TestCutMany(t *testing.T) {
+	var sizes []int
+	for _, cut := range synthesis.Cut(make([]enov1.Manifest, 1201)) {
+		sizes = append(sizes, len(cut))
+	}
+	if diff := cmp.Diff([]int{500, 500, 201}, sizes); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestCut(t *testing.T) {
 	const most = 512 << 10
 	cases := map[string]struct {

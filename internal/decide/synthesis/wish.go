@@ -164,6 +164,11 @@ func Find(st *enov1.CompositionStatus, uuid string) *enov1.Synthesis {
 	return nil
 }
 
+// Knows reports whether a synthesis is in the status, promoted or in flight.
+func Knows(st *enov1.CompositionStatus, uuid string) bool {
+	return Find(st, uuid) != nil || st.InFlightSynthesis != nil && st.InFlightSynthesis.UUID == uuid
+}
+
 // promoted returns the syntheses whose slices are kept, newest first.
 func promoted(st *enov1.CompositionStatus) []*enov1.Synthesis {
 	var all []*enov1.Synthesis

@@ -1,0 +1,117 @@
+package delivery
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+)
+
+// chain finds the items that are about one object. It is for views that nothing works
+// on yet.
+func (v *view) chain() {
+	patched := map[decide.Identity]bool{}
+	for _, it := range v.items {
+		if !hidden(it) && it.IsPatch() {
+			patched[it.Target()] = true
+		}
+	}
+	if len(patched) == 0 {
+		return
+	}
+	v.dropTombstones(patched)
+	for _, chain := range decide.Chains(v.resources()) {
+		for at, i := range chain {
+			it := v.items[i]
+			for _, j := range chain[at+1:] {
+				if decide.Supersedes(v.items[j].Resource, it.Resource, it.text.object().Object) {
+					it.rivals = append(it.rivals, j)
+				}
+			}
+		}
+	}
+}
+
+// dropTombstones hides those of objects that Patches change now, which slices of an
+// earlier release may have.
+func (v *view) dropTombstones(patched map[decide.Identity]bool) {
+	for _, it := range v.items {
+		if !hidden(it) && it.Tombstone && patched[it.Target()] && v.byID[it.Identity] == it {
+			delete(v.byID, it.Identity)
+			it.problem = &duplicateError{id: it.Identity, tombstone: true}
+			it.Resource = nil
+		}
+	}
+}
+
+// persistRemoval writes that a Patch has deleted its target before anything else can
+// create the object again. A process that is killed in between must not repeat it.
+func (d *Deliverer) persistRemoval(ctx context.Context, v *view, it *item, out outcome) error {
+	if !it.IsPatch() || !it.Removes || out.waits != "" || v.ran(it) {
+		return nil
+	}
+	now := d.timestamp()
+
+	return d.status.persist(ctx, v, it, enov1.ResourceState{Reconciled: true, Ready: &now, Deleted: true})
+}
+
+// mayRun reports whether it is the turn of an item, and no later one has replaced it.
+// The lock is held.
+func (v *view) mayRun(it *item) bool {
+	if v.pruning.blocked && it.Tombstone {
+		return false
+	}
+
+	return v.schedule.Open(it.place) && (v.deleting || !slices.ContainsFunc(it.rivals, v.schedule.Open))
+}
+
+// advance tells the schedule the state of an item, and returns the items that may run
+// because of it. The lock is held.
+func (v *view) advance(it *item) (opened []*item) {
+	var places []int
+	if v.done(it.state) {
+		places = v.schedule.Done(it.place)
+	}
+	if it.state.Reconciled && !v.deleting {
+		places = append(places, v.schedule.Applied(it.place)...)
+	}
+	for _, i := range places {
+		opened = append(opened, v.items[i])
+	}
+
+	return opened
+}
+
+// unusable counts the manifests that nobody can apply. Nothing is pruned before they
+// are repaired: they may stand for what would be pruned.
+func (v *view) unusable() int {
+	n := 0
+	for _, it := range v.items {
+		twice, ok := it.problem.(*duplicateError) //nolint:errorlint // nobody wraps it
+		if hidden(it) && !it.elsewhere && !v.deleting && (!ok || !twice.tombstone) {
+			n++
+		}
+	}
+
+	return n
+}
+
+// ran reports whether a Patch has deleted its target in this synthesis.
+func (v *view) ran(it *item) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+
+	return !v.deleting && it.IsPatch() && v.items[it.place].state.Deleted
+}
+
+// removedIn is the object that a Patch was about to delete in a synthesis, "" if none.
+func (m *memory) removedIn(synthesis string) types.UID {
+	if m.removed.synthesis != synthesis {
+		return ""
+	}
+
+	return m.removed.uid
+}

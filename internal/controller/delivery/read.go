@@ -1,0 +1,108 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+)
+
+// readManifest reads a manifest. An object of a cluster-scoped kind has no namespace,
+// whatever its manifest says: it is the same object in each.
+func (d *Deliverer) readManifest(m enov1.Manifest, composition map[string]string) (*decide.Resource, error) {
+	r, err := d.manifests.Read(m, composition)
+	if r == nil || r.Namespace == "" {
+		return r, err
+	}
+	// Of a kind that is not served yet, the text has to do.
+	if mapping, unknown := d.mapper.RESTMapping(r.GVK.GroupKind(), r.GVK.Version); unknown == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		r.DropNamespace()
+	}
+
+	return r, err
+}
+
+// read returns the live object, nil if there is none. If the version of the manifest is
+// not served any more, the object is read in another version of its kind: it exists all
+// the same. Only of a kind that no version serves there are no objects.
+func (d *Deliverer) read(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
+	if mapping, err := d.mapper.RESTMapping(it.GVK.GroupKind(), it.GVK.Version); err == nil &&
+		mapping.Scope.Name() == meta.RESTScopeNameNamespace && it.Object.GetNamespace() == "" {
+		return nil, nil //nolint:nilnil // it could never be created
+	}
+	live, err := d.get(ctx, it, it.GVK.Version)
+	if !isUnserved(err) {
+		return live, err
+	}
+	version, err := d.servedVersion(it.GVK)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("cannot read %s: cannot find out which versions of %s are served: %w", it.Identity, it.GVK.GroupKind(), err)
+	case version == "":
+		return nil, nil //nolint:nilnil // there are no objects of this kind
+	}
+
+	return d.get(ctx, it, version)
+}
+
+// get reads the live object in a version, nil if it does not exist.
+func (d *Deliverer) get(ctx context.Context, it *item, version string) (*unstructured.Unstructured, error) {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(it.GVK.GroupKind().WithVersion(version))
+	err := d.remote.Get(ctx, client.ObjectKeyFromObject(it.Object), live)
+	switch {
+	case apierrors.IsNotFound(err) && !isUnserved(err):
+		return nil, nil //nolint:nilnil // it is absent, which is fine
+	case err != nil:
+		return nil, fmt.Errorf("cannot read %s: %w", it.Identity, err)
+	}
+
+	return live, nil
+}
+
+// isUnserved reports whether the server does not serve a version of a kind. Of one that
+// was served before, the path is not found, which is not the answer of any API.
+func isUnserved(err error) bool {
+	discovery := new(apiutil.ErrResourceDiscoveryFailed)
+	if meta.IsNoMatchError(err) || errors.As(err, &discovery) {
+		return true
+	}
+
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+// servedVersion is a version that the server serves a kind in, "" if there is none. It
+// asks the server: what is cached about versions may be out of date.
+func (d *Deliverer) servedVersion(gvk schema.GroupVersionKind) (string, error) {
+	groups, err := d.discovery.ServerGroups()
+	if err != nil {
+		return "", err
+	}
+	for _, group := range groups.Groups {
+		if group.Name != gvk.Group {
+			continue
+		}
+		for _, version := range group.Versions {
+			list, err := d.discovery.ServerResourcesForGroupVersion(version.GroupVersion)
+			if client.IgnoreNotFound(err) != nil {
+				return "", err
+			}
+			if err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == gvk.Kind }) {
+				return version.Version, nil
+			}
+		}
+	}
+
+	return "", nil
+}

@@ -1,0 +1,95 @@
+package delivery
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+)
+
+// idle is a Deliverer that talks to no server.
+func idle() *Deliverer {
+	m := NewMetrics(prometheus.NewRegistry())
+
+	return &Deliverer{
+		manifests: decide.NewReader(), mapper: meta.NewDefaultRESTMapper(nil), selector: labels.Everything(), metrics: m, status: newStatusWriter(nil, nil, m),
+		recorder: &events.FakeRecorder{}, courtesy: rate.NewLimiter(0, 0), now: time.Now,
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[key]()),
+		views: map[types.NamespacedName]*view{}, broken: map[types.NamespacedName]*unreadable{}, wanted: map[decide.Identity]int{}, holding: map[*view]map[types.NamespacedName]string{},
+	}
+}
+
+// TestSwapUnderLoad replaces the view of a composition while workers of every earlier
+// view still report findings about ownership. It is for the race detector; a map that
+// two of them write ends the process without it as well.
+func TestSwapUnderLoad(t *testing.T) {
+	const objects, swaps, workers = 20, 200, 8
+	d := idle()
+	c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "1"}}
+	slices := make([]enov1.ResourceSlice, 1)
+	for i := range objects {
+		slices[0].Spec.Resources = append(slices[0].Spec.Resources, enov1.Manifest{
+			Manifest: fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d%d","namespace":"n"}}`, i),
+		})
+	}
+	name := client.ObjectKeyFromObject(c)
+	load := func(n int) {
+		c.Status.CurrentSynthesis = &enov1.Synthesis{UUID: strconv.Itoa(n)}
+		c.Status.Ownership = &enov1.OwnershipReport{Objects: []enov1.OwnershipObject{{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "n", Name: "d0"}}}
+		v := d.newView(c, slices)
+		v.adopt(d.view(name))
+		v.remembers(c)
+		d.swap(name, v)
+	}
+	load(0)
+	var all sync.WaitGroup
+	var stop atomic.Bool
+	var findings atomic.Int64
+	var earlier atomic.Pointer[view]
+	earlier.Store(d.view(name))
+	for w := range workers {
+		all.Go(func() {
+			for n := 0; !stop.Load(); n++ {
+				v := d.view(name)
+				if w%2 == 0 {
+					v = earlier.Load() // it still works on what it has begun with
+				}
+				for i := range objects {
+					it := v.items[(i+w)%objects].unpacked()
+					d.owned(v, it, finding{state: enov1.OwnershipSplit, message: fmt.Sprint(w, n)})
+					d.settle(v, it, enov1.ResourceState{Reconciled: true})
+					findings.Add(1)
+				}
+				_ = v.ownership()
+			}
+		})
+	}
+	for n := range swaps {
+		earlier.Store(d.view(name))
+		load(n + 1)
+		for before := findings.Load(); findings.Load() < before+2*objects; {
+			runtime.Gosched()
+		}
+	}
+	stop.Store(true)
+	all.Wait()
+	if got := d.view(name).ownership().Split; got != objects {
+		t.Errorf("%d of %d findings are left", got, objects)
+	}
+}
