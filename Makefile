@@ -45,7 +45,7 @@ test: setup build verify lint ## Run all tests, on a real control plane where on
 	@go build $(RACE) -cover -coverpkg=./... -ldflags "$(LDFLAGS)" -o bin/test/ ./cmd/arbor-manager ./cmd/arbor-scheduler
 	@rm -rf bin/cover && mkdir -p bin/cover/processes
 	@ARBOR_MANAGER=$(CURDIR)/bin/test/arbor-manager ARBOR_SCHEDULER=$(CURDIR)/bin/test/arbor-scheduler ARBOR_COVERDIR=$(CURDIR)/bin/cover/processes \
-		go test $(RACE) -timeout=20m -coverprofile=bin/cover/unit.out $(TESTED)
+		go test $(RACE) -timeout=30m -coverprofile=bin/cover/unit.out $(TESTED)
 	@test/coverage.sh bin/cover
 
 .PHONY: lint
@@ -66,11 +66,13 @@ verify: ## Fail when generated files are out of date
 bench: build ## Measure, and compare with the budgets in bench/budgets.yaml
 	@go run ./bench $(ARGS)
 
-# Faults under load: docs/faults.md. make test has the short form, one round without a soak.
+# Faults under load: docs/faults.md. make test has the short form, one round without a soak,
+# and restores a backup in fewer orders.
 ROUNDS ?= 3
 SOAK ?= 30m
 .PHONY: chaos
 chaos: build ## Kill, pause and cut off everything under load, then soak (ROUNDS=3 SOAK=30m)
+	@$(STATIC) go test -count=1 -v -timeout=1h -run '^TestRestoredWithNewUIDs$$' ./test/subnets -args -orders=30
 	@$(STATIC) go test -count=1 -v -timeout=3h ./test/chaos -args -rounds=$(ROUNDS) -soak=$(SOAK) $(ARGS)
 
 # What make test upgrades from: the definitions and the chart of the last release.
@@ -122,7 +124,7 @@ vulncheck: ## Look for known vulnerabilities that Arbor's code reaches (needs th
 
 .PHONY: fuzz
 fuzz: ## Fuzz everything that parses, FUZZTIME (30s) each
-	@grep -rl --include='*_test.go' 'func Fuzz' engine internal | while read -r file; do \
+	@grep -rl --include='*_test.go' 'func Fuzz' api engine internal | while read -r file; do \
 		sed -n 's/^func \(Fuzz[A-Za-z]*\).*/\1/p' $$file | while read -r target; do \
 			echo "$$target in $$(dirname $$file)"; \
 			go test ./$$(dirname $$file) -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x; \

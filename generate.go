@@ -7,8 +7,8 @@ package arbor
 //go:generate go tool -modfile=tools/generate/go.mod controller-gen crd:maxDescLen=400 paths=./api/... output:crd:dir=api/crds
 
 // What the chart carries with it: Helm sees nothing outside of its folder.
-//go:generate sh -c "rm -rf charts/arbor/files && mkdir -p charts/arbor/files/crds charts/arbor/files/rules charts/arbor/files/dashboards"
-//go:generate sh -c "cp api/crds/*.yaml charts/arbor/files/crds && cp monitoring/rules/*.yaml charts/arbor/files/rules && cp monitoring/dashboards/*.json charts/arbor/files/dashboards"
+//go:generate sh -c "rm -rf charts/arbor/files && mkdir -p charts/arbor/files/crds charts/arbor/files/rules charts/arbor/files/dashboards charts/arbor/files/policies"
+//go:generate sh -c "cp api/crds/*.yaml charts/arbor/files/crds && cp monitoring/rules/*.yaml charts/arbor/files/rules && cp monitoring/dashboards/*.json charts/arbor/files/dashboards && cp api/policies/*.yaml charts/arbor/files/policies"
 
 // The base for kustomize is what the chart makes of its own values.
 //go:generate sh -c "bin/helm template arbor charts/arbor --namespace arbor-system | grep -v -e helm.sh/chart -e managed-by:.Helm -e ^#.Source >deploy/kustomize/arbor.yaml"

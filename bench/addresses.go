@@ -11,7 +11,7 @@ import (
 
 // addresses measures the free-space engine of a pool at rising numbers of taken
 // blocks of mixed sizes, scattered by releasing every third.
-func addresses() ([]result, error) {
+func addresses(b *board) error {
 	families := []struct {
 		name    string
 		pool    netip.Prefix
@@ -20,20 +20,19 @@ func addresses() ([]result, error) {
 		{"ipv4", netip.MustParsePrefix("10.0.0.0/8"), []int{27, 28, 29}},
 		{"ipv6", netip.MustParsePrefix("fd00::/32"), []int{62, 63, 64}},
 	}
-	var all []result
 	for _, f := range families {
 		took := map[int]float64{}
 		for _, size := range []int{1000, 10000, 100000, 300000} {
 			p, err := scattered(f.pool, f.lengths, size)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			took[size] = perRound(p, f.lengths)
-			all = append(all, result{fmt.Sprintf("addresses/%s/%d", f.name, size), took[size]})
+			b.show(result{fmt.Sprintf("addresses/%s/%d", f.name, size), took[size]})
 		}
 		p, err := scattered(f.pool, f.lengths, 300000)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		var sum uint64 // what nobody reads would not be computed
 		counts := fastest(func() {
@@ -42,14 +41,14 @@ func addresses() ([]result, error) {
 			}
 		})
 		if sum == 1 {
-			return nil, errors.New("this cannot be, and keeps the sum alive")
+			return errors.New("this cannot be, and keeps the sum alive")
 		}
-		all = append(all,
+		b.show(
 			result{"addresses/" + f.name + "/ratio-300000-to-1000", took[300000] / took[1000]},
 			result{"addresses/" + f.name + "/all-counts", counts.Seconds() * 1e6})
 	}
 
-	return all, nil
+	return nil
 }
 
 // scattered returns a pool of which size blocks are taken, with gaps.

@@ -25,6 +25,8 @@ func (b budget) keeps(value float64) bool {
 
 func (b budget) limit() string {
 	switch {
+	case b.Most != nil && b.Least != nil && *b.Most == *b.Least:
+		return fmt.Sprintf("exactly %g", *b.Most)
 	case b.Most != nil:
 		return fmt.Sprintf("at most %g", *b.Most)
 	case b.Least != nil:

@@ -137,35 +137,41 @@ func newDepot(ctx context.Context, u *cluster.Up) (*depot, error) {
 
 // delivery measures how fast resources are delivered, and how fast a plain loop
 // would apply them; then what they cost at rest, and how fast drift is corrected.
-func delivery() ([]result, error) {
-	return onControlPlane(func(u *cluster.Up) ([]result, error) {
+func delivery(b *board) error {
+	return onControlPlane(func(u *cluster.Up) error {
 		ctx := context.Background()
 		d, err := newDepot(ctx, u)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		all, err := d.speed(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
+		b.show(all...)
 		m, err := d.manager(ctx, "warm-last")
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer m.Stop()
 		if _, _, err := d.deliver(ctx, m, "settled", delivered, 1); err != nil {
-			return nil, err
+			return err
 		}
 		if err := d.settled(ctx, "settled", delivered); err != nil {
-			return nil, err
+			return err
 		}
 		idle, err := d.idle(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
+		b.show(idle...)
 		drift, err := d.drift(ctx, "settled")
+		if err != nil {
+			return err
+		}
+		b.show(drift...)
 
-		return slices.Concat(all, idle, drift), err
+		return nil
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,20 +22,25 @@ const large = 5000
 
 // deliveryMemory measures the manager's memory with one large composition: first
 // with slices that are written by hand, then with a program that makes them.
-func deliveryMemory() ([]result, error) {
-	return onControlPlane(func(u *cluster.Up) ([]result, error) {
+func deliveryMemory(b *board) error {
+	return onControlPlane(func(u *cluster.Up) error {
 		ctx := context.Background()
 		d, err := newDepot(ctx, u)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		alone, err := d.memoryAlone(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
+		b.show(alone...)
 		both, err := d.memoryWithSynthesis(ctx)
+		if err != nil {
+			return err
+		}
+		b.show(both...)
 
-		return slices.Concat(alone, both), err
+		return nil
 	}, "--unsafe-no-fsync")
 }
 

@@ -15,8 +15,7 @@ import (
 // object and to plan a move, for each byte of its entries: that must not depend
 // on what the bytes are spent on, managers or containers, nor on how many there
 // are.
-func fieldOwnership() ([]result, error) {
-	var all []result
+func fieldOwnership(b *board) error {
 	for _, op := range []struct {
 		name string
 		run  func(*fieldLoad) error
@@ -25,21 +24,21 @@ func fieldOwnership() ([]result, error) {
 		for _, size := range fieldstest.Sizes {
 			l, err := newFieldLoad(size)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if err := op.run(l); err != nil {
-				return nil, fmt.Errorf("%s of %s: %w", op.name, size.Name, err)
+				return fmt.Errorf("%s of %s: %w", op.name, size.Name, err)
 			}
 			took := fastestBy(processorTime, func() { _ = op.run(l) }) // it has just worked
 			each := float64(took.Nanoseconds()) / float64(l.bytes)
 			perByte = append(perByte, each)
 			figure := "fields/" + op.name + "/" + size.Name
-			all = append(all, result{figure, each}, result{figure + "-total", took.Seconds() * 1000})
+			b.show(result{figure, each}, result{figure + "-total", took.Seconds() * 1000})
 		}
-		all = append(all, result{"fields/" + op.name + "/ratio", slices.Max(perByte) / slices.Min(perByte)})
+		b.show(result{"fields/" + op.name + "/ratio", slices.Max(perByte) / slices.Min(perByte)})
 	}
 
-	return all, nil
+	return nil
 }
 
 // processorTime is that of this process so far. On a busy machine a call of two

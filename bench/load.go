@@ -15,15 +15,15 @@ import (
 const clients = 16
 
 // onControlPlane runs a measurement on a control plane of its own.
-func onControlPlane(measure func(*cluster.Up) ([]result, error), args ...string) ([]result, error) {
+func onControlPlane(measure func(*cluster.Up) error, args ...string) error {
 	dir, err := os.MkdirTemp("", "arbor-bench-")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	u, err := cluster.Start(dir, append([]string{"--bare", "--nodes=0"}, args...)...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer u.Stop()
 

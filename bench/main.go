@@ -1,31 +1,26 @@
 // Bench measures what Arbor promises about speed and size, and compares it with
-// budgets.yaml. `make bench` runs all of it, `make bench ARGS=validation` a
-// part. Figures depend on the machine; what is compared across machines are
+// budgets.yaml. `make bench` runs all scenarios, `make bench ARGS=validation` one
+// of them. Figures depend on the machine; what is compared across machines are
 // ratios of two figures of one run.
 package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
-	"strings"
-	"text/tabwriter"
+	"syscall"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// A result is one figure.
-type result struct {
-	name  string
-	value float64
-}
-
 // A scenario measures some figures.
 type scenario struct {
 	name string
-	run  func() ([]result, error)
+	run  func(*board) error
 }
 
 // scenarios in the order in which they run.
@@ -37,72 +32,80 @@ var scenarios = []scenario{
 	{"webhook", webhook},
 	{"claims", claims},
 	{"pool", pool},
+	{"pools", pools},
 	{"fields", fieldOwnership},
 	{"migrate", migrate},
 	{"delivery", delivery},
 	{"delivery-memory", deliveryMemory},
 	{"gangs", gangs},
 	{"gangs-wait", gangsWait},
+	{"gangs-preempt", gangsPreempt},
 }
 
 func main() {
-	ctrl.SetLogger(logr.Discard()) // its silence would be complained about
+	ctrl.SetLogger(logr.Discard()) // controller-runtime complains if there is none
+	go func() {
+		stopWhenInterrupted()
+		os.Exit(130)
+	}()
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(wanted []string) error {
-	budgets, err := readBudgets()
-	if err != nil {
+func run(args []string) error {
+	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+	laps := fs.Int("laps", 7, "how often the schedulers of scenario gangs take turns; the median counts")
+	scale := fs.Int("scale", 1, "divide the nodes and pods of the gang scenarios by this, to try them out; budgets do not apply then")
+	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	for _, name := range wanted {
+	if *laps < 1 || *scale < 1 || *scale > maxScale {
+		return fmt.Errorf("-laps must be at least 1, and -scale between 1 and %d", maxScale)
+	}
+	for _, name := range fs.Args() {
 		if !slices.ContainsFunc(scenarios, func(s scenario) bool { return s.name == name }) {
 			return fmt.Errorf("unknown scenario %q", name)
 		}
 	}
+	budgets, err := readBudgets()
+	if err != nil {
+		return err
+	}
+	b := newBoard(os.Stdout, budgets, *laps, *scale)
 
-	var all []result
+	return measure(b, fs.Args())
+}
+
+// measure runs the wanted scenarios, or all of them. If one fails, the others still run.
+func measure(b *board, wanted []string) error {
+	var failed error
 	for _, s := range scenarios {
 		if len(wanted) > 0 && !slices.Contains(wanted, s.name) {
 			continue
 		}
 		fmt.Fprintln(os.Stderr, "measuring", s.name)
-		results, err := s.run()
-		if err != nil {
-			return fmt.Errorf("cannot measure %s: %w", s.name, err)
+		if err := s.run(b); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("cannot measure %s: %w", s.name, err))
 		}
-		all = append(all, results...)
 	}
 
-	return report(all, budgets)
+	return errors.Join(failed, b.verdict())
 }
 
-// report prints every figure beside its budget, and fails when one is over.
-func report(results []result, budgets map[string]budget) error {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "FIGURE\tVALUE\tUNIT\tBUDGET\t")
-	var broken []string
-	for _, r := range results {
-		b, ok := budgets[r.name]
-		if !ok {
-			return errors.New("there is no budget for " + r.name)
-		}
-		verdict := "ok"
-		if !b.keeps(r.value) {
-			verdict = "BROKEN"
-			broken = append(broken, r.name)
-		}
-		fmt.Fprintf(w, "%s\t%.3g\t%s\t%s\t%s\n", r.name, r.value, b.Unit, b.limit(), verdict)
+// stopWhenInterrupted waits for a signal and then stops the programs that are
+// being measured, which would otherwise survive: they have process groups of
+// their own.
+func stopWhenInterrupted() {
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
+	<-interrupted
+	pids, err := children(os.Getpid())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
 	}
-	if err := w.Flush(); err != nil {
-		return err
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGTERM)
 	}
-	if len(broken) > 0 {
-		return fmt.Errorf("budgets are broken: %s", strings.Join(broken, ", "))
-	}
-
-	return nil
 }

@@ -66,20 +66,25 @@ metadata: {labels: {by: eno}}
 
 // migrate measures migrations of ownership, and as many patches that change
 // nothing, of the same objects by the same clients.
-func migrate() ([]result, error) {
-	return onControlPlane(func(u *cluster.Up) ([]result, error) {
+func migrate(b *board) error {
+	return onControlPlane(func(u *cluster.Up) error {
 		ctx := context.Background()
 		y, err := newYard(u)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		moving, err := y.moving(ctx, "moved")
 		if err != nil {
-			return nil, err
+			return err
 		}
+		b.show(moving...)
 		applying, err := y.applying(ctx, "applied")
+		if err != nil {
+			return err
+		}
+		b.show(applying...)
 
-		return append(moving, applying...), err
+		return nil
 	})
 }
 

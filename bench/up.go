@@ -13,63 +13,77 @@ import (
 
 // up measures the time from the command to the kubeconfig, on an empty and on
 // a used directory, and then the memory of every process.
-func up() ([]result, error) {
+func up(b *board) error {
 	dir, err := os.MkdirTemp("", "arbor-bench-")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 
-	var all []result
 	for _, figure := range []string{"up/first", "up/again"} {
 		began := time.Now()
 		u, err := cluster.Start(dir)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		all = append(all, result{figure, time.Since(began).Seconds()})
+		b.show(result{figure, time.Since(began).Seconds()})
 		if figure == "up/again" {
 			memory, err := memoryOfChildren(u.PID())
 			if err != nil {
-				return nil, err
+				return err
 			}
-			all = append(all, memory...)
+			b.show(memory...)
 		}
-		all = append(all, result{strings.Replace(figure, "up/", "up/stop-", 1), u.Stop().Seconds()})
+		b.show(result{strings.Replace(figure, "up/", "up/stop-", 1), u.Stop().Seconds()})
 	}
 
-	return all, nil
+	return nil
 }
 
-// memoryOfChildren reads how much memory each child of a process holds.
+// memoryOfChildren reads how much memory each child of a process uses.
 func memoryOfChildren(parent int) ([]result, error) {
-	var all []result
-	total := 0.0
-	stats, err := filepath.Glob("/proc/[0-9]*/status")
+	pids, err := children(parent)
 	if err != nil {
 		return nil, err
 	}
-	for _, file := range stats {
-		status, err := os.ReadFile(file)
-		if err != nil {
-			continue // it ended while we looked
-		}
-		if field(string(status), "PPid:") != strconv.Itoa(parent) {
-			continue
-		}
-		env, err := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
+	var all []result
+	total := 0.0
+	for _, pid := range pids {
+		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err != nil {
 			return nil, err
 		}
-		kib, err := strconv.ParseFloat(strings.TrimSuffix(field(string(status), "VmRSS:"), " kB"), 64)
+		kib, err := procField(pid, "VmRSS:")
 		if err != nil {
-			return nil, fmt.Errorf("cannot read %s: %w", file, err)
+			return nil, fmt.Errorf("cannot read the memory of process %d: %w", pid, err)
 		}
 		all = append(all, result{"memory/" + field(strings.ReplaceAll(string(env), "\x00", "\n"), "ARBOR_CHILD="), kib / 1024})
 		total += kib / 1024
 	}
 
 	return append(all, result{"memory/total", total}), nil
+}
+
+// children are the processes that a process has started.
+func children(parent int) ([]int, error) {
+	files, err := filepath.Glob("/proc/[0-9]*/status")
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, file := range files {
+		status, err := os.ReadFile(file)
+		if err != nil || field(string(status), "PPid:") != strconv.Itoa(parent) {
+			continue // it has ended, or belongs to another process
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			return nil, err
+		}
+		pids = append(pids, pid)
+	}
+
+	return pids, nil
 }
 
 func field(text, key string) string {

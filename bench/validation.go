@@ -18,22 +18,21 @@ var shapes = map[string]func(i int) string{
 }
 
 // validation measures the decision on a creation, by size and shape.
-func validation() ([]result, error) {
-	var all []result
+func validation(b *board) error {
 	for _, shape := range []string{"flat", "deep", "wide"} {
 		took := map[int]time.Duration{}
 		for _, size := range []int{10, 1000, 10000} {
 			pg := tree(size, shapes[shape])
 			if v := decide.Admit(nil, pg); !v.Allowed() {
-				return nil, fmt.Errorf("a %s tree of %d is refused: %s", shape, size, v.Message())
+				return fmt.Errorf("a %s tree of %d is refused: %s", shape, size, v.Message())
 			}
 			took[size] = fastest(func() { decide.Admit(nil, pg) })
-			all = append(all, result{fmt.Sprintf("validation/%s/%d", shape, size), took[size].Seconds() * 1000})
+			b.show(result{fmt.Sprintf("validation/%s/%d", shape, size), took[size].Seconds() * 1000})
 		}
-		all = append(all, result{"validation/" + shape + "/ratio-10000-to-1000", float64(took[10000]) / float64(took[1000])})
+		b.show(result{"validation/" + shape + "/ratio-10000-to-1000", float64(took[10000]) / float64(took[1000])})
 	}
 
-	return all, nil
+	return nil
 }
 
 // fastest is the time of one call, at its best: what else runs on the machine

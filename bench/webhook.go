@@ -25,14 +25,14 @@ const (
 // webhook measures creations per second with and without admission, in turns
 // on one control plane. The controller that writes the condition runs in both,
 // so the difference is the webhook and nothing else.
-func webhook() ([]result, error) {
-	return onControlPlane(webhookRates)
+func webhook(b *board) error {
+	return onControlPlane(func(u *cluster.Up) error { return webhookRates(b, u) })
 }
 
-func webhookRates(u *cluster.Up) ([]result, error) {
+func webhookRates(b *board, u *cluster.Up) error {
 	c, err := u.NewClient(nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	rate := map[bool][]float64{}
@@ -41,7 +41,7 @@ func webhookRates(u *cluster.Up) ([]result, error) {
 		with := i%2 == 0
 		r, err := round(u, c, i, with)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if i > 0 {
 			rate[with] = append(rate[with], r)
@@ -49,11 +49,9 @@ func webhookRates(u *cluster.Up) ([]result, error) {
 	}
 	with, without := median(rate[true]), median(rate[false])
 
-	return []result{
-		{"webhook/creates-with", with},
-		{"webhook/creates-without", without},
-		{"webhook/ratio", with / without},
-	}, nil
+	b.show(result{"webhook/creates-with", with}, result{"webhook/creates-without", without}, result{"webhook/ratio", with / without})
+
+	return nil
 }
 
 // round returns creations per second under a manager of its own.

@@ -31,7 +31,7 @@ func newRoot() *cobra.Command {
 	}
 	root.AddCommand(newUp(streams), manager.NewCommand("manager", "arbor manager"), newKubectl(),
 		cli.NewLint(streams), cli.NewAudit(streams), cli.NewGroups(streams, scheduling()), cli.NewPools(streams), cli.NewFields(streams),
-		cli.NewDelivery(streams), cli.NewDoctor(streams, cli.Release{Parts: manager.Describe, Answers: manager.Answers}))
+		cli.NewDelivery(streams), cli.NewUninstall(streams), cli.NewDoctor(streams, cli.Release{Parts: manager.Describe, Answers: manager.Answers}))
 
 	return root
 }

@@ -98,7 +98,16 @@ func (o *upOptions) run(ctx context.Context, out io.Writer) error {
 	}
 	fmt.Fprintf(o.Progress, "Starting Kubernetes %s\n", kubernetesVersion())
 	if !o.bare {
-		o.Programs, o.OwnScheduler = o.programs, true
+		o.OwnScheduler = true
+		o.Programs = func(c controlplane.Cluster) ([]controlplane.Program, error) {
+			if slices.Contains(o.controllers, subnetsPart) {
+				if err := protectSubnets(ctx, c); err != nil {
+					return nil, err
+				}
+			}
+
+			return o.programs(c)
+		}
 	}
 	o.Ready = func(r controlplane.Report) { o.welcome(ctx, out, r) }
 

@@ -166,11 +166,11 @@ diff -u -N LIVE/v1.ConfigMap.shop.c MERGED/v1.ConfigMap.shop.c
 			reason: "what the applier leaves alone is not compared", live: []string{old},
 			manifests: []string{
 				strings.Replace(now, "readiness-group\":\"1", "disable-reconciliation\":\"true", 1), strings.Replace(now, "readiness-group\":\"1", "disable-updates\":\"true", 1),
-				"gone " + strings.Replace(now, "readiness-group\":\"1", "deletion-strategy\":\"orphan", 1),
+				"gone " + strings.Replace(now, "readiness-group\":\"1", "disable-reconciliation\":\"true", 1),
 			},
 			want: result{ErrOut: "synthesis 22222222 (current) of shop/web: 3 left alone\n", Out: `# ConfigMap shop/c: it is left alone: its reconciliation is disabled
 # ConfigMap shop/c: it is left alone: it is there, and its updates are disabled
-# ConfigMap shop/c: it is left alone: it is to be left behind
+# ConfigMap shop/c: it is left alone: its reconciliation is disabled
 `},
 		},
 		"Unreadable": {

@@ -78,21 +78,37 @@ func (d *differ) compare(ctx context.Context, one delivered) ObjectDiff {
 		return v.unknown("", err)
 	}
 
-	s := decide.Situation{
-		Looked: true, Live: live, Deleting: d.composition.DeletionTimestamp != nil,
-		Abandoned: d.composition.Labels[enov1.LabelSymphonyDeleting] == "true",
-		Ours:      live != nil && one.state.UID != "" && one.state.UID == live.GetUID(),
-	}
-	if err := r.Problem(s.Deleting || r.Tombstone); err != nil {
+	s := d.situation(one, r, live)
+	if err := r.Problem(); err != nil && !s.Deleting && !r.Tombstone {
 		return v.unknown("", err)
+	}
+
+	for _, warning := range r.Warnings() {
+		v = v.noted(warning.Error())
 	}
 
 	return d.follow(ctx, v, one, r, s)
 }
 
+// situation is what is known about an object.
+func (d *differ) situation(one delivered, r *decide.Resource, live *unstructured.Unstructured) decide.Situation {
+	deleting := d.composition.DeletionStarted()
+
+	return decide.Situation{
+		Looked: true, Live: live, Deleting: deleting, Abandoned: d.composition.Abandoned(),
+		Ran:  r.IsPatch() && one.state.Deleted && !deleting,
+		Ours: live != nil && one.state.UID != "" && one.state.UID == live.GetUID(),
+	}
+}
+
 // override has overrides change the manifest, and says which of them do.
 func (d *differ) override(v *ObjectDiff, r *decide.Resource, live *unstructured.Unstructured) (*decide.Resource, error) {
-	r, states, err := r.Override(live, &d.composition.ObjectMeta)
+	about := d.composition.ObjectMeta
+	if !d.composition.DeletionStarted() {
+		about.DeletionTimestamp = nil // as delivery has it
+	}
+
+	r, states, err := r.Override(live, &about)
 
 	for _, s := range states {
 		if s.State != decide.Inactive {

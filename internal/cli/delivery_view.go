@@ -146,7 +146,7 @@ func (d *deliveries) synthesisView(c *enov1.Composition, s *enov1.Synthesis, res
 	v.MissingSlices = missing
 
 	for _, one := range all {
-		v.Resources = append(v.Resources, one.view(all, c.DeletionTimestamp != nil))
+		v.Resources = append(v.Resources, one.view(all, c.DeletionStarted()))
 	}
 
 	return v

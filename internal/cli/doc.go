@@ -1,5 +1,5 @@
 // Package cli holds the commands that people and CI run: lint, audit, doctor,
-// groups, pools, fields, delivery.
+// groups, pools, fields, delivery, uninstall.
 //
 // Each command is three steps, in one file named after it: gather (files
 // through package manifest, or a cluster through a lister), decide (package
@@ -16,6 +16,7 @@
 //	forest.go     the tree of a PodGroup, also of one that is no tree
 //	draw.go       the forest as lines of text
 //	addresses.go  the objects of the address API
+//	editor.go     writes objects of the address API, while no manager runs
 //	inventory.go  what there is in pools, counted from them
 //	fields_*.go   who owns which field; fields_find.go asks for objects of any kind
 //	groups_*.go   what a scheduler would do; groups_ask.go is all that is known of one

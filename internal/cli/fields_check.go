@@ -175,7 +175,7 @@ func (o *fieldsCheckOptions) print(r OwnershipReport) error {
 		return err
 	}
 
-	rows := [][]string{{"KIND", "NAMESPACE", "NAME", "OWNED", "OTHER MANAGERS"}}
+	rows := [][]string{{columnKind, columnNamespace, "NAME", "OWNED", "OTHER MANAGERS"}}
 	for _, c := range r.Checks {
 		rows = append(rows, []string{c.Object.Kind, c.Object.Namespace, c.Object.Name, c.verdict(), strings.Join(c.OtherManagers, ", ")})
 	}

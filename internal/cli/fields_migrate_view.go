@@ -136,7 +136,7 @@ func (r *MigrationReport) print(out, errOut io.Writer, format string) error {
 		return err
 	}
 
-	rows := [][]string{{"KIND", "NAMESPACE", "NAME", "RESULT", "FIELDS", "FROM"}}
+	rows := [][]string{{columnKind, columnNamespace, "NAME", "RESULT", "FIELDS", "FROM"}}
 	y := styleOf(errOut, os.Getenv)
 
 	for _, v := range r.Migrations {

@@ -33,7 +33,7 @@ func estate(namespace, text string) []map[string]any {
 }
 
 func parcel(namespace string, words []string) map[string]any {
-	metadata := map[string]any{"name": words[1], "uid": "uid-" + words[1]}
+	metadata := map[string]any{"name": words[1]}
 	if namespace != "" {
 		metadata["namespace"] = namespace
 	}
@@ -65,6 +65,8 @@ func parcel(namespace string, words []string) map[string]any {
 			set(metadata, spec, status, key, value)
 		}
 	}
+
+	metadata["uid"] = fmt.Sprint("uid-", metadata["name"])
 
 	return map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": kind, "metadata": metadata, "spec": spec, "status": status,
@@ -129,7 +131,7 @@ func plain(t *testing.T) {
 
 // poolsOf is the command with everything below it, on objects in memory.
 func poolsOf(list lister) func(genericiooptions.IOStreams) *cobra.Command {
-	return func(s genericiooptions.IOStreams) *cobra.Command { return buildPools(s, cluster(list)) }
+	return func(s genericiooptions.IOStreams) *cobra.Command { return buildPools(s, cluster(list), nil) }
 }
 
 // noCIDR is what the controller says of a CIDR that is none.

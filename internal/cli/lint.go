@@ -41,7 +41,9 @@ func NewLint(streams genericiooptions.IOStreams) *cobra.Command {
 Arbor's admission apply: schema, unknown fields, and the tree that subgroups form.
 
 Every finding is printed with its file and line. Documents of kinds that Arbor
-does not know are counted and left alone.
+does not know are counted and not checked, except that a StatefulSet whose pods
+would wait for each other, because its PodGroup needs several of them at once, is
+reported.
 
 Exit codes: 0 nothing wrong, 1 findings, 2 something could not be read.`,
 		Example: lintExamples,

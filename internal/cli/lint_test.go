@@ -75,7 +75,7 @@ func TestLint(t *testing.T) {
 				`a.yaml:5: error: PodGroup ns/a: spec.minMember: "two" must be of type integer, not string (write a whole number without quotes)`,
 				`a.yaml:6: error: PodGroup ns/a: spec.minSubGroup: "-1" should be greater than or equal to 0`,
 				`a.yaml:7: error: PodGroup ns/a: spec.minmember: unknown field "minmember" (did you mean "minMember"?)`,
-				`a.yaml:8: error: PodGroup ns/a: spec.preemptionDelay: cannot decode: time: unknown unit "x" in duration "5x"`,
+				`a.yaml:8: error: PodGroup ns/a: spec.preemptionDelay: preemptionDelay "5x" is not a duration such as 30s or 1h30m (write numbers with units, one of ns, us, ms, s, m and h, or remove the field)`,
 				`a.yaml:9: error: PodGroup ns/a: spec.preemptibility: "maybe" is not supported (use one of "preemptible", "non-preemptible")`,
 				`a.yaml:11: error: PodGroup ns/a: spec.subGroups[0].name: subgroup name must not be empty (give it a name)`,
 				`a.yaml:12: error: PodGroup ns/a: spec.subGroups[1]: "just text" must be of type object, not string`,
@@ -85,6 +85,16 @@ func TestLint(t *testing.T) {
 				`a.yaml:14: error: PodGroup ns/a: spec.subGroups[3].name: subgroup name "A" must be lowercase (rename it to "a")`,
 			},
 			sum: "1 file, 1 document, 1 checked: 11 errors, 0 warnings", code: 1,
+		},
+		"Duration": {
+			reason: "an invalid duration is found alone too; the schema finds one that is not text",
+			files:  map[string]string{"a.yaml": head + "spec:\n  preemptionDelay: abc\n  stalenessGracePeriod: 5\n"},
+			args:   []string{"-f", "a.yaml"},
+			want: []string{
+				`a.yaml:5: error: PodGroup ns/a: spec.preemptionDelay: preemptionDelay "abc" is not a duration such as 30s or 1h30m (write numbers with units, one of ns, us, ms, s, m and h, or remove the field)`,
+				`a.yaml:6: error: PodGroup ns/a: spec.stalenessGracePeriod: "5" must be of type string, not integer (put the value in quotes)`,
+			},
+			sum: "1 file, 1 document, 1 checked: 2 errors, 0 warnings", code: 1,
 		},
 		"Naming": {
 			reason: "what kubectl would not even find is still ours",
@@ -122,9 +132,9 @@ func TestLint(t *testing.T) {
 		},
 		"DuplicateKey": {
 			reason: "a key set twice loses a value",
-			files:  map[string]string{"a.yaml": head + "spec:\n  queue: a\n  queue: b\n"},
+			files:  map[string]string{"a.yaml": head + "spec:\n  minMember: 1\n  minMember: 2\n"},
 			args:   []string{"-f", "a.yaml"},
-			want:   []string{"a.yaml:6: error: PodGroup ns/a: spec.queue: set before on line 5, and only the last value counts (remove one of the two)"},
+			want:   []string{"a.yaml:6: error: PodGroup ns/a: spec.minMember: set before on line 5, and only the last value counts (remove one of the two)"},
 			sum:    "1 file, 1 document, 1 checked: 1 error, 0 warnings", code: 1,
 		},
 		"DuplicateObject": {
@@ -351,7 +361,7 @@ func thousand(t testing.TB) {
 	files := map[string]string{}
 	for i := range 1000 {
 		files[fmt.Sprintf("d%d/f%d.yaml", i%10, i)] = strings.Replace(head, "name: a", fmt.Sprintf("name: a%d", i), 1) +
-			"spec:\n  queue: q\n  minMember: 2\n  subGroups:\n  - name: master\n    minMember: 1\n  - name: workers\n    parent: master\n    minMember: 4\n"
+			"spec:\n  minMember: 2\n  subGroups:\n  - name: master\n    minMember: 1\n  - name: workers\n    parent: master\n    minMember: 4\n"
 	}
 
 	folder(t, files)

@@ -21,7 +21,7 @@ import (
 // deciders are the rules beyond the schema. A kind that has a definition but
 // no rules is checked against its schema only.
 var deciders = map[schema.GroupKind]func(obj map[string]any) []Finding{
-	podGroupKind:                        checkPodGroup,
+	podGroupKind:                        lintPodGroup,
 	estateKind(v1alpha1.SubnetPoolKind): checkSubnetPool,
 	estateKind(v1alpha1.SubnetKind):     checkSubnet,
 }
@@ -59,6 +59,9 @@ type fileReport struct {
 	documents  int
 	unreadable bool
 	checked    []checked
+	// all are the documents of every kind, and name is where they are.
+	all  []*manifest.Document
+	name string
 }
 
 // checked is an object and where it is written.
@@ -72,7 +75,7 @@ type checked struct {
 }
 
 func (l *linter) file(ctx context.Context, f manifest.File) fileReport {
-	r := fileReport{documents: len(f.Documents)}
+	r := fileReport{documents: len(f.Documents), all: f.Documents, name: f.Name}
 
 	for _, e := range f.Errors {
 		r.findings = append(r.findings, fileError(f.Name, e))
@@ -316,6 +319,7 @@ func (s LintSummary) String() string {
 // cannot be there together.
 func combine(files []fileReport) LintReport {
 	compare(files)
+	findDeadlocks(files)
 
 	r := LintReport{Findings: []Located{}}
 	first := map[ObjectRef]checked{}

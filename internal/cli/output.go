@@ -20,6 +20,12 @@ const (
 	formatYAML  = "yaml"
 )
 
+// Headers of columns that several tables have.
+const (
+	columnKind      = "KIND"
+	columnNamespace = "NAMESPACE"
+)
+
 // checkFormat says whether a command knows an output format.
 func checkFormat(format string, known ...string) error {
 	if slices.Contains(known, format) {

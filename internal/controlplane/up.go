@@ -43,8 +43,10 @@ type Options struct {
 
 // A Cluster is what a program needs to know of the control plane it runs on.
 type Cluster struct {
-	Kubeconfig string
-	Config     *rest.Config
+	// Kubeconfig is that of the programs, and User who they are for the API server.
+	Kubeconfig, User string
+	// Config is that of an administrator.
+	Config *rest.Config
 }
 
 // A Program is one more child: this binary with other arguments.
@@ -204,7 +206,7 @@ func (p *plane) others(ctx context.Context, o Options) ([]component, error) {
 	if o.Programs == nil {
 		return all, nil
 	}
-	extra, err := o.Programs(Cluster{Kubeconfig: p.creds.kubeconfig(programs), Config: config})
+	extra, err := o.Programs(Cluster{Kubeconfig: p.creds.kubeconfig(programs), User: identities[programs].user, Config: config})
 	if err != nil {
 		return nil, err
 	}

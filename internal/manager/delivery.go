@@ -3,6 +3,7 @@ package manager
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,6 +18,10 @@ type DeliveryOptions struct {
 	Migration string
 	// RemoteKubeconfig is of the cluster that is delivered to, "" for the same.
 	RemoteKubeconfig string
+	// PruneGuard is what keeps a synthesis from deleting objects until it is confirmed.
+	PruneGuard string
+	// UnreadableGrace is how long deletions wait for a composition that cannot be read.
+	UnreadableGrace time.Duration
 	// Workers are how many resources are delivered at a time.
 	Workers int
 	// Namespace of the compositions, "" for all. LabelSelector and ResourceFilter are
@@ -26,7 +31,7 @@ type DeliveryOptions struct {
 
 // DefaultDeliveryOptions put ownership right in the cluster of the compositions.
 func DefaultDeliveryOptions() DeliveryOptions {
-	return DeliveryOptions{Migration: delivery.MigrationOn, Workers: 16}
+	return DeliveryOptions{Migration: delivery.MigrationOn, PruneGuard: delivery.PruneGuardEmpty, UnreadableGrace: 5 * time.Minute, Workers: 16}
 }
 
 // AddFlags binds the options to flags, with the current values as defaults.
@@ -36,6 +41,8 @@ func (o *DeliveryOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Namespace, "composition-namespace", o.Namespace, "The one namespace whose compositions, slices and symphonies are looked at. Empty: all.")
 	fs.StringVar(&o.LabelSelector, "composition-label-selector", o.LabelSelector, "Label selector of the compositions that are delivered. Empty: all.")
 	fs.StringVar(&o.ResourceFilter, "resource-filter", o.ResourceFilter, "CEL expression about self, a manifest, and composition, which says whether it is delivered. Empty: all are.")
+	fs.StringVar(&o.PruneGuard, "prune-guard", o.PruneGuard, "Which syntheses must not delete objects before that is confirmed: empty (one without manifests, after one with two or more) or off.")
+	fs.DurationVar(&o.UnreadableGrace, "unreadable-grace", o.UnreadableGrace, "How long deletions wait for a composition whose slices cannot be read, which may want the objects.")
 	fs.IntVar(&o.Workers, "delivery-workers", o.Workers, "How many resources are delivered at a time.")
 }
 
@@ -47,6 +54,8 @@ func (o *DeliveryOptions) Args() []string {
 		"--composition-namespace=" + o.Namespace,
 		"--composition-label-selector=" + o.LabelSelector,
 		"--resource-filter=" + o.ResourceFilter,
+		"--prune-guard=" + o.PruneGuard,
+		fmt.Sprintf("--unreadable-grace=%s", o.UnreadableGrace),
 		fmt.Sprintf("--delivery-workers=%d", o.Workers),
 	}
 }
@@ -55,6 +64,12 @@ func (o *DeliveryOptions) Args() []string {
 func (o *DeliveryOptions) Validate() error {
 	if !slices.Contains([]string{delivery.MigrationOff, delivery.MigrationReport, delivery.MigrationOn}, o.Migration) {
 		return fmt.Errorf("--ownership-migration %q: it must be %s, %s or %s", o.Migration, delivery.MigrationOff, delivery.MigrationReport, delivery.MigrationOn)
+	}
+	if o.PruneGuard != delivery.PruneGuardEmpty && o.PruneGuard != delivery.PruneGuardOff {
+		return fmt.Errorf("--prune-guard %q: it must be %s or %s", o.PruneGuard, delivery.PruneGuardEmpty, delivery.PruneGuardOff)
+	}
+	if o.UnreadableGrace < 0 {
+		return fmt.Errorf("--unreadable-grace %s: it must not be negative", o.UnreadableGrace)
 	}
 	if o.Workers < 1 {
 		return fmt.Errorf("--delivery-workers %d: it must be at least 1", o.Workers)
@@ -87,7 +102,7 @@ func setupDelivery(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := delivery.Options{Workers: o.Delivery.Workers, Migration: o.Delivery.Migration, Selector: selector, Filter: filter}
+	d := delivery.Options{Workers: o.Delivery.Workers, Migration: o.Delivery.Migration, Selector: selector, Filter: filter, PruneGuard: o.Delivery.PruneGuard, UnreadableGrace: o.Delivery.UnreadableGrace}
 	if o.Delivery.RemoteKubeconfig != "" {
 		remote, err := restConfig(o.Delivery.RemoteKubeconfig)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/arbor-control/arbor/api/names"
+	"github.com/arbor-control/arbor/internal/decide/podgroup"
 )
 
 const (
@@ -47,6 +48,14 @@ type Options struct {
 	// CertDir has the certificate of the webhooks, if somebody else makes it.
 	CertDir string
 
+	// PriorityClassGuard selects the PriorityClasses that a PodGroup may name only
+	// if its author may use them.
+	PriorityClassGuard string
+
+	// RestoreGrace is how long nothing of a restored pool must arrive before the pool
+	// allocates again.
+	RestoreGrace time.Duration
+
 	LogFormat string
 	LogLevel  string
 
@@ -60,23 +69,25 @@ type Options struct {
 // DefaultOptions are those of a manager in a cluster.
 func DefaultOptions() Options {
 	return Options{
-		Controllers:    Parts(),
-		Namespace:      ownNamespace(),
-		CRDs:           crdsInstall,
-		LeaderElect:    true,
-		LeaderElectID:  names.Lease,
-		MetricsAddress: ":8443",
-		MetricsSecure:  true,
-		HealthAddress:  ":8081",
-		Webhooks:       true,
-		WebhookHost:    "127.0.0.1",
-		WebhookPort:    9443,
-		WebhookConfig:  names.Arbor,
-		CertLife:       365 * 24 * time.Hour,
-		LogFormat:      logJSON,
-		LogLevel:       "info",
-		Synthesis:      DefaultSynthesisOptions(),
-		Delivery:       DefaultDeliveryOptions(),
+		Controllers:        Parts(),
+		Namespace:          ownNamespace(),
+		CRDs:               crdsInstall,
+		LeaderElect:        true,
+		LeaderElectID:      names.Lease,
+		RestoreGrace:       10 * time.Minute,
+		MetricsAddress:     ":8443",
+		MetricsSecure:      true,
+		HealthAddress:      ":8081",
+		Webhooks:           true,
+		WebhookHost:        "127.0.0.1",
+		WebhookPort:        9443,
+		WebhookConfig:      names.Arbor,
+		CertLife:           365 * 24 * time.Hour,
+		PriorityClassGuard: string(podgroup.GuardSystem),
+		LogFormat:          logJSON,
+		LogLevel:           "info",
+		Synthesis:          DefaultSynthesisOptions(),
+		Delivery:           DefaultDeliveryOptions(),
 	}
 }
 
@@ -106,8 +117,10 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.WebhookService, "webhook-service", o.WebhookService, "Service, in --namespace, by which the API server reaches the webhooks. Empty: it is told --webhook-host.")
 	fs.StringVar(&o.WebhookHost, "webhook-host", o.WebhookHost, "Host by which the API server reaches the webhooks when there is no --webhook-service; a loopback address is also the only one that they listen on.")
 	fs.StringVar(&o.WebhookConfig, "webhook-configuration", o.WebhookConfig, "Name of the ValidatingWebhookConfiguration. Managers that run different parts of one cluster need different names.")
+	fs.DurationVar(&o.RestoreGrace, "restore-grace", o.RestoreGrace, "How long no Subnet or claim of a pool that was restored from a backup must arrive before the pool allocates new blocks.")
 	fs.DurationVar(&o.CertLife, "webhook-ca-lifetime", o.CertLife, "How long a certificate authority of the webhooks lives; it is replaced after two thirds of that.")
 	fs.StringVar(&o.CertDir, "webhook-cert-dir", o.CertDir, "Directory with tls.crt and tls.key, which somebody else makes and renews, for example cert-manager. Who makes them also registers the webhooks: the manager then writes neither a Secret nor a ValidatingWebhookConfiguration. Empty: the manager makes its own.")
+	fs.StringVar(&o.PriorityClassGuard, "priority-class-guard", o.PriorityClassGuard, "PriorityClasses that a PodGroup may name only if its author has the permission to use them: system (those of Kubernetes, system-*), all or off.")
 	o.Synthesis.AddFlags(fs)
 	o.Delivery.AddFlags(fs)
 	fs.StringVar(&o.LogFormat, "log-format", o.LogFormat, "Format of the log: json or text.")
@@ -130,7 +143,7 @@ func (o *Options) Validate() error {
 	if err := either("--log-format", o.LogFormat, logJSON, logText); err != nil {
 		return err
 	}
-	if err := cmp.Or(o.Synthesis.Validate(), o.Delivery.Validate(), o.validateLease(), o.validateCertDir()); err != nil {
+	if err := cmp.Or(o.validateGuard(), o.Synthesis.Validate(), o.Delivery.Validate(), o.validateLease(), o.validateCertDir()); err != nil {
 		return err
 	}
 	if o.WebhookPort < 1 || o.WebhookPort > 65535 {
@@ -144,6 +157,15 @@ func (o *Options) Validate() error {
 	}
 
 	return o.validatePprof()
+}
+
+func (o *Options) validateGuard() error {
+	switch podgroup.Guard(o.PriorityClassGuard) {
+	case podgroup.GuardSystem, podgroup.GuardAll, podgroup.GuardOff:
+		return nil
+	default:
+		return fmt.Errorf("--priority-class-guard %q: it must be %s, %s or %s", o.PriorityClassGuard, podgroup.GuardSystem, podgroup.GuardAll, podgroup.GuardOff)
+	}
 }
 
 func (o *Options) validateLease() error {

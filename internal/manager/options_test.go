@@ -33,7 +33,11 @@ func TestValidate(t *testing.T) {
 		"NoAccount":      {"A pod is somebody.", func(o *Options) { o.Synthesis.Image, o.Synthesis.PodServiceAccount = "arbor", "" }, "--synthesizer-pod-service-account is empty"},
 		"CreationTTL":    {"A kubelet is not that quick.", func(o *Options) { o.Synthesis.Image, o.Synthesis.CreationTTL = "arbor", 0 }, "--container-creation-ttl 0s"},
 		"Migration":      {"Ownership is moved, reported or left.", func(o *Options) { o.Delivery.Migration = "maybe" }, `--ownership-migration "maybe"`},
+		"PruneGuard":     {"There are two guards.", func(o *Options) { o.Delivery.PruneGuard = "10" }, `--prune-guard "10"`},
 		"Workers":        {"Somebody must work.", func(o *Options) { o.Delivery.Workers = 0 }, "--delivery-workers 0"},
+		"Guard":          {"All PriorityClasses can be guarded.", func(o *Options) { o.PriorityClassGuard = "all" }, ""},
+		"NoGuard":        {"And none.", func(o *Options) { o.PriorityClassGuard = "off" }, ""},
+		"WrongGuard":     {"A typing error must not switch the guard off.", func(o *Options) { o.PriorityClassGuard = "System" }, `--priority-class-guard "System": it must be system, all or off`},
 		"LogFormat":      {"Two formats.", func(o *Options) { o.LogFormat = "xml" }, `--log-format "xml"`},
 		"NoneControlled": {"Nothing to do is a mistake.", func(o *Options) { o.Controllers = nil }, "--controllers is empty"},
 	}

@@ -34,6 +34,7 @@ import (
 	"github.com/arbor-control/arbor/internal/controller/subnetpoolclaim"
 	"github.com/arbor-control/arbor/internal/controller/synthesis"
 	"github.com/arbor-control/arbor/internal/controller/synthesispod"
+	"github.com/arbor-control/arbor/internal/decide/podgroup"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/view"
 	"github.com/arbor-control/arbor/internal/webhook"
@@ -61,12 +62,12 @@ type part struct {
 	webhooks []hook
 }
 
-// A hook is a webhook and what answers it.
+// A hook is a webhook and its handler.
 type hook struct {
 	serving.Webhook
 
-	handler func(cache, live client.Reader, m *webhook.Metrics) admission.Handler
-	// refused returns an object that it must refuse; see Probe.
+	handler func(mgr ctrl.Manager, o Options, m *webhook.Metrics) admission.Handler
+	// refused returns an object that it must reject; see Probe.
 	refused func() client.Object
 }
 
@@ -94,7 +95,9 @@ var parts = []part{
 		},
 		webhooks: []hook{{
 			Webhook: podgroupwebhook.Registration,
-			handler: func(_, _ client.Reader, m *webhook.Metrics) admission.Handler { return podgroupwebhook.NewHandler(m) },
+			handler: func(mgr ctrl.Manager, o Options, m *webhook.Metrics) admission.Handler {
+				return podgroupwebhook.NewHandler(podgroup.Guard(o.PriorityClassGuard), mgr.GetClient(), mgr.GetAPIReader(), m)
+			},
 			refused: func() client.Object {
 				return &v2alpha2.PodGroup{
 					ObjectMeta: probe,
@@ -119,15 +122,17 @@ var parts = []part{
 		webhooks: []hook{
 			{
 				Webhook: subnetpoolwebhook.Registration,
-				handler: subnetpoolwebhook.NewHandler,
+				handler: func(mgr ctrl.Manager, _ Options, m *webhook.Metrics) admission.Handler {
+					return subnetpoolwebhook.NewHandler(mgr.GetClient(), m)
+				},
 				refused: func() client.Object {
 					return &v1alpha1.SubnetPool{ObjectMeta: probe, Spec: v1alpha1.SubnetPoolSpec{CIDR: "10.0.0.1/8"}}
 				},
 			},
 			{
 				Webhook: subnetwebhook.Registration,
-				handler: func(cache, _ client.Reader, m *webhook.Metrics) admission.Handler {
-					return subnetwebhook.NewHandler(cache, m)
+				handler: func(mgr ctrl.Manager, _ Options, m *webhook.Metrics) admission.Handler {
+					return subnetwebhook.NewHandler(mgr.GetClient(), m)
 				},
 				refused: func() client.Object {
 					return &v1alpha1.Subnet{ObjectMeta: probe, Spec: v1alpha1.SubnetSpec{PoolRef: "arbor-probe", CIDR: "10.0.0.1/8", ClusterID: "arbor-probe"}}
@@ -167,7 +172,7 @@ var parts = []part{
 
 // setupSubnets starts what serves subnet pools. Status and allocation share a
 // view, which is fed while this replica leads.
-func setupSubnets(mgr ctrl.Manager, _ Options) ([]endpoint, error) {
+func setupSubnets(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	if err := kube.IndexSubnets(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
@@ -180,13 +185,22 @@ func setupSubnets(mgr ctrl.Manager, _ Options) ([]endpoint, error) {
 	trigger := poolstatus.NewTrigger(mgr.GetClient(), func(ctx context.Context, key types.NamespacedName) error {
 		return feed.Recount(ctx, mgr.GetClient(), key)
 	}, mgr.Elected())
+	obstacles := poolstatus.NewObstacles()
+	unbacked := func(ctx context.Context, pool types.NamespacedName, message string) {
+		if obstacles.Set(pool, message) {
+			trigger.Enqueue(ctx, pool)
+		}
+	}
 	for _, setup := range []func() error{
-		func() error { return subnet.SetupWithManager(mgr) },
+		func() error {
+			return metrics.Registry.Register(subnet.NewCollector(mgr.GetClient(), mgr.Elected()))
+		},
+		func() error { return subnet.SetupWithManager(mgr, o.RestoreGrace) },
 		func() error { return subnetclaim.SetupAllocator(mgr, pools, feed, claims, trigger.Enqueue) },
 		func() error { return subnetclaim.SetupBinder(mgr, claims) },
 		func() error { return subnetpoolclaim.SetupWithManager(mgr) },
-		func() error { return subnetpool.SetupWithManager(mgr, feed) },
-		func() error { return poolstatus.SetupWithManager(mgr, pools, feed, trigger, m) },
+		func() error { return subnetpool.SetupWithManager(mgr, feed, o.RestoreGrace, unbacked) },
+		func() error { return poolstatus.SetupWithManager(mgr, pools, feed, trigger, m, obstacles) },
 	} {
 		if err := setup(); err != nil {
 			return nil, err

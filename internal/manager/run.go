@@ -199,7 +199,7 @@ func (r *runner) addWebhooks(mgr ctrl.Manager) error {
 	m := webhook.NewMetrics(metrics.Registry)
 	for _, p := range r.parts {
 		for _, h := range p.webhooks {
-			mgr.GetWebhookServer().Register(h.Path, &ctrlwebhook.Admission{Handler: h.handler(mgr.GetClient(), mgr.GetAPIReader(), m)})
+			mgr.GetWebhookServer().Register(h.Path, &ctrlwebhook.Admission{Handler: h.handler(mgr, r.options, m)})
 		}
 	}
 

@@ -1,9 +1,11 @@
 package manager
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
@@ -14,8 +16,29 @@ import (
 // decodes an object makes new copies of all its words: of a Subnet, half of
 // them say what the others of its pool say too.
 type sharer struct {
-	mu    sync.Mutex
-	words map[string]string
+	mu         sync.Mutex
+	words      map[string]string
+	conditions map[metav1.Condition][]metav1.Condition
+}
+
+// shareConditions keeps one copy of the only condition of objects that were written in the
+// same second.
+func (s *sharer) shareConditions(conditions *[]metav1.Condition) {
+	if len(*conditions) != 1 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, ok := s.conditions[(*conditions)[0]]
+	if !ok {
+		if len(s.conditions) >= words || s.conditions == nil {
+			s.conditions = map[metav1.Condition][]metav1.Condition{}
+		}
+		// No room to append: a reader that did would change what others see.
+		known = slices.Clip(*conditions)
+		s.conditions[known[0]] = known
+	}
+	*conditions = known
 }
 
 const (
@@ -64,6 +87,15 @@ func (s *sharer) subnet(o *v1alpha1.Subnet) {
 	for _, word := range []*string{&o.Kind, &o.APIVersion, &o.Namespace, &o.Spec.PoolRef, (*string)(&o.Status.Phase)} {
 		s.share(word)
 	}
+	if o.Status.UID == o.UID {
+		o.Status.UID = o.UID // one copy of the characters
+	}
+	if o.Spec.ClaimRef != nil {
+		if o.Status.ClaimUID == o.Spec.ClaimRef.UID {
+			o.Status.ClaimUID = o.Spec.ClaimRef.UID
+		}
+		s.share((*string)(&o.Spec.ClaimRef.PoolUID))
+	}
 	for i := range o.OwnerReferences {
 		s.share(&o.OwnerReferences[i].Kind)
 		s.share(&o.OwnerReferences[i].APIVersion)
@@ -78,5 +110,8 @@ func (s *sharer) subnet(o *v1alpha1.Subnet) {
 		if o.Status.Phase == v1alpha1.SubnetAllocated {
 			s.share(&c.Message)
 		}
+	}
+	if o.Status.Phase == v1alpha1.SubnetAllocated {
+		s.shareConditions(&o.Status.Conditions)
 	}
 }

@@ -60,6 +60,9 @@ func TestSlimSubnets(t *testing.T) {
 			t.Errorf("%s is there twice", name)
 		}
 	}
+	if &one.Status.Conditions[0] != &two.Status.Conditions[0] {
+		t.Error("the conditions are there twice")
+	}
 	kept(strings.Repeat("long", longest))
 }
 

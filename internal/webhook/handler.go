@@ -8,6 +8,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -15,15 +16,30 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
-// Reasons that are counted for what could not be decided.
+// Reasons of requests that could not be decided, for the metrics.
 const (
 	reasonUndecodable = "Undecodable"
 	reasonBlind       = "Blind"
 )
 
-// Admit judges a change of an object; before is nil when it is new. An error
-// means that what the verdict depends on could not be seen.
-type Admit[T any] func(ctx context.Context, before, after *T) (verdict.Verdict, error)
+// retryAfter is how long a client waits before it repeats a request that could
+// not be decided.
+const retryAfter = 1 // second
+
+// A Change is what an admission request wants to do to an object.
+type Change[T any] struct {
+	// Before is the stored object, nil on creation.
+	Before *T
+	// After is the object as it would be stored.
+	After *T
+	// User is the author of the request.
+	User authenticationv1.UserInfo
+}
+
+// Admit decides whether a change is allowed. An error means that something that
+// the decision depends on could not be read: the request is then rejected, and
+// the client may repeat it.
+type Admit[T any] func(ctx context.Context, change Change[T]) (verdict.Verdict, error)
 
 // A Handler answers admission requests for one kind.
 type Handler[T any] struct {
@@ -37,24 +53,26 @@ func NewHandler[T any](kind string, m *Metrics, admit Admit[T]) *Handler[T] {
 	return &Handler[T]{kind: kind, metrics: m, admit: admit}
 }
 
-// Handle decodes, decides and answers.
+// Handle decodes a request, decides and answers.
 func (h *Handler[T]) Handle(ctx context.Context, r admission.Request) admission.Response {
 	started := time.Now()
 	observe := func(decision, reason string) {
 		h.metrics.Observe(h.kind, string(r.Operation), decision, reason, time.Since(started))
 	}
 
-	before, after, err := h.decode(r)
+	change, err := h.decode(r)
 	if err != nil {
 		observe(Errored, reasonUndecodable)
 
 		return admission.Errored(http.StatusBadRequest, err)
 	}
-	v, err := h.admit(ctx, before, after)
+	v, err := h.admit(ctx, change)
 	if err != nil {
 		observe(Errored, reasonBlind)
+		err = fmt.Errorf("cannot decide about %s %s/%s, try again: %w", h.kind, r.Namespace, r.Name, err)
+		ctrl.LoggerFrom(ctx).Error(err, "Rejected an object")
 
-		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("cannot judge %s %s/%s: %w", h.kind, r.Namespace, r.Name, err))
+		return unavailable(r, err)
 	}
 	if v.Allowed() {
 		observe(Allowed, "")
@@ -67,41 +85,65 @@ func (h *Handler[T]) Handle(ctx context.Context, r admission.Request) admission.
 	return deny(r, v)
 }
 
-// decode returns the stored object, nil on creation, and the new one.
-func (h *Handler[T]) decode(r admission.Request) (before, after *T, err error) {
-	after = new(T)
-	if err := json.Unmarshal(r.Object.Raw, after); err != nil {
-		return nil, nil, fmt.Errorf("cannot read %s %s/%s: %w", h.kind, r.Namespace, r.Name, err)
+// decode reads the objects of a request.
+func (h *Handler[T]) decode(r admission.Request) (Change[T], error) {
+	change := Change[T]{After: new(T), User: r.UserInfo}
+	if err := json.Unmarshal(r.Object.Raw, change.After); err != nil {
+		return change, fmt.Errorf("cannot read %s %s/%s: %w", h.kind, r.Namespace, r.Name, err)
 	}
 	if r.Operation != admissionv1.Update {
-		return nil, after, nil
+		return change, nil
 	}
-	before = new(T)
-	if err := json.Unmarshal(r.OldObject.Raw, before); err != nil {
-		return nil, nil, fmt.Errorf("cannot read the stored %s %s/%s: %w", h.kind, r.Namespace, r.Name, err)
+	change.Before = new(T)
+	if err := json.Unmarshal(r.OldObject.Raw, change.Before); err != nil {
+		return change, fmt.Errorf("cannot read the stored %s %s/%s: %w", h.kind, r.Namespace, r.Name, err)
 	}
 
-	return before, after, nil
+	return change, nil
 }
 
-// deny says no in the way the API server says it for built-in kinds: the
-// message is the first violation, and every one of them is a cause with the
-// field that it is about. How to mend them goes along as warnings, which
-// clients show without mistaking them for the verdict.
+// unavailable rejects a request that could not be decided. Clients of Kubernetes
+// repeat it by themselves.
+func unavailable(r admission.Request, err error) admission.Response {
+	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{
+		Result: &metav1.Status{
+			Status:  metav1.StatusFailure,
+			Code:    http.StatusServiceUnavailable,
+			Reason:  metav1.StatusReasonServiceUnavailable,
+			Message: err.Error(),
+			Details: &metav1.StatusDetails{Name: r.Name, Group: r.Kind.Group, Kind: r.Kind.Kind, RetryAfterSeconds: retryAfter},
+		},
+	}}
+}
+
+// deny rejects an object in the way that the API server does for built-in
+// kinds: the message is that of the first problem, and each problem is a cause
+// with its field. The fixes are sent as warnings, which clients print next to
+// the error.
 func deny(r admission.Request, v verdict.Verdict) admission.Response {
 	causes := make([]metav1.StatusCause, 0, len(v.Problems))
 	var advice verdict.Verdict
 	for _, p := range v.Problems {
-		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: p.Field, Message: p.Message})
-		advice.Warnings = append(advice.Warnings, verdict.Warning{Field: p.Field, Message: p.Fix})
+		kind := metav1.CauseTypeFieldValueInvalid
+		if p.Forbidden {
+			kind = metav1.CauseTypeForbidden
+		}
+		causes = append(causes, metav1.StatusCause{Type: kind, Field: p.Field, Message: p.Message})
+		if p.Fix != "" {
+			advice.Warnings = append(advice.Warnings, verdict.Warning{Field: p.Field, Message: p.Fix})
+		}
+	}
+	code, reason := int32(http.StatusUnprocessableEntity), metav1.StatusReasonInvalid
+	if v.Problems[0].Forbidden {
+		code, reason = http.StatusForbidden, metav1.StatusReasonForbidden
 	}
 
 	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{
 		Allowed: false,
 		Result: &metav1.Status{
 			Status:  metav1.StatusFailure,
-			Code:    http.StatusUnprocessableEntity,
-			Reason:  metav1.StatusReasonInvalid,
+			Code:    code,
+			Reason:  reason,
 			Message: v.Message(),
 			Details: &metav1.StatusDetails{Name: r.Name, Group: r.Kind.Group, Kind: r.Kind.Kind, Causes: causes},
 		},

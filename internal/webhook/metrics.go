@@ -1,6 +1,6 @@
-// Package webhook is about admission: what its handlers have in common. Each
-// handler decodes, asks package decide, and turns the verdict into an answer;
-// package serving keeps them reachable.
+// Package webhook has what the handlers of the admission webhooks share. Each
+// handler decodes a request, asks package decide, and turns the verdict into a
+// response; package serving keeps the handlers reachable.
 package webhook
 
 import (

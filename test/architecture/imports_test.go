@@ -54,7 +54,7 @@ var rules = []rule{
 	},
 	{
 		in:     "./engine",
-		except: []string{"./engine/gang"},
+		except: []string{"./engine/gang", "./engine/ledger", "./engine/victims"},
 		direct: []string{"context", "math/rand", "net/http", "os", "time"},
 		why:    "engines do no I/O and do not wait; time and randomness are arguments",
 	},
@@ -64,16 +64,38 @@ var rules = []rule{
 		why:    "it hands a context on to the World that it asks, and does no I/O itself",
 	},
 	{
+		in:     "./engine/victims",
+		direct: []string{"math/rand", "net/http", "os", "time"},
+		why:    "it hands a context on to the Cluster that it asks, and does no I/O itself",
+	},
+	{
 		in:     "./engine",
-		except: []string{"./engine/gang"},
+		except: []string{"./engine/gang", "./engine/ledger", "./engine/victims"},
 		apart:  true,
 		why:    "engines do not know each other; decide brings them together",
+	},
+	{
+		in:     "./engine/ledger",
+		direct: []string{"context", "math/rand", "net/http", "os"},
+		why:    "it compares the times that it is given, and does not ask for the time",
+	},
+	{
+		in:    "./engine/ledger",
+		never: []string{"./engine"},
+		allow: []string{"./engine/ledger", "./engine/cidr"},
+		why:   "a ledger is a pool of cidr with the names of what is taken",
 	},
 	{
 		in:    "./engine/gang",
 		never: []string{"./engine"},
 		allow: []string{"./engine/gang", "./engine/podtree"},
 		why:   "a gang is a tree of pods, and nothing else of the engines",
+	},
+	{
+		in:    "./engine/victims",
+		never: []string{"./engine"},
+		allow: []string{"./engine/victims", "./engine/gang", "./engine/podtree"},
+		why:   "victims are pods of gangs, and make room for one",
 	},
 	{
 		in:    "./internal/decide",
@@ -107,7 +129,7 @@ var rules = []rule{
 	{
 		in:    "./internal/view",
 		never: []string{"./internal"},
-		allow: []string{"./internal/view", "./internal/kube"},
+		allow: []string{"./internal/view", "./internal/kube", "./internal/decide/poolblocks"},
 		why:   "a view shows what is there; others decide on it",
 	},
 	{

@@ -66,7 +66,7 @@ func (w *world) await(i int) {
 
 func (w *world) launch(i int) {
 	w.Helper()
-	w.managers[i] = server.LaunchManager(w.T, append([]string{w.kubeconfig, "--local-synthesizers", "--synthesis-timeout=5s"}, w.flags[i]...)...)
+	w.managers[i] = server.LaunchManager(w.T, append([]string{w.kubeconfig, "--local-synthesizers", "--synthesis-timeout=5s", "--restore-grace=10s"}, w.flags[i]...)...)
 	w.managers[i].MayBeRefused() // an API server that was killed refuses everybody until it knows the roles again
 }
 

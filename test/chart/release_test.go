@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,6 +48,15 @@ func install(t *testing.T, c client.Client, name string, values ...string) *rele
 		must(t, err)
 	})
 	r.read(t)
+	// Definitions that Helm installs can be used some moments later.
+	for _, crd := range definitions(t, c) {
+		cluster.Eventually(t, crd.Name+" is served", func() error {
+			list := &metav1.PartialObjectMetadataList{}
+			list.SetGroupVersionKind(schema.GroupVersionKind{Group: crd.Spec.Group, Version: crd.Spec.Versions[0].Name, Kind: crd.Spec.Names.Kind + "List"})
+
+			return c.List(t.Context(), list, client.Limit(1))
+		})
+	}
 
 	return r
 }
@@ -99,13 +109,7 @@ func (l late) hold(kind string) (release func()) {
 // that the next manager has to begin at the beginning.
 func purge(t *testing.T, c client.Client) {
 	t.Helper()
-	all := &apiextensionsv1.CustomResourceDefinitionList{}
-	must(t, c.List(t.Context(), all))
-	for i := range all.Items {
-		crd := &all.Items[i]
-		if !slices.Contains([]string{"scheduling.run.ai", "plexaubnet.io", "eno.azure.io"}, crd.Spec.Group) {
-			continue
-		}
+	for _, crd := range definitions(t, c) {
 		must(t, client.IgnoreNotFound(c.Delete(t.Context(), crd)))
 		cluster.Eventually(t, crd.Name+" is gone", func() error {
 			list := &unstructured.UnstructuredList{}
@@ -122,4 +126,19 @@ func purge(t *testing.T, c client.Client) {
 			return nil
 		})
 	}
+}
+
+// definitions are those of Arbor's kinds that there are.
+func definitions(t *testing.T, c client.Client) []*apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	list := &apiextensionsv1.CustomResourceDefinitionList{}
+	must(t, c.List(t.Context(), list))
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for i := range list.Items {
+		if crd := &list.Items[i]; slices.Contains([]string{"scheduling.run.ai", "plexaubnet.io", "eno.azure.io"}, crd.Spec.Group) {
+			all = append(all, crd)
+		}
+	}
+
+	return all
 }

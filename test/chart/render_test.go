@@ -37,11 +37,11 @@ func gangs(more ...string) []string { return append([]string{"scheduler.enabled=
 
 var matrix = map[string]rendering{
 	"Defaults": {
-		has:  []string{"Deployment/arbor-manager", "PodDisruptionBudget/arbor-manager", "NetworkPolicy/arbor-manager", "Service/arbor-webhook", "Service/arbor-metrics", "ValidatingWebhookConfiguration/arbor", "ClusterRole/arbor-podgroups", "ClusterRole/arbor-subnets"},
+		has:  []string{"Deployment/arbor-manager", "PodDisruptionBudget/arbor-manager", "NetworkPolicy/arbor-manager", "Service/arbor-webhook", "Service/arbor-metrics", "ValidatingWebhookConfiguration/arbor", "ClusterRole/arbor-podgroups", "ClusterRole/arbor-subnets", "ValidatingAdmissionPolicy/arbor-subnets", "ValidatingAdmissionPolicyBinding/arbor-subnets"},
 		not:  []string{"ClusterRole/arbor-synthesis", "ClusterRole/arbor-delivery", "CustomResourceDefinition/", "ServiceMonitor/", "PrometheusRule/", "Certificate/", "ConfigMap/", "Deployment/arbor-scheduler", "ClusterRole/arbor-scheduler", "ServiceAccount/arbor-scheduler"},
 		args: []string{"--controllers=podgroups,subnets", "--crds=install", "--leader-elect=true", "--webhook-service=arbor-webhook", "--webhook-configuration=arbor"},
 	},
-	"PodgroupsAlone": {values: only("podgroups"), has: []string{"ClusterRole/arbor-podgroups"}, not: []string{"ClusterRole/arbor-subnets"}, args: []string{"--controllers=podgroups"}},
+	"PodgroupsAlone": {values: only("podgroups"), has: []string{"ClusterRole/arbor-podgroups"}, not: []string{"ClusterRole/arbor-subnets", "ValidatingAdmissionPolicy/", "ValidatingAdmissionPolicyBinding/"}, args: []string{"--controllers=podgroups"}},
 	"SubnetsAlone":   {values: only("subnets"), has: []string{"ClusterRole/arbor-subnets"}, not: []string{"ClusterRole/arbor-podgroups"}, args: []string{"--controllers=subnets"}},
 	"SynthesisAlone": {values: only("synthesis"), has: []string{"ClusterRole/arbor-synthesis"}, not: []string{"ClusterRole/arbor-delivery", "Service/arbor-webhook", "ValidatingWebhookConfiguration/"}, args: []string{"--controllers=synthesis", "--webhooks=false", "--synthesis-timeout=30s"}},
 	"DeliveryAlone":  {values: only("delivery"), has: []string{"ClusterRole/arbor-delivery"}, not: []string{"ClusterRole/arbor-synthesis", "Service/arbor-webhook"}, args: []string{"--controllers=delivery", "--delivery-workers=16"}},
@@ -52,7 +52,8 @@ var matrix = map[string]rendering{
 	},
 	"RulesOfPodgroups": {values: only("podgroups", "metrics.rules.enabled=true"), has: []string{"PrometheusRule/arbor-admission"}, not: []string{"PrometheusRule/arbor-subnets", "PrometheusRule/arbor-compositions", "PrometheusRule/arbor-gangs"}},
 	"RulesOfSubnets":   {values: only("subnets", "metrics.rules.enabled=true"), has: []string{"PrometheusRule/arbor-admission", "PrometheusRule/arbor-subnets"}, not: []string{"PrometheusRule/arbor-compositions"}},
-	"NoWebhooks":       {values: []string{"webhooks.enabled=false"}, has: []string{"Deployment/"}, not: []string{"Service/arbor-webhook", "ValidatingWebhookConfiguration/"}, args: []string{"--webhooks=false"}},
+	"Unprotected":      {values: []string{"deletionProtection=false"}, has: []string{"ClusterRole/arbor-subnets"}, not: []string{"ValidatingAdmissionPolicy/", "ValidatingAdmissionPolicyBinding/"}},
+	"NoWebhooks":       {values: []string{"webhooks.enabled=false"}, has: []string{"Deployment/", "ValidatingAdmissionPolicy/arbor-subnets"}, not: []string{"Service/arbor-webhook", "ValidatingWebhookConfiguration/"}, args: []string{"--webhooks=false"}},
 	"CertManager": {
 		values: []string{"webhooks.certificates=cert-manager"},
 		has:    []string{"Certificate/arbor-webhook", "Certificate/arbor-webhook-authority", "Issuer/arbor-webhook", "ValidatingWebhookConfiguration/arbor"},
@@ -77,14 +78,14 @@ var matrix = map[string]rendering{
 		},
 		not: []string{"ConfigMap/", "ServiceMonitor/"},
 		args: []string{
-			"--scheduler-name=arbor-scheduler", "--minimums=arbor", "--stale-grace=1m", "--gang-preemption=true", "--leader-elect=true",
+			"--scheduler-name=arbor-scheduler", "--kube-api-qps=500", "--kube-api-burst=1000", "--minimums=arbor", "--stale-grace=1m", "--gang-preemption=true", "--leader-elect=true",
 			"--leader-elect-resource-namespace=arbor-system", "--leader-elect-resource-name=arbor-scheduler", "--logging-format=json", "--v=1",
 		},
 	},
 	"SchedulerOfKAI": {
-		values: []string{"scheduler.enabled=true", "scheduler.names={arbor-scheduler,kai-scheduler}", "scheduler.minimums=kai", "scheduler.staleGrace=0s", "scheduler.preemption=false", "scheduler.replicas=1", "metrics.enabled=false", "networkPolicy.enabled=false"},
+		values: []string{"scheduler.enabled=true", "scheduler.names={arbor-scheduler,kai-scheduler}", "scheduler.minimums=kai", "scheduler.staleGrace=0s", "scheduler.preemption=false", "scheduler.replicas=1", "scheduler.clientConnection.qps=20", "scheduler.clientConnection.burst=40", "metrics.enabled=false", "networkPolicy.enabled=false"},
 		not:    []string{"PodDisruptionBudget/arbor-scheduler", "Service/arbor-scheduler-metrics", "NetworkPolicy/"},
-		args:   []string{"--scheduler-name=arbor-scheduler,kai-scheduler", "--minimums=kai", "--stale-grace=0s", "--gang-preemption=false"},
+		args:   []string{"--scheduler-name=arbor-scheduler,kai-scheduler", "--kube-api-qps=20", "--kube-api-burst=40", "--minimums=kai", "--stale-grace=0s", "--gang-preemption=false"},
 	},
 	"SchedulerWatched": {
 		values: []string{"scheduler.enabled=true", "metrics.serviceMonitor.enabled=true", "metrics.rules.enabled=true", "metrics.dashboards.enabled=true"},
@@ -186,6 +187,8 @@ func TestBadValues(t *testing.T) {
 		"Verbosity":      {gangs("scheduler.log.verbosity=11"), []string{"/scheduler/log/verbosity", "got 11, want 10"}},
 		"ImageDigest":    {gangs("scheduler.image.digest=latest"), []string{`scheduler.image.digest "latest": it must be sha256:`}},
 		"ConfigAndNames": {gangs("scheduler.config=kind: KubeSchedulerConfiguration", "scheduler.names={mine}"), []string{"scheduler.names [mine]: scheduler.config has profiles, which have names of their own; set one of the two"}},
+		"ConfigAndQPS":   {gangs("scheduler.config=kind: KubeSchedulerConfiguration", "scheduler.clientConnection.qps=20"), []string{"scheduler.clientConnection: the scheduler takes it from scheduler.config"}},
+		"NoQPS":          {gangs("scheduler.clientConnection.qps=0"), []string{"/scheduler/clientConnection/qps", "got 0, want 1"}},
 		"ConfigKind":     {gangs("scheduler.config=kind: Policy"), []string{`scheduler.config has the kind "Policy": it must be a KubeSchedulerConfiguration`}},
 		"ConfigText":     {gangs("scheduler.config=: :"), []string{"scheduler.config cannot be read as YAML"}},
 		"SchedulerLease": {gangs("scheduler.extraArgs[0]=--leader-elect=false"), []string{`scheduler.extraArgs "--leader-elect=false": the scheduler has rights on the lease arbor-scheduler alone`}},

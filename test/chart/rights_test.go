@@ -171,6 +171,7 @@ func playPodgroups(t *testing.T, s *stage) {
 	})
 	good := bad("good")
 	good.Spec.SubGroups[0].Name = "good"
+	good.Spec.PriorityClassName = "system-node-critical" // the webhook reviews who may use it, and gets it
 	s.create(t, good)
 	s.await(t, "a good group is valid", good, func() bool { return valid(good, metav1.ConditionTrue) })
 

@@ -191,7 +191,7 @@ func TestSchedulerRights(t *testing.T) {
 
 		return nil
 	})
-	if len(have) != 7 {
+	if len(have) != 8 {
 		t.Errorf("Arbor's own roles have %d rights: %v", len(have), have)
 	}
 }

@@ -8,8 +8,9 @@ import (
 )
 
 // patience is how long anything may take before a test gives up: long, since
-// it is only ever waited for when something is broken.
-const patience = 2 * time.Minute
+// it is only ever waited for when something is broken. On a machine that runs several
+// control planes at once, half a minute can become two.
+const patience = 4 * time.Minute
 
 // Eventually waits for a condition, which is met when it returns no error.
 func Eventually(t testing.TB, what string, condition func() error) {

@@ -13,18 +13,43 @@ import (
 // watches like "WATCH /api/v1/…".
 type obstacle struct {
 	like *regexp.Regexp
-	// shut refuses what comes; else it has to wait until the obstacle is gone, but not
-	// for longer than longest, if that is anything.
-	shut    bool
+	// skip is how many requests pass before the first one meets the obstacle, times how
+	// many of those after it do. Zero times means all.
+	skip, times int
+	// met is closed when the first request meets the obstacle.
+	met chan struct{}
+	// code is what requests are answered with. Without one, they have to wait until the
+	// obstacle is gone, but not for longer than longest, if that is anything.
+	code    int
 	longest time.Duration
 	gone    chan struct{}
+	// swallow is how many requests are carried out and get no answer.
+	swallow int
 }
 
 // Forbid has requests refused, as those of somebody without the right are.
 func (p *Proxy) Forbid(t testing.TB, like string) (allow func()) {
 	t.Helper()
 
-	return p.block(t, &obstacle{like: regexp.MustCompile(like), shut: true})
+	return p.block(t, &obstacle{like: regexp.MustCompile(like), code: http.StatusForbidden})
+}
+
+// Fail answers requests with 500. The first ones pass, as many as skip says; of those
+// after them, as many fail as times says, and all if that is 0.
+func (p *Proxy) Fail(t testing.TB, like string, skip, times int) (stop func()) {
+	t.Helper()
+
+	return p.block(t, &obstacle{like: regexp.MustCompile(like), code: http.StatusInternalServerError, skip: skip, times: times})
+}
+
+// Trap lets the first requests pass, as many as skip says, and holds all that come after
+// them. The channel is closed when it holds one.
+func (p *Proxy) Trap(t testing.TB, like string, skip int) (caught <-chan struct{}, release func()) {
+	t.Helper()
+	o := &obstacle{like: regexp.MustCompile(like), skip: skip}
+	release = p.block(t, o)
+
+	return o.met, release
 }
 
 // Hold has requests, or events, wait.
@@ -41,10 +66,34 @@ func (p *Proxy) Slow(t testing.TB, like string, by time.Duration) (hurry func())
 	return p.block(t, &obstacle{like: regexp.MustCompile(like), longest: by})
 }
 
+// Swallow carries out the first n requests and loses the answers.
+func (p *Proxy) Swallow(t testing.TB, like string, n int) {
+	t.Helper()
+	p.block(t, &obstacle{like: regexp.MustCompile(like), swallow: n})
+}
+
+// swallows reports whether the answer to a request gets lost.
+func (p *Proxy) swallows(r *http.Request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for o := range p.inWay {
+		if o.swallow > 0 && o.like.MatchString(r.Method+" "+r.URL.Path) {
+			o.swallow--
+			if o.swallow == 0 {
+				o.swallow = -1
+			}
+
+			return true
+		}
+	}
+
+	return false
+}
+
 // block returns how to end it. It ends with the test, too.
 func (p *Proxy) block(t testing.TB, o *obstacle) (end func()) {
 	t.Helper()
-	o.gone = make(chan struct{})
+	o.gone, o.met = make(chan struct{}), make(chan struct{})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.inWay[o] = true
@@ -59,24 +108,15 @@ func (p *Proxy) block(t testing.TB, o *obstacle) (end func()) {
 	return end
 }
 
-// passes says whether a request gets through, when it does.
-func (p *Proxy) passes(r *http.Request) bool {
+// passes returns 0 when a request gets through, or the code that it is answered with.
+func (p *Proxy) passes(r *http.Request) int {
 	what := r.Method
 	if r.URL.Query().Get("watch") != "" {
 		what = "WATCH"
 	}
-	what += " " + r.URL.Path
-	p.mu.Lock()
-	var met []*obstacle
-	for o := range p.inWay {
-		if o.like.MatchString(what) {
-			met = append(met, o)
-		}
-	}
-	p.mu.Unlock()
-	for _, o := range met {
-		if o.shut {
-			return false
+	for _, o := range p.obstacles(what + " " + r.URL.Path) {
+		if o.code != 0 {
+			return o.code
 		}
 		var late <-chan time.Time
 		if o.longest > 0 {
@@ -87,6 +127,44 @@ func (p *Proxy) passes(r *http.Request) bool {
 		case <-late:
 		case <-r.Context().Done():
 		}
+	}
+
+	return 0
+}
+
+// obstacles are those that a request meets.
+func (p *Proxy) obstacles(what string) []*obstacle {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var met []*obstacle
+	for o := range p.inWay {
+		if o.swallow == 0 && o.like.MatchString(what) && o.stops() {
+			met = append(met, o)
+		}
+	}
+
+	return met
+}
+
+// stops counts a request, and reports whether the obstacle is in its way.
+func (o *obstacle) stops() bool {
+	if o.skip > 0 {
+		o.skip--
+
+		return false
+	}
+	switch {
+	case o.times < 0: // it has stopped as many as it should
+		return false
+	case o.times == 1:
+		o.times = -1
+	case o.times > 1:
+		o.times--
+	}
+	select {
+	case <-o.met:
+	default:
+		close(o.met)
 	}
 
 	return true

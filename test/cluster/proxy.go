@@ -149,8 +149,8 @@ func (p *Proxy) Watches() int {
 
 // ServeHTTP carries a request, or does not.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !p.passes(r) {
-		answer(w, http.StatusForbidden, metav1.StatusReasonForbidden)
+	if code := p.passes(r); code != 0 {
+		answer(w, code, reasons[code])
 
 		return
 	}
@@ -160,11 +160,20 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	delay, what := p.draw(r.Method)
+	if p.swallows(r) {
+		what = "swallow"
+	}
 	select {
 	case <-time.After(delay):
 		p.carry(w, r, what)
 	case <-r.Context().Done():
 	}
+}
+
+// reasons are what the API server says with the codes of obstacles.
+var reasons = map[int]metav1.StatusReason{
+	http.StatusForbidden:           metav1.StatusReasonForbidden,
+	http.StatusInternalServerError: metav1.StatusReasonInternalError,
 }
 
 // carry does to a request what was drawn for it.

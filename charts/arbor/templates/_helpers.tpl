@@ -97,7 +97,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "arbor.validateScheduler" -}}
 {{- if not .names }}{{ fail "scheduler.names: name at least one, such as arbor-scheduler" }}{{ end -}}
 {{- range .extraArgs -}}
-{{- if not (hasPrefix "--" .) }}{{ fail (printf "scheduler.extraArgs %q: it must be a flag, such as --kube-api-qps=200" .) }}{{ end -}}
+{{- if not (hasPrefix "--" .) }}{{ fail (printf "scheduler.extraArgs %q: it must be a flag, such as --profiling=false" .) }}{{ end -}}
 {{- if hasPrefix "--leader-elect" . }}{{ fail (printf "scheduler.extraArgs %q: the scheduler has rights on the lease arbor-scheduler alone, and always asks for it" .) }}{{ end -}}
 {{- $given := . -}}
 {{- range $flag, $value := dict "--scheduler-name" "names" "--config" "config" "--minimums" "minimums" "--stale-grace" "staleGrace" "--gang-preemption" "preemption" -}}
@@ -109,5 +109,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if $config.Error }}{{ fail (printf "scheduler.config cannot be read as YAML: %s" $config.Error) }}{{ end -}}
 {{- if ne (toString $config.kind) "KubeSchedulerConfiguration" }}{{ fail (printf "scheduler.config has the kind %q: it must be a KubeSchedulerConfiguration, as text" (toString (default "" $config.kind))) }}{{ end -}}
 {{- if ne (join "," .names) "arbor-scheduler" }}{{ fail (printf "scheduler.names [%s]: scheduler.config has profiles, which have names of their own; set one of the two" (join " " .names)) }}{{ end -}}
+{{- if or (ne (int .clientConnection.qps) 500) (ne (int .clientConnection.burst) 1000) }}{{ fail "scheduler.clientConnection: the scheduler takes it from scheduler.config; set clientConnection there" }}{{ end -}}
 {{- end -}}
 {{- end -}}
