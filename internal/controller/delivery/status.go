@@ -25,6 +25,11 @@ const (
 	writePause = time.Second
 	// writers is how many slices are written at a time.
 	writers = 4
+	// restShare is how long a slice is left alone after a write, in multiples of what
+	// the write took: the API server rewrites all manifests of the slice with each, so a
+	// large composition would spend its time on its own status. maxRest bounds it.
+	restShare = 10
+	maxRest   = time.Second
 	// maxErrors is how many bytes of errors the status of a slice has, so that it can
 	// always be stored.
 	maxErrors = 256 << 10
@@ -41,6 +46,9 @@ type slice struct {
 	// slice while it has not.
 	initialized bool
 	version     string
+
+	// restUntil is when it may be written again, guarded by the statusWriter.
+	restUntil time.Time
 }
 
 func newSlice(s *enov1.ResourceSlice) *slice {
@@ -169,15 +177,15 @@ func (w *statusWriter) run(ctx context.Context) {
 	}
 }
 
-// due takes what may be written now. A slice whose last write failed waits for a
-// moment, and holds no other up.
+// due takes what may be written now. A slice whose last write failed, or was slow,
+// waits, and delays no other. When nothing is left to do in a slice it does not wait.
 func (w *statusWriter) due() (map[types.NamespacedName]*unwritten, map[*view]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	dirty, views := map[types.NamespacedName]*unwritten{}, w.views
 	w.views = map[*view]bool{}
 	for name, u := range w.dirty {
-		if wait := time.Until(u.notBefore); wait > 0 {
+		if wait := time.Until(u.earliest()); wait > 0 {
 			time.AfterFunc(wait, w.nudge)
 
 			continue
@@ -187,6 +195,22 @@ func (w *statusWriter) due() (map[types.NamespacedName]*unwritten, map[*view]boo
 	}
 
 	return dirty, views
+}
+
+// earliest is when states may be written.
+func (u *unwritten) earliest() time.Time {
+	if u.slice.restUntil.Before(u.notBefore) || u.view.isReconciled(u.slice) {
+		return u.notBefore
+	}
+
+	return u.slice.restUntil
+}
+
+// rest has a slice left alone in proportion to what its last write took.
+func (w *statusWriter) rest(s *slice, took time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.restUntil = time.Now().Add(min(restShare*took, maxRest))
 }
 
 // flush writes what may be written now.
@@ -276,7 +300,9 @@ func (w *statusWriter) write(ctx context.Context, s *slice, u *unwritten) error 
 			{Op: "add", Path: "/status", Value: enov1.ResourceSliceStatus{Resources: u.all()}},
 		}
 	}
+	began := time.Now()
 	err := w.patch(ctx, s, ops)
+	w.rest(s, time.Since(began))
 	w.metrics.flushSize.Observe(float64(len(u.states)))
 	result := resultOf(err)
 	switch result {

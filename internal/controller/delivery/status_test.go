@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -88,5 +89,38 @@ func TestStatusFits(t *testing.T) {
 	}
 	if got := (&slice{count: 20}).bound(enov1.ResourceState{ReconciliationError: &text}); *got.ReconciliationError != text {
 		t.Errorf("of few resources, an error was cut to %d bytes", len(*got.ReconciliationError))
+	}
+}
+
+func TestSlowSliceRests(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	open := enov1.ResourceState{}
+	done := enov1.ResourceState{Reconciled: true}
+	for name, tc := range map[string]struct {
+		reason     string
+		rest, wait time.Duration
+		states     []enov1.ResourceState
+		want       time.Duration
+	}{
+		"First":      {"A slice that was never written is written at once.", 0, 0, []enov1.ResourceState{open, done}, 0},
+		"Rests":      {"A slice in the middle of its work waits after a slow write.", time.Second, 0, []enov1.ResourceState{open, done}, time.Second},
+		"Complete":   {"What is complete is written at once: synthesis and users wait for it.", time.Second, 0, []enov1.ResourceState{done, done}, 0},
+		"Failed":     {"A failed write waits, also of a slice that is complete.", 0, time.Minute, []enov1.ResourceState{done, done}, time.Minute},
+		"FailedLong": {"The longer wait counts.", time.Second, time.Minute, []enov1.ResourceState{open, done}, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &slice{count: len(tc.states), restUntil: now.Add(tc.rest)}
+			v := &view{}
+			for i, state := range tc.states {
+				v.items = append(v.items, &item{slice: s, index: i, state: state})
+			}
+			v.items = append(v.items, &item{slice: &slice{}, state: open}) // another slice does not count
+			u := &unwritten{view: v, slice: s, notBefore: now.Add(tc.wait)}
+			if got := u.earliest().Sub(now); got != tc.want {
+				t.Errorf("%s: waits for %s, want %s", tc.reason, got, tc.want)
+			}
+		})
 	}
 }

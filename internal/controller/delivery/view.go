@@ -295,6 +295,14 @@ func (v *view) states(s *slice) []enov1.ResourceState {
 	return all
 }
 
+// isReconciled reports whether every item of a slice is reconciled.
+func (v *view) isReconciled(s *slice) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+
+	return !slices.ContainsFunc(v.items, func(it *item) bool { return it.slice == s && !it.state.Reconciled })
+}
+
 // isReady says whether an item was ready once.
 func (v *view) isReady(it *item) bool {
 	v.mu.Lock()
