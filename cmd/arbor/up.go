@@ -13,8 +13,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/arbor-control/arbor/internal/controlplane"
 	"github.com/arbor-control/arbor/internal/manager"
@@ -63,6 +65,7 @@ where it stopped.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Progress = streams.ErrOut
+			ctrl.SetLogger(logr.Discard()) // without a logger, controller-runtime prints a stack trace
 			if o.synthesis.Image != "" && !cmd.Flags().Changed("local-synthesizers") {
 				o.synthesis.Local = false
 			}
