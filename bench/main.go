@@ -37,6 +37,7 @@ var scenarios = []scenario{
 	{"migrate", migrate},
 	{"delivery", delivery},
 	{"delivery-memory", deliveryMemory},
+	{"compositions", compositions},
 	{"gangs", gangs},
 	{"gangs-wait", gangsWait},
 	{"gangs-preempt", gangsPreempt},
