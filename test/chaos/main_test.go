@@ -45,6 +45,8 @@ type row struct {
 	settled time.Duration
 	before  level
 	after   level
+	// failed is whether the test of this fault failed.
+	failed bool
 }
 
 type table []row
@@ -64,7 +66,11 @@ func (t table) print(to *os.File) {
 
 			return fmt.Sprintf("%d→%d", before, after)
 		}
-		fmt.Fprintf(to, "%-40s %6d %7d %7d %8d %5d %8s %12s %9s %9s\n", r.fault, r.count, r.acked, r.unsure, r.objects, r.lost, r.settled.Round(100*time.Millisecond),
-			change(r.before.goroutines, r.after.goroutines), change(r.before.files, r.after.files), change(r.before.watches, r.after.watches))
+		verdict := ""
+		if r.failed {
+			verdict = "  FAILED"
+		}
+		fmt.Fprintf(to, "%-40s %6d %7d %7d %8d %5d %8s %12s %9s %9s%s\n", r.fault, r.count, r.acked, r.unsure, r.objects, r.lost, r.settled.Round(100*time.Millisecond),
+			change(r.before.goroutines, r.after.goroutines), change(r.before.files, r.after.files), change(r.before.watches, r.after.watches), verdict)
 	}
 }

@@ -232,7 +232,10 @@ func (w *world) endure(f fault) {
 	if failure, ok := errors.AsType[*unsettled](err); ok {
 		r.lost = failure.lost
 	}
-	defer func() { report = append(report, r) }()
+	defer func() {
+		r.failed = w.Failed()
+		report = append(report, r)
+	}()
 	if err != nil {
 		w.Fatalf("after %s: %v", f.name, err)
 	}

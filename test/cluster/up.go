@@ -42,12 +42,15 @@ func Main(m interface{ Run() int }, server **Up, args ...string) int {
 
 	*server = up
 	code := m.Run()
-	if found := races.all(); len(found) > 0 {
-		fmt.Fprintf(os.Stderr, "--- %d data races in programs under test\n%s\n", len(found), strings.Join(found, "\n"))
+	found := races.all()
+	if len(found) > 0 {
 		code = max(code, 1)
 	}
 	if code != 0 {
 		up.DumpLogs()
+	}
+	if len(found) > 0 { // last, where it is seen
+		fmt.Fprintf(os.Stderr, "--- %d data races in programs under test\n%s\n", len(found), strings.Join(found, "\n"))
 	}
 
 	return code

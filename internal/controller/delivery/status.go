@@ -28,8 +28,10 @@ const (
 	// restShare is how long a slice is left alone after a write, in multiples of what
 	// the write took: the API server rewrites all manifests of the slice with each, so a
 	// large composition would spend its time on its own status. maxRest bounds it.
-	restShare = 10
-	maxRest   = time.Second
+	// firstRest is how long a slice waits for its first write, for each of its manifests.
+	restShare = 20
+	maxRest   = 3 * time.Second
+	firstRest = time.Millisecond
 	// maxErrors is how many bytes of errors the status of a slice has, so that it can
 	// always be stored.
 	maxErrors = 256 << 10
@@ -55,6 +57,7 @@ func newSlice(s *enov1.ResourceSlice) *slice {
 	return &slice{
 		NamespacedName: client.ObjectKeyFromObject(s), count: len(s.Spec.Resources), version: s.ResourceVersion,
 		initialized: len(s.Status.Resources) == len(s.Spec.Resources),
+		restUntil:   time.Now().Add(time.Duration(len(s.Spec.Resources)) * firstRest),
 	}
 }
 
