@@ -22,6 +22,8 @@ type DeliveryOptions struct {
 	PruneGuard string
 	// UnreadableGrace is how long deletions wait for a composition that cannot be read.
 	UnreadableGrace time.Duration
+	// FailOpen is that of manifests without the annotation.
+	FailOpen bool
 	// Workers are how many resources are delivered at a time.
 	Workers int
 	// Namespace of the compositions, "" for all. LabelSelector and ResourceFilter are
@@ -43,6 +45,7 @@ func (o *DeliveryOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ResourceFilter, "resource-filter", o.ResourceFilter, "CEL expression about self, a manifest, and composition, which says whether it is delivered. Empty: all are.")
 	fs.StringVar(&o.PruneGuard, "prune-guard", o.PruneGuard, "Which syntheses must not delete objects before that is confirmed: empty (one without manifests, after one with two or more) or off.")
 	fs.DurationVar(&o.UnreadableGrace, "unreadable-grace", o.UnreadableGrace, "How long deletions wait for a composition whose slices cannot be read, which may want the objects.")
+	fs.BoolVar(&o.FailOpen, "fail-open", o.FailOpen, "Report objects as reconciled although they could not be delivered. The annotation eno.azure.io/fail-open of a manifest takes precedence.")
 	fs.IntVar(&o.Workers, "delivery-workers", o.Workers, "How many resources are delivered at a time.")
 }
 
@@ -56,6 +59,7 @@ func (o *DeliveryOptions) Args() []string {
 		"--resource-filter=" + o.ResourceFilter,
 		"--prune-guard=" + o.PruneGuard,
 		fmt.Sprintf("--unreadable-grace=%s", o.UnreadableGrace),
+		fmt.Sprintf("--fail-open=%t", o.FailOpen),
 		fmt.Sprintf("--delivery-workers=%d", o.Workers),
 	}
 }
@@ -102,7 +106,7 @@ func setupDelivery(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := delivery.Options{Workers: o.Delivery.Workers, Migration: o.Delivery.Migration, Selector: selector, Filter: filter, PruneGuard: o.Delivery.PruneGuard, UnreadableGrace: o.Delivery.UnreadableGrace}
+	d := delivery.Options{Workers: o.Delivery.Workers, Migration: o.Delivery.Migration, Selector: selector, Filter: filter, PruneGuard: o.Delivery.PruneGuard, UnreadableGrace: o.Delivery.UnreadableGrace, FailOpen: o.Delivery.FailOpen}
 	if o.Delivery.RemoteKubeconfig != "" {
 		remote, err := restConfig(o.Delivery.RemoteKubeconfig)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	deliveryrules "github.com/arbor-control/arbor/internal/decide/delivery"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
 	"github.com/arbor-control/arbor/internal/executor"
 	"github.com/arbor-control/arbor/internal/krm"
@@ -32,6 +33,8 @@ type Runner struct {
 	// Reader reads from the API server.
 	Reader client.Reader
 	Mapper meta.RESTMapper
+	// Manifests checks the manifests that programs write.
+	Manifests *deliveryrules.Reader
 	// Executor runs programs.
 	Executor executor.Executor
 	// Timeout of a program.

@@ -60,6 +60,8 @@ type Options struct {
 	PruneGuard string
 	// UnreadableGrace is how long deletions wait for a composition that cannot be read.
 	UnreadableGrace time.Duration
+	// FailOpen passes over errors of manifests that do not set it.
+	FailOpen bool
 }
 
 // A Filter says which resources are delivered.
@@ -153,6 +155,7 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 	m.workers.Set(float64(o.Workers))
 	m.queued, m.unwritten = d.queue.Len, d.status.depth
 	d.selector, d.filter, d.pruneGuard, d.grace = o.Selector, o.Filter, o.PruneGuard, o.UnreadableGrace
+	d.manifests.FailOpen = o.FailOpen
 	if d.selector == nil {
 		d.selector = labels.Everything()
 	}

@@ -91,11 +91,6 @@ func (d *Deliverer) deliver(ctx context.Context, k key, v *view, it *item) (time
 
 		return 0, err
 	}
-	if err := it.Problem(); err != nil && !going {
-		d.failed(v, it, it.discreet(err, known.Live), going)
-
-		return 0, nil // it stays wrong until there is another synthesis
-	}
 	s := d.gather(v, it, known)
 	if hold := max(d.hold(ctx, v, it, s), d.restless(v, it, s)); hold > 0 {
 		return hold, nil
