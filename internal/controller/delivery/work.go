@@ -143,6 +143,7 @@ func (d *Deliverer) gather(v *view, it *item, known decide.Situation) situation 
 
 		return s
 	}
+	s.ReportOnly = d.reportOnly(v, it)
 	if m.desired != "" && m.tracked {
 		d.observe(v, it, &s)
 	}
@@ -160,7 +161,8 @@ func (d *Deliverer) observe(v *view, it *item, s *situation) {
 		m.version = s.seen.version
 	}
 	if m.desired == it.desires() {
-		s.InSync, s.drifted = same && !d.due(it), !same
+		s.InSync = (same || d.drift == DriftInterval) && !d.due(it)
+		s.drifted = !same && !s.InSync
 	}
 }
 
