@@ -79,10 +79,6 @@ func (d *differ) compare(ctx context.Context, one delivered) ObjectDiff {
 	}
 
 	s := d.situation(one, r, live)
-	if err := r.Problem(); err != nil && !s.Deleting && !r.Tombstone {
-		return v.unknown("", err)
-	}
-
 	for _, warning := range r.Warnings() {
 		v = v.noted(warning.Error())
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -34,6 +35,8 @@ type Process struct {
 	// Inherit hands on the whole environment of this process. It is for containers,
 	// where the image has made it.
 	Inherit bool
+	// Log gets what programs write to standard error, as they write it. Nil for nowhere.
+	Log io.Writer
 }
 
 // errTooLarge is why a program was ended that writes too much.
@@ -56,6 +59,9 @@ func (p *Process) Execute(ctx context.Context, job Job) (Result, error) {
 	stderr := &last{}
 	cmd := exec.CommandContext(ctx, job.Command[0], job.Command[1:]...) //nolint:gosec // that is what it is for, and why it is off by default
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(job.Input), stdout, stderr
+	if p.Log != nil {
+		cmd.Stderr = io.MultiWriter(stderr, p.Log)
+	}
 	cmd.Env = p.environ(job)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -2,6 +2,7 @@ package executor_test
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -64,6 +65,25 @@ func TestProcess(t *testing.T) {
 				t.Errorf("%s\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestProcessLog has a program that goes on after it has written: the log has it all,
+// and at once.
+func TestProcessLog(t *testing.T) {
+	from, to := io.Pipe()
+	read := make(chan string, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		line := make([]byte, len("hello\n"))
+		_, _ = io.ReadFull(from, line)
+		read <- string(line)
+		cancel()
+		_, _ = io.Copy(io.Discard, from)
+	}()
+	got, err := (&executor.Process{Log: to}).Execute(ctx, shell(`echo hello >&2; exec sleep 600`))
+	if line := <-read; line != "hello\n" || got.Log != "hello" || err == nil {
+		t.Errorf("the log is %q, the end of it %q, %v", line, got.Log, err)
 	}
 }
 

@@ -16,11 +16,15 @@ import (
 // Composition, which has to stay small enough to be stored.
 const (
 	MaxOutput = 10 << 20
+	// MaxMessage is how many bytes of a message are kept.
+	MaxMessage = 2 << 10
 
 	maxResults = 50
-	maxMessage = 2 << 10
-	maxTags    = 20
-	maxTag     = 256
+	// maxResultBytes is how many bytes of results are kept, as JSON. A Composition
+	// stores the results of its last syntheses.
+	maxResultBytes = 32 << 10
+	maxTags        = 20
+	maxTag         = 256
 )
 
 // An Output is what a program wrote.
@@ -230,19 +234,45 @@ func field(object map[string]json.RawMessage, name string, to any) error {
 	return nil
 }
 
+// results returns those that are kept: errors first, then the others, as long as they
+// fit. Another one reports how many are left out.
 func results(from []result) []enov1.Result {
 	to := make([]enov1.Result, 0, min(len(from), maxResults))
-	// What failed is told first, should there be too much to tell all.
+	size, left := 0, 0
 	for _, errorsNow := range []bool{true, false} {
 		for _, r := range from {
-			if (r.Severity == enov1.SeverityError) != errorsNow || len(to) == maxResults {
+			if (r.Severity == enov1.SeverityError) != errorsNow {
 				continue
 			}
-			to = append(to, enov1.Result{Message: Shorten(r.Message, maxMessage), Severity: r.Severity, Tags: tags(r.Tags)})
+			kept := enov1.Result{Message: Shorten(r.Message, MaxMessage), Severity: Shorten(r.Severity, maxTag), Tags: tags(r.Tags)}
+			n := sizeOf(kept)
+			if size+n > maxResultBytes {
+				kept.Tags = nil
+				n = sizeOf(kept) // the first one always fits
+			}
+			if len(to) == maxResults || size+n > maxResultBytes {
+				left++
+
+				continue
+			}
+			to, size = append(to, kept), size+n
 		}
+	}
+	if left > 0 {
+		to = append(to, enov1.Result{Message: fmt.Sprintf("%d more results are left out: too many to store", left), Severity: enov1.SeverityInfo})
 	}
 
 	return to
+}
+
+// sizeOf is how many bytes a result takes in a status.
+func sizeOf(r enov1.Result) int {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return maxResultBytes // texts can always be encoded
+	}
+
+	return len(data)
 }
 
 func tags(from map[string]string) map[string]string {

@@ -2,6 +2,7 @@ package krm_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -161,8 +162,48 @@ func TestDecodeLimitsResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Results) != 50 || got.Results[0].Message != "last" || len(got.Results[1].Message) > 2060 {
-		t.Errorf("%d results, the first is %q, the next has %d bytes", len(got.Results), got.Results[0].Message, len(got.Results[1].Message))
+	last := got.Results[len(got.Results)-1].Message
+	if got.Results[0].Message != "last" || len(got.Results[1].Message) > 2060 || last != "185 more results are left out: too many to store" {
+		t.Errorf("%d results, the first is %q, the next has %d bytes, the last is %q", len(got.Results), got.Results[0].Message, len(got.Results[1].Message), last)
+	}
+}
+
+// Results that take six times as many bytes when they are stored, with as many tags as
+// there can be: an error is never left out, or the synthesis would count as successful.
+func TestDecodeBoundsResults(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		severity string
+		count    int
+		want     int
+	}{
+		"Errors":   {"The first two fit without tags, and one reports the rest.", "error", 60, 3},
+		"Warnings": {"Warnings take no more.", "warning", 60, 3},
+		"One":      {"One is always kept.", "error", 1, 1},
+	}
+	long, tags := strings.Repeat("<", 2500), map[string]string{}
+	for i := range 20 {
+		tags[fmt.Sprint(i, long[:300])] = long[:300]
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var all []map[string]any
+			for range tc.count {
+				all = append(all, map[string]any{"message": long, "severity": tc.severity, "tags": tags})
+			}
+			data, err := json.Marshal(map[string]any{"items": []any{}, "results": all})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := krm.Decode(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored, err := json.Marshal(got.Results)
+			if err != nil || len(got.Results) != tc.want || got.Results[0].Severity != tc.severity || len(stored) > 34<<10 {
+				t.Errorf("%s\n%d results of %d bytes, want %d; %v", tc.reason, len(got.Results), len(stored), tc.want, err)
+			}
+		})
 	}
 }
 

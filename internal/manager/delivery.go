@@ -22,6 +22,10 @@ type DeliveryOptions struct {
 	PruneGuard string
 	// UnreadableGrace is how long deletions wait for a composition that cannot be read.
 	UnreadableGrace time.Duration
+	// Drift is what is done about objects that other clients change.
+	Drift string
+	// FailOpen is that of manifests without the annotation.
+	FailOpen bool
 	// Workers are how many resources are delivered at a time.
 	Workers int
 	// Namespace of the compositions, "" for all. LabelSelector and ResourceFilter are
@@ -31,7 +35,7 @@ type DeliveryOptions struct {
 
 // DefaultDeliveryOptions put ownership right in the cluster of the compositions.
 func DefaultDeliveryOptions() DeliveryOptions {
-	return DeliveryOptions{Migration: delivery.MigrationOn, PruneGuard: delivery.PruneGuardEmpty, UnreadableGrace: 5 * time.Minute, Workers: 16}
+	return DeliveryOptions{Migration: delivery.MigrationOn, PruneGuard: delivery.PruneGuardEmpty, UnreadableGrace: 5 * time.Minute, Drift: delivery.DriftCorrect, Workers: 16}
 }
 
 // AddFlags binds the options to flags, with the current values as defaults.
@@ -43,6 +47,8 @@ func (o *DeliveryOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ResourceFilter, "resource-filter", o.ResourceFilter, "CEL expression about self, a manifest, and composition, which says whether it is delivered. Empty: all are.")
 	fs.StringVar(&o.PruneGuard, "prune-guard", o.PruneGuard, "Which syntheses must not delete objects before that is confirmed: empty (one without manifests, after one with two or more) or off.")
 	fs.DurationVar(&o.UnreadableGrace, "unreadable-grace", o.UnreadableGrace, "How long deletions wait for a composition whose slices cannot be read, which may want the objects.")
+	fs.StringVar(&o.Drift, "drift", o.Drift, "What to do about objects that other clients change or delete: correct (at once), report (on the Composition, until the next synthesis) or interval (correct at the reconcile interval of the manifest, if it has one).")
+	fs.BoolVar(&o.FailOpen, "fail-open", o.FailOpen, "Report objects as reconciled although they could not be delivered. The annotation eno.azure.io/fail-open of a manifest takes precedence.")
 	fs.IntVar(&o.Workers, "delivery-workers", o.Workers, "How many resources are delivered at a time.")
 }
 
@@ -56,6 +62,8 @@ func (o *DeliveryOptions) Args() []string {
 		"--resource-filter=" + o.ResourceFilter,
 		"--prune-guard=" + o.PruneGuard,
 		fmt.Sprintf("--unreadable-grace=%s", o.UnreadableGrace),
+		"--drift=" + o.Drift,
+		fmt.Sprintf("--fail-open=%t", o.FailOpen),
 		fmt.Sprintf("--delivery-workers=%d", o.Workers),
 	}
 }
@@ -67,6 +75,9 @@ func (o *DeliveryOptions) Validate() error {
 	}
 	if o.PruneGuard != delivery.PruneGuardEmpty && o.PruneGuard != delivery.PruneGuardOff {
 		return fmt.Errorf("--prune-guard %q: it must be %s or %s", o.PruneGuard, delivery.PruneGuardEmpty, delivery.PruneGuardOff)
+	}
+	if !slices.Contains([]string{delivery.DriftCorrect, delivery.DriftReport, delivery.DriftInterval}, o.Drift) {
+		return fmt.Errorf("--drift %q: it must be %s, %s or %s", o.Drift, delivery.DriftCorrect, delivery.DriftReport, delivery.DriftInterval)
 	}
 	if o.UnreadableGrace < 0 {
 		return fmt.Errorf("--unreadable-grace %s: it must not be negative", o.UnreadableGrace)
@@ -102,7 +113,7 @@ func setupDelivery(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := delivery.Options{Workers: o.Delivery.Workers, Migration: o.Delivery.Migration, Selector: selector, Filter: filter, PruneGuard: o.Delivery.PruneGuard, UnreadableGrace: o.Delivery.UnreadableGrace}
+	d := delivery.Options{Workers: o.Delivery.Workers, Migration: o.Delivery.Migration, Selector: selector, Filter: filter, PruneGuard: o.Delivery.PruneGuard, UnreadableGrace: o.Delivery.UnreadableGrace, Drift: o.Delivery.Drift, FailOpen: o.Delivery.FailOpen}
 	if o.Delivery.RemoteKubeconfig != "" {
 		remote, err := restConfig(o.Delivery.RemoteKubeconfig)
 		if err != nil {

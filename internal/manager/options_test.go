@@ -34,6 +34,8 @@ func TestValidate(t *testing.T) {
 		"CreationTTL":    {"A kubelet is not that quick.", func(o *Options) { o.Synthesis.Image, o.Synthesis.CreationTTL = "arbor", 0 }, "--container-creation-ttl 0s"},
 		"Migration":      {"Ownership is moved, reported or left.", func(o *Options) { o.Delivery.Migration = "maybe" }, `--ownership-migration "maybe"`},
 		"PruneGuard":     {"There are two guards.", func(o *Options) { o.Delivery.PruneGuard = "10" }, `--prune-guard "10"`},
+		"Drift":          {"Drift is corrected, reported or left until it is time.", func(o *Options) { o.Delivery.Drift = "off" }, `--drift "off": it must be correct, report or interval`},
+		"Toleration":     {"Flags of pods are checked.", func(o *Options) { o.Synthesis.Pods.Tolerations = []string{"="} }, `--taint-toleration "="`},
 		"Workers":        {"Somebody must work.", func(o *Options) { o.Delivery.Workers = 0 }, "--delivery-workers 0"},
 		"Guard":          {"All PriorityClasses can be guarded.", func(o *Options) { o.PriorityClassGuard = "all" }, ""},
 		"NoGuard":        {"And none.", func(o *Options) { o.PriorityClassGuard = "off" }, ""},

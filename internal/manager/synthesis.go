@@ -29,6 +29,8 @@ type SynthesisOptions struct {
 	// PodNamespace of those, "" for the one of the manager, and the account that
 	// they read inputs and write slices with.
 	PodNamespace, PodServiceAccount string
+	// Pods is how these pods are scheduled and labeled.
+	Pods PodOptions
 	// CreationTTL is how long the kubelet may take to say that it has heard of a pod.
 	CreationTTL time.Duration
 	// Timeout of a synthesis.
@@ -59,6 +61,7 @@ func (o *SynthesisOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Image, "executor-image", o.Image, "Run the commands of Synthesizers in pods. This is the image that has arbor-executor in it, which these pods need besides the image of the Synthesizer. Empty: no pods.")
 	fs.StringVar(&o.PodNamespace, "synthesizer-pod-namespace", o.PodNamespace, "Namespace of the pods of --executor-image. Empty: --namespace.")
 	fs.StringVar(&o.PodServiceAccount, "synthesizer-pod-service-account", o.PodServiceAccount, "Service account of these pods, which reads inputs and writes ResourceSlices.")
+	o.Pods.AddFlags(fs)
 	fs.DurationVar(&o.CreationTTL, "container-creation-ttl", o.CreationTTL, "How long after a pod was scheduled the kubelet may take to say anything about its containers, before the pod is made anew. To pull an image takes its own time.")
 	fs.DurationVar(&o.Timeout, "synthesis-timeout", o.Timeout, "How long a synthesis may take before it is given up and tried again.")
 	fs.IntVar(&o.Concurrency, "synthesis-concurrency", o.Concurrency, "How many syntheses are in flight at most.")
@@ -69,7 +72,7 @@ func (o *SynthesisOptions) AddFlags(fs *pflag.FlagSet) {
 
 // Args are the flags that make another manager have these options.
 func (o *SynthesisOptions) Args() []string {
-	return []string{
+	return append([]string{
 		fmt.Sprintf("--local-synthesizers=%t", o.Local),
 		"--executor-image=" + o.Image,
 		"--synthesizer-pod-namespace=" + o.PodNamespace,
@@ -80,7 +83,7 @@ func (o *SynthesisOptions) Args() []string {
 		fmt.Sprintf("--rollout-cooldown=%s", o.Cooldown),
 		fmt.Sprintf("--watchdog-threshold=%s", o.Watchdog),
 		fmt.Sprintf("--namespace-cleanup=%t", o.NamespaceCleanup),
-	}
+	}, o.Pods.Args()...)
 }
 
 // Validate returns the first thing that is wrong, in words.
@@ -100,6 +103,9 @@ func (o *SynthesisOptions) Validate() error {
 }
 
 func (o *SynthesisOptions) validatePods() error {
+	if err := o.Pods.Validate(); err != nil {
+		return err
+	}
 	switch {
 	case o.Image == "":
 		return nil
@@ -126,10 +132,12 @@ func setupSynthesis(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	}
 	if o.Synthesis.Image != "" {
 		s.Pods, s.Refusal = true, ""
-		err := synthesispod.SetupWithManager(mgr, synthesispod.Options{
+		pods := synthesispod.Options{
 			Image: o.Synthesis.Image, Namespace: podNamespace(o), ServiceAccount: o.Synthesis.PodServiceAccount,
 			Timeout: o.Synthesis.Timeout, CreationTTL: o.Synthesis.CreationTTL,
-		}, metrics.Registry)
+		}
+		o.Synthesis.Pods.apply(&pods)
+		err := synthesispod.SetupWithManager(mgr, pods, metrics.Registry)
 		if err != nil {
 			return nil, err
 		}

@@ -79,7 +79,7 @@ func newServe() *cobra.Command {
 		Short: "Run one command for whoever connects to the socket, and end",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return executor.Serve(cmd.Context(), socket, &executor.Process{Inherit: true})
+			return executor.Serve(cmd.Context(), socket, &executor.Process{Inherit: true, Log: cmd.ErrOrStderr()})
 		},
 	}
 	cmd.Flags().StringVar(&socket, "socket", socket, "Path of the unix socket.")

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	deliveryrules "github.com/arbor-control/arbor/internal/decide/delivery"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
 	"github.com/arbor-control/arbor/internal/executor"
 	"github.com/arbor-control/arbor/internal/synthesis"
@@ -52,7 +53,7 @@ func publish(ctx context.Context, o options, log io.Writer) error {
 		return nil
 	}
 	runner := synthesis.Runner{
-		Client: c, Reader: c, Mapper: c.RESTMapper(), Executor: &executor.Socket{Path: o.socket},
+		Client: c, Reader: c, Mapper: c.RESTMapper(), Executor: &executor.Socket{Path: o.socket}, Manifests: deliveryrules.NewReader(),
 		Timeout: left(composition.Status.InFlightSynthesis, o.timeout, time.Now()), Now: time.Now,
 	}
 	out := runner.Run(ctx, composition, synthesizer)

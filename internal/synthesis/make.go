@@ -53,6 +53,9 @@ func (r *Runner) make(ctx context.Context, c *enov1.Composition, s *enov1.Synthe
 	if failed(m.results) {
 		return m, errors.New("the synthesizer reported an error")
 	}
+	if err := check(r.Manifests, out.Items); err != nil {
+		return m, &said{err, result.Log}
+	}
 	for _, item := range out.Items {
 		m.manifests = append(m.manifests, item.Manifest)
 	}

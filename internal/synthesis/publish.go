@@ -3,6 +3,7 @@ package synthesis
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -93,11 +94,21 @@ func (r *Runner) create(ctx context.Context, c *enov1.Composition, uuid string, 
 		},
 		Spec: enov1.ResourceSliceSpec{SynthesisUUID: uuid, Resources: manifests},
 	}
-	if err := r.Client.Create(ctx, slice); err != nil {
+	if err := r.Client.Create(ctx, slice); isTooLarge(err) {
+		ref, size := decide.Largest(manifests)
+
+		return "", fmt.Errorf("cannot store %s: its manifest takes %d KiB in a ResourceSlice, which the API server does not accept; split it: %w", ref, size>>10, err)
+	} else if err != nil {
 		return "", fmt.Errorf("cannot create a ResourceSlice: %w", err)
 	}
 
 	return slice.Name, nil
+}
+
+// isTooLarge reports whether the API server or its store rejects an object because of
+// its size.
+func isTooLarge(err error) bool {
+	return err != nil && (apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "too large"))
 }
 
 // slices reads those of a synthesis from the API server. Of one that is not there

@@ -9,8 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	deliveryrules "github.com/arbor-control/arbor/internal/decide/delivery"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
 	"github.com/arbor-control/arbor/internal/executor"
+	"github.com/arbor-control/arbor/internal/krm"
 )
 
 // farewell is how long whoever is told to end may take to say that it gives up
@@ -31,6 +33,8 @@ type Runner struct {
 	// Reader reads from the API server.
 	Reader client.Reader
 	Mapper meta.RESTMapper
+	// Manifests checks the manifests that programs write.
+	Manifests *deliveryrules.Reader
 	// Executor runs programs.
 	Executor executor.Executor
 	// Timeout of a program.
@@ -80,7 +84,7 @@ func (r *Runner) Run(ctx context.Context, c *enov1.Composition, s *enov1.Synthes
 	}
 	results := m.results
 	if !failed(results) {
-		results = append([]enov1.Result{{Message: out.Err.Error(), Severity: enov1.SeverityError}}, results...)
+		results = append([]enov1.Result{{Message: krm.Shorten(out.Err.Error(), krm.MaxMessage), Severity: enov1.SeverityError}}, results...)
 	}
 	wrote, err := r.fail(ctx, c, results)
 	if wrote {
@@ -94,7 +98,7 @@ func (r *Runner) Run(ctx context.Context, c *enov1.Composition, s *enov1.Synthes
 // GiveUp ends the synthesis in flight of a composition for a reason that its
 // runner does not know, and reports whether it was still wanted.
 func (r *Runner) GiveUp(ctx context.Context, c *enov1.Composition, why string) (bool, error) {
-	return r.fail(ctx, c, []enov1.Result{{Message: why, Severity: enov1.SeverityError}})
+	return r.fail(ctx, c, []enov1.Result{{Message: krm.Shorten(why, krm.MaxMessage), Severity: enov1.SeverityError}})
 }
 
 // fail gives the synthesis up, and says why. The context may have ended.

@@ -44,7 +44,8 @@ var matrix = map[string]rendering{
 	"PodgroupsAlone": {values: only("podgroups"), has: []string{"ClusterRole/arbor-podgroups"}, not: []string{"ClusterRole/arbor-subnets", "ValidatingAdmissionPolicy/", "ValidatingAdmissionPolicyBinding/"}, args: []string{"--controllers=podgroups"}},
 	"SubnetsAlone":   {values: only("subnets"), has: []string{"ClusterRole/arbor-subnets"}, not: []string{"ClusterRole/arbor-podgroups"}, args: []string{"--controllers=subnets"}},
 	"SynthesisAlone": {values: only("synthesis"), has: []string{"ClusterRole/arbor-synthesis"}, not: []string{"ClusterRole/arbor-delivery", "Service/arbor-webhook", "ValidatingWebhookConfiguration/"}, args: []string{"--controllers=synthesis", "--webhooks=false", "--synthesis-timeout=30s"}},
-	"DeliveryAlone":  {values: only("delivery"), has: []string{"ClusterRole/arbor-delivery"}, not: []string{"ClusterRole/arbor-synthesis", "Service/arbor-webhook"}, args: []string{"--controllers=delivery", "--delivery-workers=16"}},
+	"DeliveryAlone":  {values: only("delivery"), has: []string{"ClusterRole/arbor-delivery"}, not: []string{"ClusterRole/arbor-synthesis", "Service/arbor-webhook"}, args: []string{"--controllers=delivery", "--delivery-workers=16", "--drift=correct", "--fail-open=false"}},
+	"DriftReported":  {values: only("delivery", "delivery.drift=report", "delivery.failOpen=true"), args: []string{"--drift=report", "--fail-open=true"}},
 	"Everything": {
 		values: all("metrics.serviceMonitor.enabled=true", "metrics.rules.enabled=true", "metrics.dashboards.enabled=true", "crds.manage=helm", "metrics.readers[0].kind=ServiceAccount", "metrics.readers[0].namespace=monitoring", "metrics.readers[0].name=prometheus"),
 		has:    []string{"ServiceMonitor/arbor-manager", "PrometheusRule/arbor-subnets", "PrometheusRule/arbor-compositions", "PrometheusRule/arbor-admission", "ConfigMap/arbor-dashboard-subnets", "ConfigMap/arbor-dashboard-admission", "CustomResourceDefinition/podgroups.scheduling.run.ai", "CustomResourceDefinition/symphonies.eno.azure.io", "ClusterRoleBinding/arbor-metrics-reader"},
@@ -66,9 +67,13 @@ var matrix = map[string]rendering{
 	"ClusterAdmin":      {values: only("delivery", "delivery.clusterAdmin=true"), has: []string{"ClusterRole/arbor-delivery"}},
 	"Remote":            {values: only("delivery", "delivery.remoteKubeconfigSecret=target"), args: []string{"--remote-kubeconfig=/etc/arbor/remote/kubeconfig"}},
 	"Pods":              {values: only("synthesis", "synthesis.pods.enabled=true"), has: []string{"ServiceAccount/arbor-synthesizer", "Role/arbor-synthesizer-pods"}, args: []string{"--synthesizer-pod-namespace=arbor-system", "--synthesizer-pod-service-account=arbor-synthesizer"}},
-	"NamespaceCleanup":  {values: only("synthesis", "synthesis.namespaceCleanup=true"), args: []string{"--namespace-cleanup=true"}},
-	"OwnerReferences":   {values: all("rbac.ownerReferences=true")},
-	"Digest":            {values: []string{"image.digest=sha256:" + strings.Repeat("0", 64)}},
+	"PodPlaces": {
+		values: only("synthesis", "synthesis.pods.enabled=true", "synthesis.pods.tolerations={pool,disk=ssd:NoExecute}", "synthesis.pods.nodeAffinity=pool=synth", "synthesis.pods.labels.team=a", "synthesis.pods.annotations.note=b"),
+		args:   []string{"--taint-toleration=pool,disk=ssd:NoExecute", "--node-affinity=pool=synth", "--synthesizer-pod-labels=team=a", `--synthesizer-pod-annotations="note=b"`},
+	},
+	"NamespaceCleanup": {values: only("synthesis", "synthesis.namespaceCleanup=true"), args: []string{"--namespace-cleanup=true"}},
+	"OwnerReferences":  {values: all("rbac.ownerReferences=true")},
+	"Digest":           {values: []string{"image.digest=sha256:" + strings.Repeat("0", 64)}},
 	"Scheduler": {
 		values: []string{"scheduler.enabled=true"},
 		has: []string{

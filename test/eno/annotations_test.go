@@ -39,7 +39,6 @@ func TestDeletionStrategies(t *testing.T) {
 		configMap("orphan", "1", enov1.AnnotationDeletionStrategy, "Orphan"),
 		configMap("foreground", "1", enov1.AnnotationDeletionStrategy, "Foreground"),
 		configMap("typo", "1", enov1.AnnotationDeletionStrategy, "orphn", enov1.AnnotationReplace, "True"),
-		configMap("invalid", "1", enov1.AnnotationReadinessGroup, "first", enov1.AnnotationOverrides, "{"),
 	)
 	cluster.Eventually(t, "what is valid is delivered", func() error {
 		for _, name := range []string{"orphan", "foreground", "typo"} {
@@ -52,14 +51,11 @@ func TestDeletionStrategies(t *testing.T) {
 	})
 	e.event("SettingIgnored", `annotation eno.azure.io/deletion-strategy: cannot use "orphn"`)
 	e.event("SettingIgnored", `annotation eno.azure.io/replace: cannot use "True": it counts as "false"`)
-	e.status("app", enov1.StatusReconciling, "invalid: annotation eno.azure.io/")
-	// It was delivered once, with settings that were valid then.
-	must(t, e.Create(t.Context(), e.object(configMap("invalid", "1")), client.FieldOwner("eno")))
 
 	e.remove("app")
 	e.gone("app")
 	e.exist("orphan")
-	for _, name := range []string{"foreground", "typo", "invalid"} {
+	for _, name := range []string{"foreground", "typo"} {
 		if e.config(name) != nil {
 			t.Errorf("the composition is gone, and ConfigMap %s is left behind", name)
 		}
@@ -79,4 +75,56 @@ func TestOrphanIsPruned(t *testing.T) {
 	e.remove("app")
 	e.gone("app")
 	e.exist("one")
+}
+
+// TestInvalidSettings has settings that a synthesis rejects. What was delivered before
+// stays, and can be deleted.
+func TestInvalidSettings(t *testing.T) {
+	e := newEnv(t)
+	e.compose("app", nil, configMap("one", "1"))
+	e.ready("app")
+	cases := map[string]struct{ annotation, value, want string }{
+		"Group":      {enov1.AnnotationReadinessGroup, "first", `readiness-group: cannot use "first"`},
+		"Expression": {enov1.AnnotationReadiness, "self.", `readiness: cannot use "self."`},
+		"Overrides":  {enov1.AnnotationOverrides, "{", `overrides: cannot use "{"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e.program("app", e.output(configMap("one", "2"), configMap("two", "1", tc.annotation, tc.value)))
+			e.status("app", enov1.StatusSynthesisBackoff, "items[1]: ConfigMap "+e.namespace+"/two: annotation eno.azure.io/"+tc.want)
+		})
+	}
+	if one := e.config("one"); one == nil || one.Data["a"] != "1" || e.config("two") != nil {
+		t.Errorf("a synthesis that was rejected is delivered: %v", one)
+	}
+	e.remove("app")
+	e.gone("app")
+	e.absent("one")
+}
+
+// TestTooLarge has a manifest that no slice can hold. The error names it.
+func TestTooLarge(t *testing.T) {
+	e := newEnv(t)
+	e.compose("app", nil, configMap("one", "1"))
+	e.ready("app")
+	p := e.program("app", "")
+	p.Spec.Command = []string{"sh", "-c", `cat > /dev/null
+printf '{"items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"large","namespace":"%s"},"data":{"a":"' "$0"
+head -c 1800000 /dev/zero | tr '\0' x
+printf '"}}]}'`, e.namespace}
+	must(t, e.Update(t.Context(), p))
+	e.status("app", enov1.StatusSynthesisBackoff, "cannot store ConfigMap "+e.namespace+"/large: its manifest takes 1757 KiB in a ResourceSlice")
+	e.exist("one")
+}
+
+// TestFailOpen has a manager that passes errors over, unless a manifest wants them.
+func TestFailOpen(t *testing.T) {
+	e := newEnv(t)
+	e.restartWith("--fail-open")
+	e.compose("open", nil, rejected("open"), configMap("next", "1", enov1.AnnotationReadinessGroup, "5"))
+	e.ready("open")
+	e.exist("next")
+	closed := strings.Replace(rejected("closed"), "annotations:", "annotations:\n    "+enov1.AnnotationFailOpen+`: "false"`, 1)
+	e.compose("closed", nil, closed)
+	e.status("closed", enov1.StatusReconciling, "closed: ")
 }

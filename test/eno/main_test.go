@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,8 +62,8 @@ func (s suite) Run() int {
 	return code
 }
 
-func startManager() error {
-	m, err := server.Manager(flags...)
+func startManager(more ...string) error {
+	m, err := server.Manager(slices.Concat(flags, more)...)
 	if err != nil {
 		return err
 	}
@@ -112,11 +113,18 @@ func (e *env) cleanUp() {
 	}
 }
 
-// restart kills the manager and starts another one.
-func (e *env) restart() {
+// restart kills the manager and starts another one, with further flags.
+func (e *env) restart(more ...string) {
 	e.Helper()
 	manager.Kill()
-	must(e, startManager())
+	must(e, startManager(more...))
+}
+
+// restartWith is restart for one test: the next one has a manager without these flags.
+func (e *env) restartWith(more ...string) {
+	e.Helper()
+	e.restart(more...)
+	e.Cleanup(func() { e.restart() })
 }
 
 // object reads YAML. A namespaced object without namespace gets that of the test.

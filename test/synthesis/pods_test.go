@@ -84,7 +84,7 @@ func TestPod(t *testing.T) {
 // can change its pods, and not whom they are for.
 func TestPodSpec(t *testing.T) {
 	k := newKubelet(t)
-	server.StartManager(t, k.args()...)
+	server.StartManager(t, k.args("--taint-toleration=pool", "--node-affinity=pool=synth", "--synthesizer-pod-labels=team=all,shared=yes", "--synthesizer-pod-annotations=note=all")...)
 	s := newStage(t)
 	synthesizer := s.synthesizer(paint)
 	affinity := &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}
@@ -96,11 +96,14 @@ func TestPodSpec(t *testing.T) {
 	s.input("red")
 	s.composition("c")
 	c, pod := s.flying(k, "c")
-	if pod.Labels["team"] != "a" || pod.Annotations["note"] != "b" || pod.Labels[enov1.LabelSynthesisUUID] != c.Status.InFlightSynthesis.UUID {
+	if pod.Labels["team"] != "a" || pod.Labels["shared"] != "yes" || pod.Annotations["note"] != "b" || pod.Labels[enov1.LabelSynthesisUUID] != c.Status.InFlightSynthesis.UUID {
 		t.Errorf("labels %v, annotations %v", pod.Labels, pod.Annotations)
 	}
-	if a := pod.Spec.Affinity; a == nil || a.NodeAffinity == nil || a.PodAntiAffinity != nil {
+	if a := pod.Spec.Affinity; a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil || a.PodAntiAffinity == nil {
 		t.Errorf("affinity %+v", a)
+	}
+	if !slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return t.Key == "pool" }) {
+		t.Errorf("tolerations %+v", pod.Spec.Tolerations)
 	}
 	if pod.Spec.AutomountServiceAccountToken == nil || *pod.Spec.AutomountServiceAccountToken {
 		t.Error("a token is mounted into all containers")

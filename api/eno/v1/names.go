@@ -131,6 +131,12 @@ const (
 	// ReasonEmptySynthesis is that of ConditionPruneBlocked for a synthesis without
 	// manifests.
 	ReasonEmptySynthesis = "EmptySynthesis"
+	// ConditionDrifted is true while objects differ from the current synthesis and are
+	// not corrected. It is absent otherwise.
+	ConditionDrifted = "Drifted"
+	// ReasonObjectsChanged is that of ConditionDrifted: other clients have changed or
+	// deleted objects.
+	ReasonObjectsChanged = "ObjectsChanged"
 	// ConditionReady : all of its objects are ready.
 	ConditionReady = "Ready"
 

@@ -26,6 +26,7 @@ func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.
 		return outcome{waits: a.Reason, again: patience, stuck: s.Unread != ""}, nil
 	case decide.Nothing:
 		d.confirm(k, v, it, s)
+		it.memory.applied = v.synthesis
 
 		return outcome{live: s.Live}, nil
 	case decide.Delete:
@@ -35,6 +36,8 @@ func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.
 		}
 
 		return d.remove(ctx, it, a, s)
+	case decide.Report:
+		return d.inspect(ctx, k, v, it, s), nil
 	case decide.Create, decide.Replace, decide.Patch, decide.Apply:
 	default: // it is left alone
 		return outcome{}, nil
@@ -44,7 +47,11 @@ func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.
 		return outcome{}, err
 	}
 	d.metrics.did(a.Verb)
+	if v.drift.note(it.Identity, "") {
+		d.status.drifted(v)
+	}
 	d.wrote(k, it, live, s)
+	it.memory.applied = v.synthesis
 	d.verdict(ctx, k, v, it, live)
 
 	return outcome{live: live}, nil

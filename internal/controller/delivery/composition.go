@@ -56,6 +56,7 @@ func (d *Deliverer) Reconcile(ctx context.Context, request reconcile.Request) (r
 	d.refuse(v)
 	d.block(v)
 	d.warn(v, old)
+	d.showDrift(v, old, c)
 
 	return reconcile.Result{}, d.reportPruning(ctx, v, c)
 }

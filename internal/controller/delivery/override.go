@@ -126,6 +126,9 @@ func (d *Deliverer) judge(ctx context.Context, v *view, it *item, live *unstruct
 	last := it.memory.judged
 	if last == nil || !slices.Equal(last.states, states) {
 		d.show(ctx, v, it, live, states)
+		if err == nil {
+			d.warnOverridden(v, it, r, live)
+		}
 	}
 	if last == nil || last.of != j.of {
 		it.memory.turned = false // another synthesis has other overrides

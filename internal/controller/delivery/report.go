@@ -44,6 +44,9 @@ const (
 	reasonSplit     = "OwnershipSplit"
 )
 
+// reasonIgnored is that of events about settings that are ignored.
+const reasonIgnored = "SettingIgnored"
+
 // A finding is what came of the ownership of an object. The zero value is that
 // there is nothing to be said.
 type finding struct {
@@ -210,17 +213,34 @@ func (d *Deliverer) warn(v, old *view) {
 			continue
 		}
 		for _, w := range it.Warnings() {
-			all = append(all, fmt.Sprintf("%s: %s", it.Identity, w))
+			all = append(all, fmt.Sprintf("%s: %s", it.Identity, kube.DiscreetText(w.Error(), it.text.object().Object)))
 		}
 	}
 	if len(all) == 0 || !d.courtesy.Allow() {
 		return
 	}
+	d.recorder.Eventf(v.owner, nil, corev1.EventTypeWarning, reasonIgnored, action, "%s", clip(joined(all)))
+}
+
+// joined is the first few of some texts.
+func joined(all []string) string {
 	more := ""
 	if n := len(all) - maxPaths; n > 0 {
 		all, more = all[:maxPaths], fmt.Sprintf("; and %d more", n)
 	}
-	d.recorder.Eventf(v.owner, nil, corev1.EventTypeWarning, "SettingIgnored", action, "%s", clip(strings.Join(all, "; ")+more))
+
+	return strings.Join(all, "; ") + more
+}
+
+// warnOverridden reports the settings that are ignored as overrides make them.
+func (d *Deliverer) warnOverridden(v *view, it *item, r *decide.Resource, live *unstructured.Unstructured) {
+	var all []string
+	for _, w := range r.Warnings() {
+		all = append(all, kube.DiscreetText(w.Error(), it.secrets(live)...))
+	}
+	if len(all) > 0 {
+		d.tell(v, it, reasonIgnored, joined(all))
+	}
 }
 
 // tell says on the composition that a resource is stuck, once for each reason.

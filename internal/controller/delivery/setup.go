@@ -60,6 +60,10 @@ type Options struct {
 	PruneGuard string
 	// UnreadableGrace is how long deletions wait for a composition that cannot be read.
 	UnreadableGrace time.Duration
+	// Drift is DriftCorrect, the default, DriftReport or DriftInterval.
+	Drift string
+	// FailOpen passes over errors of manifests that do not set it.
+	FailOpen bool
 }
 
 // A Filter says which resources are delivered.
@@ -82,6 +86,7 @@ type Deliverer struct {
 	filter    *Filter
 	// pruneGuard is one of the constants.
 	pruneGuard string
+	drift      string
 	workers    int
 	watches    *watches
 	status     *statusWriter
@@ -153,6 +158,7 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 	m.workers.Set(float64(o.Workers))
 	m.queued, m.unwritten = d.queue.Len, d.status.depth
 	d.selector, d.filter, d.pruneGuard, d.grace = o.Selector, o.Filter, o.PruneGuard, o.UnreadableGrace
+	d.manifests.FailOpen, d.drift = o.FailOpen, o.Drift
 	if d.selector == nil {
 		d.selector = labels.Everything()
 	}

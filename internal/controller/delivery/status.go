@@ -84,7 +84,7 @@ type statusWriter struct {
 	// dirty is by name, not by view: of two views of one slice, what was said last is
 	// written, and nothing that an earlier one said comes after it.
 	dirty map[types.NamespacedName]*unwritten
-	views map[*view]bool
+	views map[chore]bool
 	wake  chan struct{}
 }
 
@@ -100,7 +100,7 @@ type unwritten struct {
 }
 
 func newStatusWriter(c client.Client, reader client.Reader, m *Metrics) *statusWriter {
-	return &statusWriter{client: c, reader: reader, metrics: m, dirty: map[types.NamespacedName]*unwritten{}, views: map[*view]bool{}, wake: make(chan struct{}, 1)}
+	return &statusWriter{client: c, reader: reader, metrics: m, dirty: map[types.NamespacedName]*unwritten{}, views: map[chore]bool{}, wake: make(chan struct{}, 1)}
 }
 
 // set has a state written.
@@ -134,14 +134,6 @@ func (w *statusWriter) of(v *view, it *item) *unwritten {
 	u.view, u.slice = v, it.slice
 
 	return u
-}
-
-// report has the ownership report of a view written.
-func (w *statusWriter) report(v *view) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.views[v] = true
-	w.nudge()
 }
 
 func (w *statusWriter) nudge() {
@@ -182,11 +174,11 @@ func (w *statusWriter) run(ctx context.Context) {
 
 // due takes what may be written now. A slice whose last write failed, or was slow,
 // waits, and delays no other. When nothing is left to do in a slice it does not wait.
-func (w *statusWriter) due() (map[types.NamespacedName]*unwritten, map[*view]bool) {
+func (w *statusWriter) due() (map[types.NamespacedName]*unwritten, map[chore]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	dirty, views := map[types.NamespacedName]*unwritten{}, w.views
-	w.views = map[*view]bool{}
+	w.views = map[chore]bool{}
 	for name, u := range w.dirty {
 		if wait := time.Until(u.earliest()); wait > 0 {
 			time.AfterFunc(wait, w.nudge)
@@ -237,8 +229,8 @@ func (w *statusWriter) flush(ctx context.Context) {
 	for _, u := range dirty {
 		do(func() error { return w.write(ctx, u.slice, u) }, func() { w.again(u) })
 	}
-	for v := range views {
-		do(func() error { return w.writeReport(ctx, v) }, func() { time.AfterFunc(writePause, func() { w.report(v) }) })
+	for c := range views {
+		do(func() error { return w.do(ctx, c) }, func() { time.AfterFunc(writePause, func() { w.add(c) }) })
 	}
 	all.Wait()
 }

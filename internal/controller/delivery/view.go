@@ -84,6 +84,8 @@ type view struct {
 	schedule *decide.Schedule
 	// report has its own lock: successive views of a composition share it.
 	report *report
+	// drift has its own lock, too. Views of one synthesis share it.
+	drift *driftReport
 	// about is what expressions are told about the composition.
 	about *metav1.ObjectMeta
 }
@@ -121,6 +123,8 @@ type item struct {
 
 // A memory is what this process knows about an object. It outlives the synthesis.
 type memory struct {
+	driftMemory
+
 	// desired was applied last, and what the object became then.
 	desired text
 	uid     types.UID
@@ -192,6 +196,9 @@ func (v *view) adopt(old *view) {
 	}
 	if old.uid == v.uid {
 		v.report = old.report
+		if old.synthesis == v.synthesis {
+			v.drift = old.drift
+		}
 	}
 }
 
@@ -319,7 +326,7 @@ func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *vi
 			TypeMeta:   metav1.TypeMeta{APIVersion: enov1.GroupVersion.String(), Kind: enov1.CompositionKind},
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID},
 		},
-		report: newReport(), about: about(c),
+		report: newReport(), drift: newDriftReport(), about: about(c),
 	}
 	for n := range all {
 		s := newSlice(&all[n])

@@ -91,11 +91,6 @@ func (d *Deliverer) deliver(ctx context.Context, k key, v *view, it *item) (time
 
 		return 0, err
 	}
-	if err := it.Problem(); err != nil && !going {
-		d.failed(v, it, it.discreet(err, known.Live), going)
-
-		return 0, nil // it stays wrong until there is another synthesis
-	}
 	s := d.gather(v, it, known)
 	if hold := max(d.hold(ctx, v, it, s), d.restless(v, it, s)); hold > 0 {
 		return hold, nil
@@ -148,6 +143,7 @@ func (d *Deliverer) gather(v *view, it *item, known decide.Situation) situation 
 
 		return s
 	}
+	s.ReportOnly = d.reportOnly(v, it)
 	if m.desired != "" && m.tracked {
 		d.observe(v, it, &s)
 	}
@@ -165,7 +161,8 @@ func (d *Deliverer) observe(v *view, it *item, s *situation) {
 		m.version = s.seen.version
 	}
 	if m.desired == it.desires() {
-		s.InSync, s.drifted = same && !d.due(it), !same
+		s.InSync = (same || d.drift == DriftInterval) && !d.due(it)
+		s.drifted = !same && !s.InSync
 	}
 }
 

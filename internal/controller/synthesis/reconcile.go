@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	deliveryrules "github.com/arbor-control/arbor/internal/decide/delivery"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
 	"github.com/arbor-control/arbor/internal/executor"
 	"github.com/arbor-control/arbor/internal/kube"
@@ -72,7 +73,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 	}
 	w := &Worker{
 		runner: &synthesis.Runner{
-			Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Executor: o.Executor, Timeout: o.Timeout, Now: time.Now,
+			Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Executor: o.Executor, Manifests: deliveryrules.NewReader(), Timeout: o.Timeout, Now: time.Now,
 		},
 		pods: o.Pods, recorder: mgr.GetEventRecorder("arbor-synthesis"), metrics: m, now: time.Now, flights: map[types.UID]*flight{},
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,12 +92,15 @@ func build(c *enov1.Composition, s *enov1.Synthesizer, o Options) *corev1.Pod {
 				RunAsUser: new(int64(nobody)), RunAsGroup: new(int64(nobody)), FSGroup: new(int64(nobody)), RunAsNonRoot: new(true),
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
-			Affinity:       affinity(s),
+			Affinity:       affinity(s, o),
+			Tolerations:    slices.Clone(o.Tolerations),
 			Volumes:        volumes(),
 			InitContainers: []corev1.Container{installer(o)},
 			Containers:     []corev1.Container{executing(c, s), publishing(c, s, o)},
 		},
 	}
+	maps.Copy(pod.Labels, o.Labels)
+	maps.Copy(pod.Annotations, o.Annotations)
 	mark(pod, c, s)
 
 	return pod
@@ -122,14 +126,44 @@ func mark(pod *corev1.Pod, c *enov1.Composition, s *enov1.Synthesizer) {
 	pod.Annotations[enov1.AnnotationSynthesizerImage] = s.Spec.Image
 }
 
-// affinity spreads pods over nodes where that is possible, unless the Synthesizer
-// knows better.
-func affinity(s *enov1.Synthesizer) *corev1.Affinity {
-	if s.Spec.PodOverrides.Affinity != nil {
-		return s.Spec.PodOverrides.Affinity.DeepCopy()
+// affinity spreads pods over nodes where that is possible, and keeps them on the nodes
+// that the options require. Each kind of affinity that the Synthesizer has replaces the
+// default; what the options require is required in any case.
+func affinity(s *enov1.Synthesizer, o Options) *corev1.Affinity {
+	a := &corev1.Affinity{}
+	if own := s.Spec.PodOverrides.Affinity; own != nil {
+		a = own.DeepCopy()
+	}
+	if a.PodAntiAffinity == nil {
+		a.PodAntiAffinity = spread()
+	}
+	if o.NodeAffinity != nil {
+		a.NodeAffinity = requiring(a.NodeAffinity, *o.NodeAffinity)
 	}
 
-	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+	return a
+}
+
+// requiring returns an affinity that requires something else, too. Of several terms, one
+// has to match, so each gets the requirement.
+func requiring(a *corev1.NodeAffinity, r corev1.NodeSelectorRequirement) *corev1.NodeAffinity {
+	if a == nil {
+		a = &corev1.NodeAffinity{}
+	}
+	if a.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		a.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{}}}
+	}
+	terms := a.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	for i := range terms {
+		terms[i].MatchExpressions = append(terms[i].MatchExpressions, *r.DeepCopy())
+	}
+
+	return a
+}
+
+// spread prefers nodes without other pods of syntheses.
+func spread() *corev1.PodAntiAffinity {
+	return &corev1.PodAntiAffinity{
 		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
 			Weight: 100,
 			PodAffinityTerm: corev1.PodAffinityTerm{
@@ -137,7 +171,7 @@ func affinity(s *enov1.Synthesizer) *corev1.Affinity {
 				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{names.ManagedByLabel: managedBy}},
 			},
 		}},
-	}}
+	}
 }
 
 // volumes are the folder that containers meet in, and what the publisher alone

@@ -56,9 +56,10 @@ func given() (*enov1.Composition, *enov1.Synthesizer, Options) {
 // What is in every pod, whatever the Synthesizer says.
 func TestBuild(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		change func(*enov1.Synthesizer)
-		check  func(*testing.T, *corev1.Pod)
+		reason  string
+		change  func(*enov1.Synthesizer)
+		options func(*Options)
+		check   func(*testing.T, *corev1.Pod)
 	}{
 		"Plain": {
 			reason: "A pod like any other.",
@@ -74,12 +75,28 @@ func TestBuild(t *testing.T) {
 				s.Spec.PodOverrides = enov1.PodOverrides{
 					Labels:      map[string]string{"a": "b", enov1.LabelSynthesisUUID: "x", "app.kubernetes.io/managed-by": "x", enov1.LabelCompositionName: "x"},
 					Annotations: map[string]string{"a": "b", enov1.AnnotationCompositionUID: "x", enov1.AnnotationSynthesizerImage: "x"},
-					Affinity:    &corev1.Affinity{},
+					Affinity:    &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}},
 				}
 			},
 			check: func(t *testing.T, p *corev1.Pod) {
-				if p.Labels["a"] != "b" || p.Annotations["a"] != "b" || p.Spec.Affinity.PodAntiAffinity != nil {
+				if p.Labels["a"] != "b" || p.Annotations["a"] != "b" || len(p.Spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) != 0 {
 					t.Errorf("labels %v, annotations %v, affinity %v", p.Labels, p.Annotations, p.Spec.Affinity)
+				}
+			},
+		},
+		"Options": {
+			reason: "Options are for all pods, and a Synthesizer takes precedence.",
+			change: func(s *enov1.Synthesizer) {
+				s.Spec.PodOverrides = enov1.PodOverrides{Labels: map[string]string{"a": "own"}, Annotations: map[string]string{"a": "own"}}
+			},
+			options: func(o *Options) {
+				o.Labels = map[string]string{"a": "b", "c": "d", enov1.LabelSynthesisUUID: "x"}
+				o.Annotations = map[string]string{"a": "b", "c": "d", enov1.AnnotationCompositionUID: "x"}
+				o.Tolerations = []corev1.Toleration{{Key: "pool"}}
+			},
+			check: func(t *testing.T, p *corev1.Pod) {
+				if p.Labels["a"] != "own" || p.Labels["c"] != "d" || p.Annotations["a"] != "own" || p.Annotations["c"] != "d" || len(p.Spec.Tolerations) != 1 {
+					t.Errorf("labels %v, annotations %v, tolerations %v", p.Labels, p.Annotations, p.Spec.Tolerations)
 				}
 			},
 		},
@@ -89,6 +106,9 @@ func TestBuild(t *testing.T) {
 			c, s, o := given()
 			if tc.change != nil {
 				tc.change(s)
+			}
+			if tc.options != nil {
+				tc.options(&o)
 			}
 			p := build(c, s, o)
 			tc.check(t, p)
@@ -108,6 +128,61 @@ func TestBuild(t *testing.T) {
 			}
 			if v := p.Spec.Volumes[0].EmptyDir; v.Medium != corev1.StorageMediumMemory || v.SizeLimit.IsZero() {
 				t.Errorf("%s\nthe shared volume is %+v", tc.reason, v)
+			}
+		})
+	}
+}
+
+// TestAffinity merges the affinity of a Synthesizer with that of the options.
+func TestAffinity(t *testing.T) {
+	on := func(key string) corev1.NodeSelectorRequirement {
+		return corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpExists}
+	}
+	term := func(keys ...string) corev1.NodeSelectorTerm {
+		var term corev1.NodeSelectorTerm
+		for _, key := range keys {
+			term.MatchExpressions = append(term.MatchExpressions, on(key))
+		}
+
+		return term
+	}
+	required := func(terms ...corev1.NodeSelectorTerm) *corev1.NodeAffinity {
+		return &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}
+	}
+	preferred := []corev1.PreferredSchedulingTerm{{Weight: 1, Preference: term("x")}}
+	near := &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "zone"}}}
+	pool := on("pool")
+	cases := map[string]struct {
+		reason string
+		own    *corev1.Affinity
+		flag   *corev1.NodeSelectorRequirement
+		want   *corev1.Affinity
+	}{
+		"None": {"Pods are spread.", nil, nil, &corev1.Affinity{PodAntiAffinity: spread()}},
+		"Flag": {"The flag is required.", nil, &pool, &corev1.Affinity{PodAntiAffinity: spread(), NodeAffinity: required(term("pool"))}},
+		"Own":  {"Another kind of affinity leaves the default.", &corev1.Affinity{PodAffinity: near}, nil, &corev1.Affinity{PodAntiAffinity: spread(), PodAffinity: near}},
+		"Both": {
+			"Each alternative has what the flag requires.",
+			&corev1.Affinity{NodeAffinity: required(term("a"), term("b"))}, &pool,
+			&corev1.Affinity{PodAntiAffinity: spread(), NodeAffinity: required(term("a", "pool"), term("b", "pool"))},
+		},
+		"Preferred": {
+			"A preference stays one.",
+			&corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: preferred}}, &pool,
+			&corev1.Affinity{PodAntiAffinity: spread(), NodeAffinity: &corev1.NodeAffinity{
+				PreferredDuringSchedulingIgnoredDuringExecution: preferred, RequiredDuringSchedulingIgnoredDuringExecution: required(term("pool")).RequiredDuringSchedulingIgnoredDuringExecution,
+			}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := &enov1.Synthesizer{Spec: enov1.SynthesizerSpec{PodOverrides: enov1.PodOverrides{Affinity: tc.own}}}
+			before := tc.own.DeepCopy()
+			if diff := cmp.Diff(tc.want, affinity(s, Options{NodeAffinity: tc.flag})); diff != "" {
+				t.Errorf("%s\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(before, tc.own); diff != "" {
+				t.Errorf("%s\nThe Synthesizer was changed: %s", tc.reason, diff)
 			}
 		})
 	}

@@ -41,6 +41,11 @@ type Options struct {
 	// Timeout of a synthesis, and CreationTTL how long the kubelet may take to say
 	// that it has heard of a pod.
 	Timeout, CreationTTL time.Duration
+	// Tolerations of the pods, and what nodes must have for them, nil for nothing.
+	Tolerations  []corev1.Toleration
+	NodeAffinity *corev1.NodeSelectorRequirement
+	// Labels and Annotations of the pods. Those of a Synthesizer take precedence.
+	Labels, Annotations map[string]string
 }
 
 // A Reconciler keeps the pods of compositions.

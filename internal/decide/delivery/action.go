@@ -30,6 +30,8 @@ const (
 	Wait Verb = "wait"
 	// Leave it as it is: it is none of ours, or it is to stay.
 	Leave Verb = "leave"
+	// Report whether it differs, and write nothing.
+	Report Verb = "report"
 )
 
 // An Action is what to do about a resource, and why.
@@ -57,6 +59,9 @@ type Situation struct {
 	Removed types.UID
 	// Going : it is known to be on its way out.
 	Going bool
+	// ReportOnly : it was delivered in this synthesis, and what changed since is reported
+	// and not corrected.
+	ReportOnly bool
 	// Deleting : the composition is being deleted. Abandoned : and leaves all of its
 	// objects behind.
 	Deleting, Abandoned bool
@@ -71,6 +76,16 @@ func Decide(r *Resource, s Situation) Action {
 	if r.Tombstone || s.Deleting {
 		return remove(r, s)
 	}
+	a := deliver(r, s)
+	if s.ReportOnly && slices.Contains([]Verb{Create, Apply, Replace, Patch}, a.Verb) {
+		a.Verb = Report
+	}
+
+	return a
+}
+
+// deliver is about resources that are to be there.
+func deliver(r *Resource, s Situation) Action {
 	switch {
 	case r.DisableReconciliation:
 		return Action{Verb: Leave, Reason: "its reconciliation is disabled"}

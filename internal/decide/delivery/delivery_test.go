@@ -77,6 +77,7 @@ metadata:
   labels: {eno.azure.io/x: y}
   annotations: {eno.azure.io/replace: "true", eno.azure.io/reconcile-interval: 10ms, mine: stays}
 spec: {replicas: 4}
+status: {replicas: 4}
 `), map[string]string{enov1.AnnotationReplace: "false", enov1.AnnotationDeletionStrategy: "foreground", enov1.AnnotationReadinessGroup: "7"})
 	if err != nil {
 		t.Fatal(err)
@@ -108,16 +109,18 @@ metadata: {name: web, namespace: shop, annotations: {mine: stays}}
 	}
 }
 
-func TestReadRefuses(t *testing.T) {
+// TestCheck has manifests that a synthesis must not have. Delivery of stored ones
+// ignores what is invalid, if it is known which object is meant.
+func TestCheck(t *testing.T) {
 	cases := map[string]struct {
 		reason, text, want string
 		// unknown : nobody knows which object is meant.
 		unknown bool
 	}{
-		"Group":    {reason: "Groups are whole numbers.", text: with("T", enov1.AnnotationReadinessGroup, "first"), want: `eno.azure.io/readiness-group: cannot use "first"`},
-		"Deletion": {reason: "So are those of deletion.", text: with("T", enov1.AnnotationDeletionGroup, "1.5"), want: `eno.azure.io/deletion-group: cannot use "1.5"`},
-		"CEL":      {reason: "An expression must compile.", text: with("T", enov1.AnnotationReadiness+"-x", "self."), want: `eno.azure.io/readiness-x: cannot use "self."`},
-		"Scope":    {reason: "A scope must be readable.", text: with("T", enov1.AnnotationMigrateOwnership, "spec["), want: enov1.AnnotationMigrateOwnership},
+		"Group":    {reason: "Groups are whole numbers.", text: with("Service", enov1.AnnotationReadinessGroup, "first"), want: `eno.azure.io/readiness-group: cannot use "first"`},
+		"Deletion": {reason: "So are those of deletion.", text: with("Service", enov1.AnnotationDeletionGroup, "1.5"), want: `eno.azure.io/deletion-group: cannot use "1.5"`},
+		"CEL":      {reason: "An expression must compile.", text: with("Service", enov1.AnnotationReadiness+"-x", "self."), want: `eno.azure.io/readiness-x: cannot use "self."`},
+		"Scope":    {reason: "A scope must be readable.", text: with("Service", enov1.AnnotationMigrateOwnership, "spec["), want: enov1.AnnotationMigrateOwnership},
 		"Nameless": {reason: "It must be known which object is meant.", text: "{apiVersion: v1, kind: T}", want: "no metadata.name", unknown: true},
 		"Kindless": {reason: "And of which kind.", text: "{apiVersion: v1, metadata: {name: a}}", want: "cannot read the manifest", unknown: true},
 		"Unquoted": {reason: "An annotation that is no string would hide all others.", text: "{apiVersion: v1, kind: T, metadata: {name: a, annotations: {x: true}}}", want: "in quotes", unknown: true},
@@ -126,12 +129,22 @@ func TestReadRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r, err := reader.Read(manifest(t, tc.text), nil)
-			if err == nil || !strings.Contains(err.Error(), tc.want) || (r == nil) != tc.unknown {
-				t.Fatalf("%s\nRead(...): %v, %v, want %q", tc.reason, r, err, tc.want)
+			m := manifest(t, tc.text)
+			if all := reader.Check(m.Manifest); len(all) != 1 || !strings.Contains(all[0].Error(), tc.want) {
+				t.Fatalf("%s\nCheck(...): %v, want %q", tc.reason, all, tc.want)
 			}
-			if r != nil && r.Problem() == nil {
-				t.Errorf("%s\nThe resource does not remember it.", tc.reason)
+			r, err := reader.Read(m, nil)
+			if (err != nil) != tc.unknown || (r == nil) != tc.unknown {
+				t.Fatalf("%s\nRead(...): %v, %v", tc.reason, r, err)
+			}
+			if r == nil {
+				return
+			}
+			if w := r.Warnings(); len(w) != 1 || !strings.Contains(w[0].Error(), tc.want) {
+				t.Errorf("%s\nWarnings(): %v, want %q", tc.reason, w, tc.want)
+			}
+			if r.ReadinessGroup != -100 || *r.DeletionGroup != 100 || r.Watched() || r.Scopes != nil {
+				t.Errorf("%s\nThe settings are not the default: %+v", tc.reason, r.Settings)
 			}
 		})
 	}
@@ -183,6 +196,21 @@ func TestReadAccepts(t *testing.T) {
 				t.Errorf("Read(...): %+v, %v, warnings %v", r.Settings, err, r.Warnings())
 			}
 		})
+	}
+}
+
+// TestFailOpen has the default that a manifest without a usable annotation gets.
+func TestFailOpen(t *testing.T) {
+	open := delivery.NewReader()
+	open.FailOpen = true
+	for value, want := range map[string]bool{"": true, "true": true, "false": false, "0": false, "yes": true} {
+		text := with("T")
+		if value != "" {
+			text = with("T", enov1.AnnotationFailOpen, value)
+		}
+		if r, err := open.Read(manifest(t, text), nil); err != nil || r.FailOpen != want {
+			t.Errorf("annotation %q: %v, %v, want %v", value, r.FailOpen, err, want)
+		}
 	}
 }
 

@@ -91,8 +91,8 @@ func (r *Resource) Overridden() bool { return len(r.overrides) > 0 }
 // those before it did. Those that cannot be evaluated are passed over. Groups and
 // identity are those of the manifest: others are ordered by them.
 //
-// The error is that the result cannot be understood; what is wrong with its
-// settings is its [Settings.Problem].
+// The error is that the result cannot be understood. Invalid settings of the result
+// are among its [Settings.Warnings].
 func (r *Resource) Override(live *unstructured.Unstructured, composition *metav1.ObjectMeta) (*Resource, []Override, error) {
 	if !r.Overridden() {
 		return r, nil, nil
@@ -202,7 +202,8 @@ func about(c *metav1.ObjectMeta) map[string]any {
 	return map[string]any{"metadata": known}
 }
 
-// overrides reads those of a manifest: all of them, or what is wrong.
+// overrides reads those of a manifest. If one is invalid, none is used: they build on
+// each other.
 func (r *Reader) overrides(text string) ([]override, []error) {
 	p := &parser{}
 	var list []json.RawMessage
@@ -220,11 +221,11 @@ func (r *Reader) overrides(text string) ([]override, []error) {
 		}
 		all[i] = p.override(at, w, r.conditions)
 	}
-	if len(p.problems) == 0 {
+	if len(p.invalid) == 0 {
 		return all, nil
 	}
 
-	return nil, p.problems
+	return nil, p.invalid
 }
 
 // readOverride decodes one. A misspelled condition would be one that always holds,

@@ -242,18 +242,19 @@ func TestReadOverridesRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r, err := reader.Read(manifest(t, with("T", enov1.AnnotationOverrides, tc.text)), nil)
-			if err == nil || r == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Fatalf("%s\nRead(...): %v, want %s", tc.reason, err, tc.want)
+			m := manifest(t, with("T", enov1.AnnotationOverrides, tc.text))
+			if err := errors.Join(reader.Check(m.Manifest)...); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("%s\nCheck(...): %v, want %s", tc.reason, err, tc.want)
 			}
-			if r.Problem() == nil || r.Overridden() {
-				t.Errorf("%s\nThe resource does not remember it.", tc.reason)
+			r, err := reader.Read(m, nil)
+			if err != nil || len(r.Warnings()) == 0 || r.Overridden() {
+				t.Errorf("%s\nRead(...): %v; the overrides are not ignored with a warning", tc.reason, err)
 			}
 		})
 	}
 	for _, text := range []string{"[]", "null", `[{"path": "self.a", "value": null, "valueExpression": "1"}]`} {
-		if _, err := reader.Read(manifest(t, with("T", enov1.AnnotationOverrides, text)), nil); err != nil {
-			t.Errorf("%s: %v", text, err)
+		if all := reader.Check(manifest(t, with("T", enov1.AnnotationOverrides, text)).Manifest); len(all) > 0 {
+			t.Errorf("%s: %v", text, all)
 		}
 	}
 }

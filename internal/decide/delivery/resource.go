@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -73,6 +72,9 @@ type Resource struct {
 
 // A Reader reads manifests. It may be used by any number of goroutines.
 type Reader struct {
+	// FailOpen is that of manifests that do not set it.
+	FailOpen bool
+
 	expressions, conditions *compiler
 }
 
@@ -82,8 +84,8 @@ func NewReader() *Reader {
 }
 
 // Read reads a manifest. Settings that it lacks are those of the composition where
-// they fall back to it. The error is why it cannot be applied; there is a resource
-// with it if it is known which object is meant, so that it can still be deleted.
+// they fall back to it. Settings with invalid values are ignored, and reported by
+// [Settings.Warnings]. The error is that it is not known which object is meant.
 func (r *Reader) Read(m enov1.Manifest, composition map[string]string) (*Resource, error) {
 	o := &unstructured.Unstructured{}
 	if err := o.UnmarshalJSON([]byte(m.Manifest)); err != nil {
@@ -101,13 +103,24 @@ func (r *Reader) Read(m enov1.Manifest, composition map[string]string) (*Resourc
 		return nil, err
 	}
 	if overridden {
-		var problems []error
+		var invalid []error
 		found.source = from
-		found.overrides, problems = r.overrides(text)
-		found.problems = append(found.problems, problems...)
+		found.overrides, invalid = r.overrides(text)
+		found.invalid = append(found.invalid, invalid...)
 	}
 
-	return found, errors.Join(found.problems...)
+	return found, nil
+}
+
+// Check returns what keeps a manifest from being accepted: that it is not known which
+// object is meant, or settings that cannot be used.
+func (r *Reader) Check(manifest string) []error {
+	found, err := r.Read(enov1.Manifest{Manifest: manifest}, nil)
+	if err != nil {
+		return []error{err}
+	}
+
+	return found.invalid
 }
 
 // understand turns a manifest, which it takes, into a resource. The error is that
@@ -156,6 +169,8 @@ func strip(o *unstructured.Unstructured) {
 		}
 		_ = unstructured.SetNestedMap(o.Object, all, "metadata", at) // it was one
 	}
+	// Of a kind without a status subresource, it would be written with everything else.
+	unstructured.RemoveNestedField(o.Object, "status")
 	for _, name := range []string{"managedFields", "resourceVersion", "uid", "generation", "creationTimestamp", "selfLink"} {
 		unstructured.RemoveNestedField(o.Object, "metadata", name)
 	}

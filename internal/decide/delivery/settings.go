@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -69,17 +68,14 @@ type Settings struct {
 	Scopes []fields.Scope
 
 	checks []check
-	// problems keep the object from being applied. warnings are about settings that are
-	// ignored.
-	problems, warnings []error
+	// invalid are settings that a synthesis must not have. warnings are about settings
+	// that Eno ignores, too. Delivery ignores all of them.
+	invalid, warnings []error
 }
 
-// Problem is why the object cannot be applied with these settings. It never keeps an
-// object from being deleted: nothing would be left that could repair it.
-func (s *Settings) Problem() error { return errors.Join(s.problems...) }
-
-// Warnings are the settings that are ignored because their values are invalid.
-func (s *Settings) Warnings() []error { return s.warnings }
+// Warnings are the settings that are ignored because their values are invalid. They
+// never keep an object from being applied or deleted.
+func (s *Settings) Warnings() []error { return slices.Concat(s.invalid, s.warnings) }
 
 // A settingError is an annotation with an invalid value.
 type settingError struct {
@@ -92,8 +88,8 @@ func (e *settingError) Error() string {
 
 // parser reads annotations, and collects invalid ones.
 type parser struct {
-	own, composition   map[string]string
-	problems, warnings []error
+	own, composition  map[string]string
+	invalid, warnings []error
 }
 
 // get returns the value of an annotation of the manifest, or else of the
@@ -107,8 +103,9 @@ func (p *parser) get(name string) (string, bool) {
 	return value, ok
 }
 
+// wrong records a setting that a synthesis must not have.
 func (p *parser) wrong(annotation, value, fix string) {
-	p.problems = append(p.problems, &settingError{annotation: annotation, value: value, fix: fix})
+	p.invalid = append(p.invalid, &settingError{annotation: annotation, value: value, fix: fix})
 }
 
 // ignored records a setting that is not used.
@@ -127,14 +124,16 @@ func (p *parser) boolean(name string) bool {
 }
 
 // failOpen is read as Eno reads it: of the manifest only, and with every form of true.
-func (p *parser) failOpen() bool {
+func (p *parser) failOpen(byDefault bool) bool {
 	value, ok := p.own[enov1.AnnotationFailOpen]
 	if !ok {
-		return false
+		return byDefault
 	}
 	open, err := strconv.ParseBool(value)
 	if err != nil {
-		p.ignored(enov1.AnnotationFailOpen, value, `it counts as "false"; write "true" or "false"`)
+		p.ignored(enov1.AnnotationFailOpen, value, `it counts as the default, which is --fail-open; write "true" or "false"`)
+
+		return byDefault
 	}
 
 	return open
@@ -163,7 +162,7 @@ func (r *Reader) settings(own, composition map[string]string, kind string) Setti
 		Replace:               p.boolean(enov1.AnnotationReplace),
 		DisableUpdates:        p.boolean(enov1.AnnotationDisableUpdates),
 		DisableReconciliation: p.boolean(enov1.AnnotationDisableReconciliation),
-		FailOpen:              p.failOpen(),
+		FailOpen:              p.failOpen(r.FailOpen),
 		DeletionGroup:         p.number(enov1.AnnotationDeletionGroup),
 		Scopes:                p.scopes(),
 		checks:                p.checks(r.expressions),
@@ -181,7 +180,7 @@ func (r *Reader) settings(own, composition map[string]string, kind string) Setti
 	}
 
 	s.Prune = p.prune()
-	s.problems, s.warnings = p.problems, p.warnings
+	s.invalid, s.warnings = p.invalid, p.warnings
 
 	return s
 }

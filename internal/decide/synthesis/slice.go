@@ -11,6 +11,11 @@ import (
 // if one manifest alone is larger.
 const softCap = 512 << 10
 
+// maxStored is how many bytes the manifests of a slice take as they are stored: as
+// texts in JSON, where some characters take six bytes. The API server stores no object
+// that is larger than 1.5 MiB, and the status needs the rest.
+const maxStored = 1 << 20
+
 // maxResources is how many manifests a slice has at most: the status has a state for
 // each, and both must fit into one object.
 const maxResources = 500
@@ -141,18 +146,44 @@ func Copied(from []*enov1.ResourceSlice) []string {
 // Cut distributes manifests over slices, in their order.
 func Cut(manifests []enov1.Manifest) [][]enov1.Manifest {
 	var (
-		cuts [][]enov1.Manifest
-		size int
+		cuts         [][]enov1.Manifest
+		size, stored int
 	)
 	for _, m := range manifests {
-		if len(cuts) == 0 || size+len(m.Manifest) > softCap || len(cuts[len(cuts)-1]) == maxResources {
-			cuts, size = append(cuts, nil), 0
+		n := Stored(m.Manifest)
+		if len(cuts) == 0 || size+len(m.Manifest) > softCap || stored+n > maxStored || len(cuts[len(cuts)-1]) == maxResources {
+			cuts, size, stored = append(cuts, nil), 0, 0
 		}
 		cuts[len(cuts)-1] = append(cuts[len(cuts)-1], m)
-		size += len(m.Manifest)
+		size, stored = size+len(m.Manifest), stored+n
 	}
 
 	return cuts
+}
+
+// Stored is how many bytes a manifest takes in a slice.
+func Stored(manifest string) int {
+	data, err := json.Marshal(manifest)
+	if err != nil {
+		return len(manifest) // texts can always be encoded
+	}
+
+	return len(data)
+}
+
+// Largest returns the manifest that takes the most bytes in a slice, and how many.
+func Largest(manifests []enov1.Manifest) (Ref, int) {
+	var (
+		largest Ref
+		most    int
+	)
+	for _, m := range manifests {
+		if n := Stored(m.Manifest); n > most {
+			largest, most = RefOf(m.Manifest), n
+		}
+	}
+
+	return largest, most
 }
 
 // stateOf is what a slice says of one of its manifests; nothing if it is behind.

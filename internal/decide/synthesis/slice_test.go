@@ -67,6 +67,18 @@ func TestCutMany(t *testing.T) {
 	}
 }
 
+// TestCutStored has manifests whose characters take six bytes each when they are stored.
+func TestCutStored(t *testing.T) {
+	m := enov1.Manifest{Manifest: `{"kind":"A","metadata":{"name":"a"},"x":"` + strings.Repeat("<", 100<<10) + `"}`}
+	small := enov1.Manifest{Manifest: `{"kind":"B","metadata":{"name":"b"}}`}
+	if got := synthesis.Cut([]enov1.Manifest{m, small, m}); len(got) != 2 || len(got[0]) != 2 {
+		t.Errorf("there are %d slices: the two large manifests do not fit into one", len(got))
+	}
+	if ref, size := synthesis.Largest([]enov1.Manifest{small, m, small}); ref.String() != "A a" || size < 600<<10 {
+		t.Errorf("the largest is %s with %d bytes", ref, size)
+	}
+}
+
 func TestCut(t *testing.T) {
 	const most = 512 << 10
 	cases := map[string]struct {

@@ -1,0 +1,59 @@
+package delivery
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// maintained are the fields of metadata that the server maintains.
+var maintained = []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"}
+
+// Differences returns the paths of the fields in which two versions of an object differ,
+// in order, without what the server maintains. Lists are compared as a whole.
+func Differences(a, b map[string]any) []string {
+	var all []string
+	for _, name := range keysOf(a, b) {
+		switch name {
+		case "status":
+		case "metadata":
+			x, _ := a[name].(map[string]any)
+			y, _ := b[name].(map[string]any)
+			for _, field := range keysOf(x, y) {
+				if !slices.Contains(maintained, field) {
+					all = differences(all, name+"."+field, x[field], y[field])
+				}
+			}
+		default:
+			all = differences(all, name, a[name], b[name])
+		}
+	}
+
+	return all
+}
+
+func differences(all []string, path string, a, b any) []string {
+	x, isMap := a.(map[string]any)
+	y, areMaps := b.(map[string]any)
+	if !isMap || !areMaps {
+		if !equality.Semantic.DeepEqual(a, b) {
+			all = append(all, path)
+		}
+
+		return all
+	}
+	for _, name := range keysOf(x, y) {
+		all = differences(all, path+"."+name, x[name], y[name])
+	}
+
+	return all
+}
+
+// keysOf are the keys of two maps, in order.
+func keysOf(a, b map[string]any) []string {
+	all := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(all)
+
+	return slices.Compact(all)
+}

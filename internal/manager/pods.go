@@ -1,0 +1,130 @@
+package manager
+
+import (
+	"encoding/csv"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/arbor-control/arbor/internal/controller/synthesispod"
+)
+
+// PodOptions are how pods of synthesizers are scheduled and labeled. The flags and their
+// values are those of Eno.
+type PodOptions struct {
+	// Tolerations are taints as key, key=value or key=value:effect.
+	Tolerations []string
+	// NodeAffinity is a label that nodes must have, as key or key=value.
+	NodeAffinity string
+	// Labels and Annotations of the pods.
+	Labels, Annotations map[string]string
+}
+
+// AddFlags binds the options to flags, with the current values as defaults.
+func (o *PodOptions) AddFlags(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&o.Tolerations, "taint-toleration", o.Tolerations, "Taints that pods of synthesizers tolerate, separated by commas: KEY for any value, or KEY=VALUE. The effect is NoSchedule; KEY=VALUE:EFFECT is another one.")
+	fs.StringVar(&o.NodeAffinity, "node-affinity", o.NodeAffinity, "Label of the nodes that pods of synthesizers run on: KEY for any value, or KEY=VALUE. Empty: any node.")
+	fs.StringToStringVar(&o.Labels, "synthesizer-pod-labels", o.Labels, "Labels of pods of synthesizers: KEY=VALUE, separated by commas. Those of a Synthesizer take precedence.")
+	fs.StringToStringVar(&o.Annotations, "synthesizer-pod-annotations", o.Annotations, "Annotations of pods of synthesizers: KEY=VALUE, separated by commas. Those of a Synthesizer take precedence.")
+}
+
+// Args are the flags that make another manager have these options.
+func (o *PodOptions) Args() []string {
+	args := []string{"--taint-toleration=" + strings.Join(o.Tolerations, ","), "--node-affinity=" + o.NodeAffinity}
+	for _, f := range []struct {
+		name  string
+		pairs map[string]string
+	}{{"--synthesizer-pod-labels=", o.Labels}, {"--synthesizer-pod-annotations=", o.Annotations}} {
+		for _, key := range slices.Sorted(maps.Keys(f.pairs)) {
+			args = append(args, f.name+quoted(key+"="+f.pairs[key]))
+		}
+	}
+
+	return args
+}
+
+// quoted is a text as one value of a list with commas.
+func quoted(text string) string {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	_ = w.Write([]string{text}) // a Builder takes everything
+	w.Flush()
+
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Validate returns the first invalid option.
+func (o *PodOptions) Validate() error {
+	for _, text := range o.Tolerations {
+		if _, err := parseToleration(text); err != nil {
+			return fmt.Errorf("--taint-toleration %q: %w", text, err)
+		}
+	}
+	if key, value, _ := strings.Cut(o.NodeAffinity, "="); o.NodeAffinity != "" {
+		if err := checkLabel(key, value); err != nil {
+			return fmt.Errorf("--node-affinity %q: %w", o.NodeAffinity, err)
+		}
+	}
+	for key, value := range o.Labels {
+		if err := checkLabel(key, value); err != nil {
+			return fmt.Errorf("--synthesizer-pod-labels %s=%s: %w", key, value, err)
+		}
+	}
+	for key, value := range o.Annotations {
+		if err := checkLabel(strings.ToLower(key), ""); err != nil {
+			return fmt.Errorf("--synthesizer-pod-annotations %s=%s: %w", key, value, err)
+		}
+	}
+
+	return nil
+}
+
+// apply adds valid options to those of the pods.
+func (o *PodOptions) apply(to *synthesispod.Options) {
+	for _, text := range o.Tolerations {
+		if t, err := parseToleration(text); err == nil {
+			to.Tolerations = append(to.Tolerations, t)
+		}
+	}
+	if key, value, _ := strings.Cut(o.NodeAffinity, "="); key != "" {
+		to.NodeAffinity = &corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpExists}
+		if value != "" {
+			to.NodeAffinity.Operator, to.NodeAffinity.Values = corev1.NodeSelectorOpIn, []string{value}
+		}
+	}
+	to.Labels, to.Annotations = o.Labels, o.Annotations
+}
+
+// parseToleration reads KEY, KEY=VALUE or either with :EFFECT.
+func parseToleration(text string) (corev1.Toleration, error) {
+	taint, effect, other := strings.Cut(text, ":")
+	if !other {
+		effect = string(corev1.TaintEffectNoSchedule)
+	}
+	key, value, _ := strings.Cut(taint, "=")
+	t := corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffect(effect)}
+	if value != "" {
+		t.Operator, t.Value = corev1.TolerationOpEqual, value
+	}
+	if !slices.Contains([]corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}, t.Effect) {
+		return t, fmt.Errorf("%q is not an effect: write NoSchedule, PreferNoSchedule or NoExecute", effect)
+	}
+
+	return t, checkLabel(key, value)
+}
+
+func checkLabel(key, value string) error {
+	if all := validation.IsQualifiedName(key); len(all) > 0 {
+		return fmt.Errorf("%q is not a key: %s", key, all[0])
+	}
+	if all := validation.IsValidLabelValue(value); len(all) > 0 {
+		return fmt.Errorf("%q is not a value: %s", value, all[0])
+	}
+
+	return nil
+}
