@@ -30,7 +30,7 @@ func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.
 		return outcome{live: s.Live}, nil
 	case decide.Delete:
 		if it.IsPatch() && !v.deleting {
-			it.memory.removed.synthesis, it.memory.removed.uid = v.synthesis, s.Live.GetUID()
+			it.memory.removed.slices, it.memory.removed.uid = v.slices, s.Live.GetUID()
 			d.track(k, it, s.Live)
 		}
 

@@ -57,7 +57,7 @@ func (d *Deliverer) await(ctx context.Context, v *view) error {
 		if name == v.name || c.DeletionStarted() || c.Status.CurrentSynthesis == nil {
 			continue
 		}
-		if read := d.views[name]; read == nil || read.uid != c.UID || read.synthesis != c.Status.CurrentSynthesis.UUID {
+		if read := d.views[name]; read == nil || read.uid != c.UID || read.slices != slicesOf(c.Status.CurrentSynthesis) {
 			unread[name] = c.ResourceVersion
 		}
 	}

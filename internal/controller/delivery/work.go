@@ -144,7 +144,7 @@ func (d *Deliverer) gather(v *view, it *item, known decide.Situation) situation 
 	}
 	m := it.memory
 	if it.IsPatch() && it.Removes {
-		s.Ran, s.Removed = v.ran(it), m.removedIn(v.synthesis)
+		s.Ran, s.Removed = v.ran(it), m.removedIn(v.slices)
 
 		return s
 	}

@@ -41,6 +41,8 @@ type Options struct {
 	// Timeout of a synthesis, and CreationTTL how long the kubelet may take to say
 	// that it has heard of a pod.
 	Timeout, CreationTTL time.Duration
+	// HistoryLimit is how many syntheses before the previous one a composition keeps.
+	HistoryLimit int
 }
 
 // A Reconciler keeps the pods of compositions.
