@@ -147,7 +147,7 @@ func strip(o *unstructured.Unstructured) {
 			continue
 		}
 		maps.DeleteFunc(all, func(key string, _ any) bool {
-			return strings.HasPrefix(key, settingsPrefix) || key == enov1.AnnotationPrune
+			return strings.HasPrefix(key, settingsPrefix) || key == enov1.AnnotationPrune || key == enov1.AnnotationMigrateMode
 		})
 		if len(all) == 0 {
 			unstructured.RemoveNestedField(o.Object, "metadata", at)
