@@ -65,7 +65,7 @@ func (d *Deliverer) wrote(k key, it *item, live *unstructured.Unstructured, s si
 
 		return
 	}
-	if s.drifted && live.GetResourceVersion() != s.seen.version {
+	if s.Drifted && live.GetResourceVersion() != s.seen.version {
 		it.memory.damper.Corrected(d.now())
 		it.memory.rival = "" // whoever changes it next
 		d.metrics.drift.Inc()

@@ -157,6 +157,11 @@ type memory struct {
 	judged *judgement
 	turned bool
 
+	// observed is which generation the status is about while readiness is waited for.
+	// outdated : it did not follow, and is judged all the same.
+	observed decide.Observation
+	outdated bool
+
 	damper decide.Damper
 	// rival is who keeps changing the object, once that was found out.
 	rival string
