@@ -84,7 +84,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 	}
 	s := &Scheduler{
 		client: mgr.GetClient(), worker: w, metrics: m, now: time.Now,
-		limits: decide.Limits{Concurrency: o.Concurrency, Cooldown: o.Cooldown}, ahead: map[types.UID]written{}, since: map[types.UID]time.Time{},
+		limits: decide.Limits{Concurrency: o.Concurrency, Cooldown: o.Cooldown}, ledger: decide.NewLedger(), since: map[types.UID]time.Time{},
 	}
 	if err := s.setup(mgr); err != nil {
 		return fmt.Errorf("cannot set up the scheduler: %w", err)
