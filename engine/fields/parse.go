@@ -40,6 +40,41 @@ func ParseScope(text string) (Scope, error) {
 	return s, nil
 }
 
+// ParseScopes reads several scopes, one per line or separated by semicolons, which may
+// also be part of a quoted text. Blank ones are skipped. The error is a *[SyntaxError],
+// or a *[Denied] about a part that is never moved.
+func ParseScopes(text string) ([]Scope, error) {
+	quoted, escaped := false, false
+	separates := func(r rune) bool {
+		switch {
+		case escaped:
+			escaped = false
+		case quoted && r == '\\':
+			escaped = true
+		case r == '"':
+			quoted = !quoted
+		}
+
+		return !quoted && (r == ';' || r == '\n')
+	}
+	var all []Scope
+	for part := range strings.FieldsFuncSeq(text, separates) {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		s, err := ParseScope(part)
+		if err == nil {
+			err = s.Check()
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+
+	return all, nil
+}
+
 // MustParseScope is ParseScope for texts that are known to be good.
 func MustParseScope(text string) Scope {
 	s, err := ParseScope(text)

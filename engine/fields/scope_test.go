@@ -3,6 +3,7 @@ package fields_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -129,6 +130,31 @@ func TestScopeErrors(t *testing.T) {
 				t.Fatalf("%s: got %v", tc.reason, err)
 			}
 			diff(t, tc.reason, tc.want, err.Error())
+		})
+	}
+}
+
+func TestParseScopes(t *testing.T) {
+	cases := map[string]struct{ reason, text, want string }{
+		"One":     {reason: "one is enough", text: "spec.args", want: "spec.args"},
+		"Several": {reason: "lines and semicolons separate", text: "spec.a; spec.b\n  spec.c\n", want: "spec.a | spec.b | spec.c"},
+		"Comma":   {reason: "a comma is part of a scope", text: "a[b=1,c=2];d", want: "a[b=1,c=2] | d"},
+		"Quoted":  {reason: "quotes keep a separator", text: `data["a;b"]; data["c\";\n"]`, want: `data.a;b | data["c\";\n"]`},
+		"Blank":   {reason: "blank ones are skipped", text: " ;\n;", want: ""},
+		"Bad":     {reason: "one that cannot be read is an error", text: "spec; spec[", want: "error"},
+		"Denied":  {reason: "so is one that is never moved", text: "spec; status", want: "error"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			all, err := fields.ParseScopes(tc.text)
+			var got []string
+			for _, s := range all {
+				got = append(got, s.String())
+			}
+			if err != nil {
+				got = append(got, "error")
+			}
+			diff(t, tc.reason, tc.want, strings.Join(got, " | "))
 		})
 	}
 }

@@ -207,22 +207,21 @@ func (d *differ) block(v *ObjectDiff, one delivered, r *decide.Resource, live ma
 		*v = v.noted(err.Error())
 	}
 
-	request := fields.Request{To: decide.Manager, Mode: fields.Needed, Next: thing.tree.Desired(r.Object.Object)}
+	request := fields.Request{To: decide.Manager, Mode: r.Mode, Next: thing.tree.Desired(r.Object.Object)}
 	if last, err := d.read(d.before[one.ref]); err == nil && d.before[one.ref].object != nil {
 		request.Previous = thing.tree.Desired(r.Release(last.Object).Object)
 	}
 
 	plan := &fields.Plan{Entries: thing.entries}
 
-	if within, err := defaultScope(thing, one.object); err == nil {
-		request.Scope = within
-
-		if p, err := fields.NewPlan(thing.live, thing.entries, request); err == nil {
+	scopes, err := defaultScopes(thing, one.object)
+	if err == nil {
+		if p, err := planScopes(thing, request, scopes); err == nil {
 			plan = p
 		}
 	}
 
-	for _, r := range moveViewOf(thing, request, plan).Removals {
+	for _, r := range moveViewOf(thing, request, scopes, plan).Removals {
 		if r.Now != nil && (r.Now.Fate == fields.Partial || r.Now.Fate == fields.Kept) {
 			v.Blocked = append(v.Blocked, r)
 		}

@@ -105,7 +105,7 @@ func splits(obj map[string]any, within []fields.Scope) []Finding {
 func splitsOf(ref ObjectRef, tree *fields.Tree, within fields.Scope, manager string) []Finding {
 	var out []Finding
 
-	for _, r := range tree.Removals(manager, nil, outside(tree, within, manager)) {
+	for _, r := range tree.Removals(manager, nil, outside(tree, []fields.Scope{within}, manager)) {
 		if isSplit(r, within) {
 			out = append(out, splitFinding(ref, r, manager))
 		}

@@ -233,37 +233,63 @@ func planMove(thing *owned, request fields.Request, wishes []map[string]any) (Mo
 		request.Next = thing.tree.Desired(wish)
 	}
 
+	scopes := []fields.Scope{request.Scope}
+
 	if request.Scope.IsZero() {
-		within, err := defaultScope(thing, wish)
-		if err != nil {
+		var err error
+		if scopes, err = defaultScopes(thing, wish); err != nil {
 			return MoveView{}, err
 		}
-
-		request.Scope = within
 	}
 
-	plan, err := fields.NewPlan(thing.live, thing.entries, request)
+	plan, err := planScopes(thing, request, scopes)
 	if err != nil {
 		return MoveView{}, err
 	}
 
-	return moveViewOf(thing, request, plan), nil
+	return moveViewOf(thing, request, scopes, plan), nil
 }
 
-// defaultScope is what is moved of an object if nobody says otherwise. What is
+// planScopes plans the move of each scope, one after the other, as one plan.
+func planScopes(thing *owned, request fields.Request, scopes []fields.Scope) (*fields.Plan, error) {
+	var all *fields.Plan
+
+	entries := thing.entries
+
+	for _, s := range scopes {
+		request.Scope = s
+
+		p, err := fields.NewPlan(thing.live, entries, request)
+		if err != nil {
+			return nil, err
+		}
+
+		if all == nil {
+			all = p
+		} else {
+			all.Entries, all.Moves, all.Notes = p.Entries, append(all.Moves, p.Moves...), append(all.Notes, p.Notes...)
+		}
+
+		entries = p.Entries
+	}
+
+	return all, nil
+}
+
+// defaultScopes are what is moved of an object if nobody says otherwise. What is
 // to be applied can say so before the object does.
-func defaultScope(thing *owned, wish map[string]any) (fields.Scope, error) {
+func defaultScopes(thing *owned, wish map[string]any) ([]fields.Scope, error) {
 	from := &unstructured.Unstructured{Object: thing.live}
 	if w := (&unstructured.Unstructured{Object: wish}); w.GetAnnotations()[ownership.ScopeAnnotation] != "" {
 		from = w
 	}
 
-	within, ok, err := ownership.DefaultScope(from)
-	if err == nil && !ok {
+	all, err := ownership.DefaultScopes(from)
+	if err == nil && len(all) == 0 {
 		err = fmt.Errorf("no part of a %s is moved by default: name one with --scope", thing.Kind)
 	}
 
-	return within, err
+	return all, err
 }
 
 func (o *fieldsPlanOptions) print(v MovesView) error {

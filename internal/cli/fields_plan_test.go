@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,6 +48,12 @@ func TestFieldsPlan(t *testing.T) {
 			reason: "what is applied next tells the same",
 			stdin:  withoutBash,
 			args:   []string{"-f", saved("web"), "--scope", initContainers, "--to", "eno", "--desired", "-", "--exit-code"},
+			want:   result{Out: "Deployment shop/web  4 fields would move to eno\n" + bashMoves, Code: ExitFound},
+		},
+		"SeveralScopes": {
+			reason: "the annotation of what is desired has several scopes, as in delivery",
+			stdin:  strings.Replace(withoutBash, "metadata: {", "metadata: {annotations: {eno.azure.io/migrate-ownership: \"spec.selector; "+initContainers+"\"}, ", 1),
+			args:   []string{"-f", saved("web"), "--to", "eno", "--desired", "-", "--exit-code"},
 			want:   result{Out: "Deployment shop/web  4 fields would move to eno\n" + bashMoves, Code: ExitFound},
 		},
 		"StillDesired": {

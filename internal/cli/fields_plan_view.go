@@ -22,9 +22,11 @@ func (v MovesView) changed() bool {
 type MoveView struct {
 	Object ObjectRef    `json:"object"`
 	Scope  fields.Scope `json:"scope"`
-	To     string       `json:"to"`
-	Mode   fields.Mode  `json:"mode"`
-	// ScopeExists says whether the object has that part.
+	// Scopes are all of them, if the annotation has several; Scope is the first then.
+	Scopes []fields.Scope `json:"scopes,omitempty"`
+	To     string         `json:"to"`
+	Mode   fields.Mode    `json:"mode"`
+	// ScopeExists says whether the object has one of these parts.
 	ScopeExists bool `json:"scopeExists"`
 	// Changed says whether there is anything to write.
 	Changed  bool          `json:"changed"`
@@ -65,16 +67,24 @@ type FateView struct {
 	BecauseOf []fields.Identity `json:"becauseOf,omitempty"`
 }
 
-func moveViewOf(thing *owned, request fields.Request, plan *fields.Plan) MoveView {
+func moveViewOf(thing *owned, request fields.Request, scopes []fields.Scope, plan *fields.Plan) MoveView {
 	v := MoveView{
-		Object: thing.ObjectRef, Scope: request.Scope, To: request.To, Mode: request.Mode,
-		ScopeExists: thing.tree.Select(request.Scope).Exists(), Changed: plan.Changed(),
-		Moves: movedViews(plan.Moves), Notes: moveNotes(plan.Notes), Removals: []RemovalView{},
+		Object: thing.ObjectRef, To: request.To, Mode: request.Mode, Changed: plan.Changed(),
+		ScopeExists: slices.ContainsFunc(scopes, func(s fields.Scope) bool { return thing.tree.Select(s).Exists() }),
+		Moves:       movedViews(plan.Moves), Notes: moveNotes(plan.Notes), Removals: []RemovalView{},
+	}
+
+	if len(scopes) > 0 {
+		v.Scope = scopes[0]
+	}
+
+	if len(scopes) > 1 {
+		v.Scopes = scopes
 	}
 
 	// What is removed after the move and not before comes last.
-	now := removals(thing.tree, request)
-	after := removals(fields.New(thing.live, plan.Entries), request)
+	now := removals(thing.tree, request, scopes)
+	after := removals(fields.New(thing.live, plan.Entries), request, scopes)
 	fatesNow, fatesAfter := fatesOf(now), fatesOf(after)
 	seen := map[string]bool{}
 
@@ -91,28 +101,31 @@ func moveViewOf(thing *owned, request fields.Request, plan *fields.Plan) MoveVie
 }
 
 // removals is what becomes of what the manager's next apply no longer names. If
-// nothing is known of it, that is the scope: then it names the rest of what it
+// nothing is known of it, that are the scopes: then it names the rest of what it
 // has.
-func removals(tree *fields.Tree, request fields.Request) []fields.Removal {
+func removals(tree *fields.Tree, request fields.Request, scopes []fields.Scope) []fields.Removal {
 	if request.Next != nil {
 		return tree.Removals(request.To, request.Previous, request.Next)
 	}
 
-	return tree.Removals(request.To, request.Previous, outside(tree, request.Scope, request.To))
+	return tree.Removals(request.To, request.Previous, outside(tree, scopes, request.To))
 }
 
-// outside is what a manager applies but for a scope, and for what stands for the
+// outside is what a manager applies but for scopes, and for what stands for a
 // scope because it can only be held as a whole.
-func outside(tree *fields.Tree, within fields.Scope, manager string) *fieldpath.Set {
+func outside(tree *fields.Tree, scopes []fields.Scope, manager string) *fieldpath.Set {
 	rest, lifted := &fieldpath.Set{}, &fieldpath.Set{}
-	for _, n := range tree.Select(within).Lifted {
-		lifted.Insert(n.Path())
+
+	for _, s := range scopes {
+		for _, n := range tree.Select(s).Lifted {
+			lifted.Insert(n.Path())
+		}
 	}
 
 	for _, e := range tree.Entries() {
 		if e.Identity() == (fields.Identity{Manager: manager, Operation: fields.Apply}) && e.Fields != nil {
 			e.Fields.Iterate(func(p fieldpath.Path) {
-				if !within.Matches(p) && !lifted.Has(p) {
+				if !lifted.Has(p) && !slices.ContainsFunc(scopes, func(s fields.Scope) bool { return s.Matches(p) }) {
 					rest.Insert(p.Copy())
 				}
 			})

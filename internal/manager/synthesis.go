@@ -14,11 +14,16 @@ import (
 	"github.com/arbor-control/arbor/internal/controller/symphony"
 	"github.com/arbor-control/arbor/internal/controller/synthesis"
 	"github.com/arbor-control/arbor/internal/controller/synthesispod"
+	synthesisrules "github.com/arbor-control/arbor/internal/decide/synthesis"
 	"github.com/arbor-control/arbor/internal/executor"
 )
 
 // refusal is what compositions say where nothing may be run.
 const refusal = "this manager runs no synthesizers; with --executor-image it runs them in pods, and with --local-synthesizers as local processes, as the user who started it"
+
+// maxHistory is the highest --history-limit: the status holds all of them, with the
+// results of each.
+const maxHistory = 50
 
 // SynthesisOptions are those of the part synthesis.
 type SynthesisOptions struct {
@@ -39,6 +44,8 @@ type SynthesisOptions struct {
 	Concurrency int
 	// Cooldown is the time between two syntheses of a rollout.
 	Cooldown time.Duration
+	// HistoryLimit is how many syntheses before the previous one are kept.
+	HistoryLimit int
 	// Watchdog is after how long a composition that the cluster does not agree with
 	// counts as stuck.
 	Watchdog time.Duration
@@ -51,7 +58,7 @@ type SynthesisOptions struct {
 func DefaultSynthesisOptions() SynthesisOptions {
 	return SynthesisOptions{
 		Timeout: 30 * time.Second, Concurrency: 10, Cooldown: time.Minute, Watchdog: 3 * time.Minute,
-		CreationTTL: 10 * time.Second, PodServiceAccount: "arbor-synthesizer",
+		CreationTTL: 10 * time.Second, PodServiceAccount: "arbor-synthesizer", HistoryLimit: synthesisrules.DefaultHistoryLimit,
 	}
 }
 
@@ -66,6 +73,7 @@ func (o *SynthesisOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.Timeout, "synthesis-timeout", o.Timeout, "How long a synthesis may take before it is given up and tried again.")
 	fs.IntVar(&o.Concurrency, "synthesis-concurrency", o.Concurrency, "How many syntheses are in flight at most.")
 	fs.DurationVar(&o.Cooldown, "rollout-cooldown", o.Cooldown, "Time between two syntheses that follow a change of a Synthesizer or of a deferred input.")
+	fs.IntVar(&o.HistoryLimit, "history-limit", o.HistoryLimit, "How many syntheses a composition keeps for rollbacks, besides the current and the previous one.")
 	fs.DurationVar(&o.Watchdog, "watchdog-threshold", o.Watchdog, "After how long a composition that the cluster does not agree with counts as stuck, in the metric eno_compositions_stuck_reconciling_total.")
 	fs.BoolVar(&o.NamespaceCleanup, "namespace-cleanup", o.NamespaceCleanup, "Make a namespace again that was forced to go while compositions were in it, and delete it in good order, so that they can go too.")
 }
@@ -81,6 +89,7 @@ func (o *SynthesisOptions) Args() []string {
 		fmt.Sprintf("--synthesis-timeout=%s", o.Timeout),
 		fmt.Sprintf("--synthesis-concurrency=%d", o.Concurrency),
 		fmt.Sprintf("--rollout-cooldown=%s", o.Cooldown),
+		fmt.Sprintf("--history-limit=%d", o.HistoryLimit),
 		fmt.Sprintf("--watchdog-threshold=%s", o.Watchdog),
 		fmt.Sprintf("--namespace-cleanup=%t", o.NamespaceCleanup),
 	}, o.Pods.Args()...)
@@ -95,6 +104,8 @@ func (o *SynthesisOptions) Validate() error {
 		return fmt.Errorf("--synthesis-concurrency %d: it must be at least 1", o.Concurrency)
 	case o.Cooldown < 0:
 		return fmt.Errorf("--rollout-cooldown %s: it must not be negative", o.Cooldown)
+	case o.HistoryLimit < 0 || o.HistoryLimit > maxHistory:
+		return fmt.Errorf("--history-limit %d: it must be 0 to %d", o.HistoryLimit, maxHistory)
 	case o.Watchdog < 0:
 		return fmt.Errorf("--watchdog-threshold %s: it must not be negative", o.Watchdog)
 	default:
@@ -126,7 +137,7 @@ func podNamespace(o Options) string { return cmp.Or(o.Synthesis.PodNamespace, o.
 // setupSynthesis starts what makes compositions of Symphonies, and slices of
 // compositions.
 func setupSynthesis(mgr ctrl.Manager, o Options) ([]endpoint, error) {
-	s := synthesis.Options{Refusal: refusal, Timeout: o.Synthesis.Timeout, Concurrency: o.Synthesis.Concurrency, Cooldown: o.Synthesis.Cooldown, Patience: o.Synthesis.Watchdog}
+	s := synthesis.Options{Refusal: refusal, Timeout: o.Synthesis.Timeout, Concurrency: o.Synthesis.Concurrency, Cooldown: o.Synthesis.Cooldown, Patience: o.Synthesis.Watchdog, HistoryLimit: o.Synthesis.HistoryLimit}
 	if o.Synthesis.Local {
 		s.Executor, s.Refusal = &executor.Process{}, ""
 	}
@@ -134,7 +145,7 @@ func setupSynthesis(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 		s.Pods, s.Refusal = true, ""
 		pods := synthesispod.Options{
 			Image: o.Synthesis.Image, Namespace: podNamespace(o), ServiceAccount: o.Synthesis.PodServiceAccount,
-			Timeout: o.Synthesis.Timeout, CreationTTL: o.Synthesis.CreationTTL,
+			Timeout: o.Synthesis.Timeout, CreationTTL: o.Synthesis.CreationTTL, HistoryLimit: o.Synthesis.HistoryLimit,
 		}
 		o.Synthesis.Pods.apply(&pods)
 		err := synthesispod.SetupWithManager(mgr, pods, metrics.Registry)

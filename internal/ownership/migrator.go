@@ -143,7 +143,9 @@ func (m *Migrator) Migrate(ctx context.Context, r Request) (Result, error) {
 		err = w.restore(ctx, err)
 	}
 	w.finish(ctx, err)
-	m.metrics.ended(w.Migrated, err, m.now().Sub(began))
+	if !IsStale(err) { // the caller begins again
+		m.metrics.ended(w.Migrated, err, m.now().Sub(began))
+	}
 
 	return w.Result, err
 }

@@ -157,18 +157,30 @@ func TestReport(t *testing.T) {
 	New(nil, Options{}).report(Request{Object: identify("v1", "ConfigMap", "n", "a")}, p) // who counts nothing may be asked to
 }
 
-func TestDefaultScope(t *testing.T) {
+func TestDefaultScopes(t *testing.T) {
 	cases := map[string]struct {
 		reason, text, want string
-		ok, bad            bool
+		bad                bool
 	}{
-		"Deployment": {reason: "A workload has init containers.", text: `{"apiVersion": "apps/v1", "kind": "Deployment"}`, want: "spec.template.spec.initContainers", ok: true},
-		"Job":        {reason: "So has a job.", text: `{"apiVersion": "batch/v1", "kind": "Job"}`, want: "spec.template.spec.initContainers", ok: true},
-		"CronJob":    {reason: "Its template is further down.", text: `{"apiVersion": "batch/v1", "kind": "CronJob"}`, want: "spec.jobTemplate.spec.template.spec.initContainers", ok: true},
+		"Deployment": {reason: "A workload has init containers.", text: `{"apiVersion": "apps/v1", "kind": "Deployment"}`, want: "spec.template.spec.initContainers"},
+		"Job":        {reason: "So has a job.", text: `{"apiVersion": "batch/v1", "kind": "Job"}`, want: "spec.template.spec.initContainers"},
+		"CronJob":    {reason: "Its template is further down.", text: `{"apiVersion": "batch/v1", "kind": "CronJob"}`, want: "spec.jobTemplate.spec.template.spec.initContainers"},
 		"Namesake":   {reason: "Another group's kind of that name is another kind.", text: `{"apiVersion": "example.com/v1", "kind": "Deployment"}`},
 		"Annotation": {
-			reason: "An annotation says otherwise, of any kind.", ok: true, want: "data.a",
+			reason: "An annotation says otherwise, of any kind.", want: "data.a",
 			text: `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"annotations": {"eno.azure.io/migrate-ownership": "data.a"}}}`,
+		},
+		"Several": {
+			reason: "It may have several, on lines or between semicolons.", want: "data.a data.b;c data.d",
+			text: `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"annotations": {"eno.azure.io/migrate-ownership": "data.a; data[\"b;c\"]\n data.d\n"}}}`,
+		},
+		"Blank": {
+			reason: "A blank one is none.", want: "spec.template.spec.initContainers",
+			text: `{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"annotations": {"eno.azure.io/migrate-ownership": " ;"}}}`,
+		},
+		"Denied": {
+			reason: "Some parts are never moved.", bad: true,
+			text: `{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"annotations": {"eno.azure.io/migrate-ownership": "spec; status"}}}`,
 		},
 		"Unreadable": {
 			reason: "One that cannot be read is an error, not the default.", bad: true,
@@ -181,9 +193,13 @@ func TestDefaultScope(t *testing.T) {
 			if err := json.Unmarshal([]byte(tc.text), &o.Object); err != nil {
 				t.Fatal(err)
 			}
-			s, ok, err := DefaultScope(o)
-			if ok != tc.ok || s.String() != tc.want || (err != nil) != tc.bad {
-				t.Errorf("%s\nDefaultScope(...): %s, %t, %v", tc.reason, s, ok, err)
+			scopes, err := DefaultScopes(o)
+			var got []string
+			for _, s := range scopes {
+				got = append(got, s.String())
+			}
+			if strings.Join(got, " ") != tc.want || (err != nil) != tc.bad {
+				t.Errorf("%s\nDefaultScopes(...): %q, %v", tc.reason, got, err)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -18,7 +19,7 @@ type Request struct {
 	// Object is known by apiVersion, kind, namespace and name; nothing else of it
 	// is used. It may be nil if there is a Desired.
 	Object *unstructured.Unstructured
-	// Scopes are what is moved; see [DefaultScope] for what they are if there are
+	// Scopes are what is moved; see [DefaultScopes] for what they are if there are
 	// none.
 	Scopes []fields.Scope
 	// Desired is what the manager is going to apply, nil if nobody knows yet. It
@@ -26,6 +27,12 @@ type Request struct {
 	// MoveOnly. Previous is what it applied before, nil if its entry tells.
 	Desired, Previous *unstructured.Unstructured
 	MoveOnly          bool
+	// Version is the resourceVersion of the object that Desired was made for, "" if it
+	// holds for any. If the object has another one, nothing is written, and the error
+	// is a conflict that [IsStale] recognizes.
+	Version string
+	// Mode is how much of the scopes is moved, "" for that of the Migrator.
+	Mode fields.Mode
 	// Retag lets entries in other versions take part; see [fields.Request].
 	Retag bool
 }
@@ -57,6 +64,15 @@ func (r Request) check() error {
 	}
 
 	return nil
+}
+
+// checkVersion reports whether the object is the one that Desired was made for.
+func (r Request) checkVersion(live *unstructured.Unstructured) error {
+	if r.Version == "" || live != nil && live.GetResourceVersion() == r.Version {
+		return nil
+	}
+
+	return &staleError{describe(r.which()), r.Version}
 }
 
 // A Plan is what a migration would do.
@@ -120,6 +136,9 @@ func (m *Migrator) plan(ctx context.Context, r Request, asRead bool) (*Plan, err
 	if err != nil {
 		return nil, err
 	}
+	if err := r.checkVersion(live); err != nil {
+		return nil, err
+	}
 	if live == nil {
 		return &Plan{Skip: Absent}, nil
 	}
@@ -136,7 +155,7 @@ func (m *Migrator) plan(ctx context.Context, r Request, asRead bool) (*Plan, err
 			return p, err
 		}
 	}
-	w := &planning{Migrator: m, Plan: p, request: r}
+	w := &planning{Migrator: m, Plan: p, request: r, mode: cmp.Or(r.Mode, m.mode)}
 	if err := w.decide(ctx); err != nil {
 		return p, err
 	}
@@ -150,6 +169,7 @@ type planning struct {
 	*Plan
 
 	request Request
+	mode    fields.Mode
 	tree    *fields.Tree
 	// empties are moved so that nothing is left of them.
 	empties []fields.Scope

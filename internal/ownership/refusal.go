@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // A Reason is why something was not done, in a word.
@@ -87,8 +88,37 @@ func explain(err error, doing string) error {
 	return fmt.Errorf("cannot %s: %w", doing, err)
 }
 
+// A staleError is about an object that was changed since the caller decided what to
+// apply to it. To read it again is of no use: the caller has to decide again.
+type staleError struct{ object, version string }
+
+func (e *staleError) Error() string {
+	return fmt.Sprintf("%s was changed: what is desired was made for resourceVersion %s", e.object, e.version)
+}
+
+// Status makes it a conflict for apierrors.
+func (e *staleError) Status() metav1.Status {
+	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: e.Error()}
+}
+
+// IsStale reports whether nothing was done because the object does not have the
+// Version of the request.
+func IsStale(err error) bool {
+	_, ok := errors.AsType[*staleError](err)
+
+	return ok
+}
+
+// OnlyRewrite reports whether an error is about the rewrite of managed fields alone, so
+// that an apply without it may work: admission or missing permissions are against it.
+func OnlyRewrite(err error) bool {
+	reason := ReasonOf(err)
+
+	return reason == Mutated || reason == Rejected || reason == Forbidden
+}
+
 // isConflict is about races that are worth another try.
-func isConflict(err error) bool { return apierrors.IsConflict(err) }
+func isConflict(err error) bool { return apierrors.IsConflict(err) && !IsStale(err) }
 
 // isAnswer says whether a server said no to a write, so that it is known to have
 // changed nothing. Where there was no answer, or one about trouble inside of the

@@ -10,8 +10,8 @@ import (
 	"github.com/arbor-control/arbor/engine/fields"
 )
 
-// ScopeAnnotation on an object says which scope of it is moved, instead of the
-// default of its kind.
+// ScopeAnnotation on an object has the scopes of it that are moved, instead of the
+// default of its kind. See [fields.ParseScopes].
 const ScopeAnnotation = "eno.azure.io/migrate-ownership"
 
 var (
@@ -27,24 +27,22 @@ var (
 	}
 )
 
-// DefaultScope is what is moved of an object if nobody says otherwise: the init
-// containers of a workload, or what its annotation says. There is none for other
+// DefaultScopes are what is moved of an object if nobody says otherwise: what its
+// annotation says, or the init containers of a workload. There are none for other
 // kinds.
-func DefaultScope(object *unstructured.Unstructured) (_ fields.Scope, ok bool, _ error) {
-	if text := object.GetAnnotations()[ScopeAnnotation]; text != "" {
-		s, err := fields.ParseScope(text)
-		if err != nil {
-			return fields.Scope{}, false, fmt.Errorf("cannot use annotation %s of %s: %w", ScopeAnnotation, describe(object), err)
-		}
-
-		return s, true, nil
+func DefaultScopes(object *unstructured.Unstructured) ([]fields.Scope, error) {
+	all, err := fields.ParseScopes(object.GetAnnotations()[ScopeAnnotation])
+	if err != nil {
+		return nil, fmt.Errorf("cannot use annotation %s of %s: %w", ScopeAnnotation, describe(object), err)
 	}
-	s, ok := defaults[object.GroupVersionKind().GroupKind()]
+	if s, ok := defaults[object.GroupVersionKind().GroupKind()]; ok && len(all) == 0 {
+		all = []fields.Scope{s}
+	}
 
-	return s, ok, nil
+	return all, nil
 }
 
-// scopes are those of a request, or the default one: by the annotation of what
+// scopes are those of a request, or the default ones: by the annotation of what
 // is desired, by that of the live object, by the kind.
 func (r Request) scopes(live *unstructured.Unstructured) ([]fields.Scope, error) {
 	if len(r.Scopes) > 0 {
@@ -54,12 +52,8 @@ func (r Request) scopes(live *unstructured.Unstructured) ([]fields.Scope, error)
 	if r.Desired != nil && r.Desired.GetAnnotations()[ScopeAnnotation] != "" {
 		from = r.Desired
 	}
-	s, ok, err := DefaultScope(from)
-	if err != nil || !ok {
-		return nil, err
-	}
 
-	return []fields.Scope{s}, nil
+	return DefaultScopes(from)
 }
 
 func describe(o *unstructured.Unstructured) string {

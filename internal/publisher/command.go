@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
 	"github.com/arbor-control/arbor/internal/executor"
 )
 
@@ -88,7 +89,7 @@ func newServe() *cobra.Command {
 }
 
 func newPublish() *cobra.Command {
-	o := options{socket: DefaultSocket, timeout: 30 * time.Second, job: jobFromEnvironment()}
+	o := options{socket: DefaultSocket, timeout: 30 * time.Second, historyLimit: decide.DefaultHistoryLimit, job: jobFromEnvironment()}
 	cmd := &cobra.Command{
 		Use:   "publish",
 		Short: "Run the synthesis that the environment names",
@@ -104,6 +105,7 @@ If nobody waits for it any more, nothing is written, and that is no error.`,
 	cmd.Flags().StringVar(&o.socket, "socket", o.socket, "Path of the unix socket.")
 	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster. Empty: the pod's own service account, or kubectl's default.")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", o.timeout, "How long a synthesis may take from its beginning.")
+	cmd.Flags().IntVar(&o.historyLimit, "history-limit", o.historyLimit, "How many syntheses before the previous one a composition keeps.")
 
 	return cmd
 }

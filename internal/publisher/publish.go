@@ -23,6 +23,7 @@ import (
 type options struct {
 	socket, kubeconfig string
 	timeout            time.Duration
+	historyLimit       int
 	job                executor.Job
 }
 
@@ -54,7 +55,7 @@ func publish(ctx context.Context, o options, log io.Writer) error {
 	}
 	runner := synthesis.Runner{
 		Client: c, Reader: c, Mapper: c.RESTMapper(), Executor: &executor.Socket{Path: o.socket}, Manifests: deliveryrules.NewReader(),
-		Timeout: left(composition.Status.InFlightSynthesis, o.timeout, time.Now()), Now: time.Now,
+		Timeout: left(composition.Status.InFlightSynthesis, o.timeout, time.Now()), Now: time.Now, HistoryLimit: o.historyLimit,
 	}
 	out := runner.Run(ctx, composition, synthesizer)
 	switch {

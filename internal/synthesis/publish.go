@@ -15,7 +15,8 @@ import (
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
-// publish writes slices of what was made, and makes them the current ones.
+// publish writes slices of what was made, and makes them the current ones. If nothing
+// has changed, the slices that there are stay.
 func (r *Runner) publish(ctx context.Context, c *enov1.Composition, m made) error {
 	uuid := c.Status.InFlightSynthesis.UUID
 	live := &enov1.Composition{}
@@ -27,7 +28,7 @@ func (r *Runner) publish(ctx context.Context, c *enov1.Composition, m made) erro
 	if live.UID != c.UID || live.DeletionTimestamp != nil || !decide.Wanted(&live.Status, uuid) {
 		return ErrSuperseded
 	}
-	done := decide.Done{UUID: uuid, Results: m.results, Inputs: m.inputs}
+	done := decide.Done{UUID: uuid, Results: m.results, Inputs: m.inputs, HistoryLimit: r.HistoryLimit}
 	var current []*enov1.ResourceSlice
 	if live.Status.CurrentSynthesis != nil {
 		done.BasedOn = live.Status.CurrentSynthesis.UUID
@@ -35,6 +36,9 @@ func (r *Runner) publish(ctx context.Context, c *enov1.Composition, m made) erro
 		if current, err = r.slices(ctx, c.Namespace, live.Status.CurrentSynthesis); err != nil {
 			return err
 		}
+	}
+	if done.Unchanged = decide.Unchanged(&live.Status, m.manifests, current); done.Unchanged {
+		return r.promote(ctx, c, done)
 	}
 	for _, manifests := range decide.Cut(decide.Manifests(m.manifests, current)) {
 		name, err := r.create(ctx, live, uuid, manifests)

@@ -40,6 +40,8 @@ type Runner struct {
 	// Timeout of a program.
 	Timeout time.Duration
 	Now     func() time.Time
+	// HistoryLimit is how many syntheses before the previous one are kept.
+	HistoryLimit int
 }
 
 // An Outcome is what became of a synthesis.

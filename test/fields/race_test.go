@@ -168,6 +168,47 @@ func TestRaces(t *testing.T) {
 	})
 }
 
+// TestVersion has a desired state that was made for one version of the object, which
+// another writer changes. Nothing is applied, and ownership is as it was.
+func TestVersion(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		before string
+	}{
+		"BeforeRead":    {reason: "It is written before the migration reads it.", before: "get"},
+		"BeforeDryRun":  {reason: "It is written between the plan and the dry run.", before: "patch (dry)"},
+		"BeforeRewrite": {reason: "It is written between the dry run and the rewrite.", before: "patch"},
+		"BeforeApply":   {reason: "It is written between the rewrite and the apply.", before: "apply as eno"},
+		"Undisturbed":   {reason: "Nobody writes.", before: "never"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			o := w.seed()
+			before := w.get(o)
+			s := &spy{Client: w.c}
+			s.before = first(tc.before, func() { w.merge("rival", o, `{metadata: {labels: {rival: x}}}`) })
+			result, err := ownership.New(s, ownership.Options{}).Migrate(t.Context(), ownership.Request{Desired: w.object(dropped), Version: before.GetResourceVersion()})
+			after := w.get(o)
+			if tc.before == "never" {
+				if err != nil || !result.Applied {
+					t.Errorf("%s\nit says %v: %+v", tc.reason, err, result)
+				}
+
+				return
+			}
+			if !ownership.IsStale(err) || !apierrors.IsConflict(err) || result.Applied || result.Migrated {
+				t.Errorf("%s\nit says %v: %+v", tc.reason, err, result)
+			}
+			held := w.held(after)
+			delete(held, "rival (Update apps/v1)")
+			if diff := cmp.Diff(w.held(before), held); diff != "" {
+				t.Errorf("%s\nownership is not as it was: -before, +after:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestRestore has the apply fail after the rewrite.
 func TestRestore(t *testing.T) {
 	w := newWorld(t)

@@ -131,6 +131,9 @@ type Synthesis struct {
 	InputRevisions []InputRevisions `json:"inputRevisions,omitempty"`
 	// Deferred : it waited for its turn in a rollout.
 	Deferred bool `json:"deferred,omitempty"`
+	// Forced is set if the annotation eno.azure.io/force-resynthesis asked for it. It is
+	// then delivered in full, even if the output has not changed.
+	Forced bool `json:"forced,omitempty"`
 	// RolledBackTo is the synthesis whose manifests it has, if it was no run.
 	RolledBackTo string `json:"rolledBackTo,omitempty"`
 }

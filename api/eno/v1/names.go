@@ -32,8 +32,9 @@ const (
 	AnnotationOverrides = prefix + "overrides"
 	// AnnotationFailOpen has errors passed over; falls back.
 	AnnotationFailOpen = prefix + "fail-open"
-	// AnnotationMigrateOwnership is the scope whose fields are taken over from
-	// others, instead of the default one of the kind.
+	// AnnotationMigrateOwnership has the scopes whose fields are taken over from
+	// others, one per line or separated by semicolons, instead of the default one of
+	// the kind.
 	AnnotationMigrateOwnership = prefix + "migrate-ownership"
 
 	// AnnotationInputKey is on every input that a synthesizer is given.
@@ -79,6 +80,8 @@ const (
 	// AnnotationPrune is when the object of a manifest that a synthesis drops is
 	// deleted: on the composition for all, or on the manifest.
 	AnnotationPrune = "arbor-control.dev/prune"
+	// AnnotationMigrateMode on a manifest is how much of the scopes is taken over.
+	AnnotationMigrateMode = "arbor-control.dev/migrate-ownership-mode"
 	// AnnotationConfirmPrune on a composition has the digest of the condition
 	// PruneBlocked, and lets these objects be deleted.
 	AnnotationConfirmPrune = "arbor-control.dev/confirm-prune"
@@ -94,6 +97,15 @@ const (
 	PruneFirst = "first"
 	// PruneNever leaves the object behind.
 	PruneNever = "never"
+)
+
+// Values of AnnotationMigrateMode.
+const (
+	// MigrateNeeded takes over what has to be removed.
+	MigrateNeeded = "needed"
+	// MigrateWhole takes over everything in the scopes. What the manifest does not name
+	// is removed.
+	MigrateWhole = "whole"
 )
 
 // Values of AnnotationDeletionStrategy.

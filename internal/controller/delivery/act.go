@@ -26,12 +26,12 @@ func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.
 		return outcome{waits: a.Reason, again: patience, stuck: s.Unread != ""}, nil
 	case decide.Nothing:
 		d.confirm(k, v, it, s)
-		it.memory.applied = v.synthesis
+		it.memory.applied = v.slices
 
 		return outcome{live: s.Live}, nil
 	case decide.Delete:
 		if it.IsPatch() && !v.deleting {
-			it.memory.removed.synthesis, it.memory.removed.uid = v.synthesis, s.Live.GetUID()
+			it.memory.removed.slices, it.memory.removed.uid = v.slices, s.Live.GetUID()
 			d.track(k, it, s.Live)
 		}
 
@@ -51,7 +51,7 @@ func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.
 		d.status.drifted(v)
 	}
 	d.wrote(k, it, live, s)
-	it.memory.applied = v.synthesis
+	it.memory.applied = v.slices
 	d.verdict(ctx, k, v, it, live)
 
 	return outcome{live: live}, nil
@@ -72,7 +72,7 @@ func (d *Deliverer) wrote(k key, it *item, live *unstructured.Unstructured, s si
 
 		return
 	}
-	if s.drifted && live.GetResourceVersion() != s.seen.version {
+	if s.Drifted && live.GetResourceVersion() != s.seen.version {
 		it.memory.damper.Corrected(d.now())
 		it.memory.rival = "" // whoever changes it next
 		d.metrics.drift.Inc()
@@ -188,17 +188,22 @@ func (d *Deliverer) apply(ctx context.Context, v *view, it *item) (*unstructured
 	if len(scopes) > 0 {
 		before = it.before()
 	}
-	drops := before != nil && decide.Drops(before.Object, it.Object.Object)
+	drops := before != nil && decide.Drops(before.Object, it.Object.Object) || len(scopes) > 0 && it.Mode == fields.Whole
+	migrates := len(scopes) > 0 && d.migration == MigrationOn
 	switch {
-	case drops && d.migration == MigrationOn:
-		return d.migrate(ctx, v, it, scopes, before)
+	case drops && migrates:
+		o, err := d.migrate(ctx, v, it, scopes, before)
+		if !ownership.OnlyRewrite(err) {
+			return o, err
+		}
+		migrates = false // the finding is reported; the apply may work without it
 	case drops:
 		d.detect(ctx, v, it, scopes, before)
 	}
 	o := it.Object.DeepCopy()
 	o.SetResourceVersion(it.base) // what overrides took from another version may not hold
 	err := d.remote.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.ForceOwnership, client.FieldOwner(decide.Manager))
-	if apierrors.IsInvalid(err) && len(scopes) > 0 && d.migration == MigrationOn {
+	if apierrors.IsInvalid(err) && migrates {
 		return d.migrate(ctx, v, it, scopes, before)
 	}
 	if err != nil {
@@ -237,19 +242,20 @@ func (d *Deliverer) scopes(it *item) []fields.Scope {
 	if len(it.Scopes) > 0 {
 		return it.Scopes
 	}
-	s, ok, err := ownership.DefaultScope(it.Object)
-	if err != nil || !ok {
+	all, err := ownership.DefaultScopes(it.Object)
+	if err != nil {
 		return nil
 	}
 
-	return []fields.Scope{s}
+	return all
 }
 
 // migrate applies with whatever has to be done about ownership for it.
 func (d *Deliverer) migrate(ctx context.Context, v *view, it *item, scopes []fields.Scope, before *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	result, err := d.migrator.Migrate(ctx, ownership.Request{Desired: it.Object, Previous: before, Scopes: scopes})
+	result, err := d.migrator.Migrate(ctx, ownership.Request{Desired: it.Object, Previous: before, Scopes: scopes, Mode: it.Mode, Version: it.base})
 	p := result.Plan
 	switch {
+	case ownership.IsStale(err): // overrides are evaluated again first
 	// The server may refuse what is left of it, and the reason is that it is left.
 	case p != nil && p.Skip == ownership.Contested:
 		message := fmt.Sprintf("%s take back what is moved to %s, and are left alone", strings.Join(p.Contested, ", "), decide.Manager)
@@ -272,7 +278,7 @@ func (d *Deliverer) migrate(ctx context.Context, v *view, it *item, scopes []fie
 
 // detect reports what a migration would do, and does nothing about it.
 func (d *Deliverer) detect(ctx context.Context, v *view, it *item, scopes []fields.Scope, before *unstructured.Unstructured) {
-	p, err := d.migrator.Plan(ctx, ownership.Request{Desired: it.Object, Previous: before, Scopes: scopes})
+	p, err := d.migrator.Plan(ctx, ownership.Request{Desired: it.Object, Previous: before, Scopes: scopes, Mode: it.Mode})
 	switch {
 	case err != nil:
 		d.owned(v, it, finding{state: enov1.OwnershipFailed, message: err.Error(), reason: reasonFailed})

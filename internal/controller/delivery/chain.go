@@ -108,8 +108,8 @@ func (v *view) ran(it *item) bool {
 }
 
 // removedIn is the object that a Patch was about to delete in a synthesis, "" if none.
-func (m *memory) removedIn(synthesis string) types.UID {
-	if m.removed.synthesis != synthesis {
+func (m *memory) removedIn(slices string) types.UID {
+	if m.removed.slices != slices {
 		return ""
 	}
 

@@ -199,7 +199,7 @@ func (d *Deliverer) swap(name types.NamespacedName, v *view) {
 	old := d.views[name]
 	if old != nil {
 		d.count(old, -1)
-		delete(d.holding, old)
+		d.backlog.remove(old)
 	}
 	if v == nil {
 		delete(d.views, name)

@@ -53,7 +53,7 @@ func (d *Deliverer) reportOnly(v *view, it *item) bool {
 	case d.drift != DriftReport:
 		return false
 	case m.applied != "":
-		return m.applied == v.synthesis && m.desired == it.desires()
+		return m.applied == v.slices && m.desired == it.desires()
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -87,7 +87,7 @@ func (d *Deliverer) inspect(ctx context.Context, k key, v *view, it *item, s sit
 	}
 	if differs == "" && live != nil {
 		d.remember(k, it, live)
-		it.memory.applied = v.synthesis
+		it.memory.applied = v.slices
 	}
 	if v.drift.note(it.Identity, differs) {
 		d.status.drifted(v)
@@ -201,7 +201,7 @@ func (w *statusWriter) writeDrift(ctx context.Context, v *view) error {
 	if err := w.client.Get(ctx, v.name, c); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if c.UID != v.uid || c.Status.CurrentSynthesis == nil || c.Status.CurrentSynthesis.UUID != v.synthesis || v.isShared() {
+	if c.UID != v.uid || c.Status.CurrentSynthesis == nil || slicesOf(c.Status.CurrentSynthesis) != v.slices || v.isShared() {
 		return nil
 	}
 	next, changed := c.DeepCopy(), false

@@ -204,7 +204,7 @@ func (w *statusWriter) writeReport(ctx context.Context, v *view) error {
 
 // warn reports the settings of a new synthesis that are ignored.
 func (d *Deliverer) warn(v, old *view) {
-	if old != nil && old.synthesis == v.synthesis && old.settings == v.settings {
+	if old != nil && old.slices == v.slices && old.settings == v.settings {
 		return
 	}
 	var all []string

@@ -104,9 +104,9 @@ type Deliverer struct {
 	grace  time.Duration
 	// wanted is by how many compositions each object is wanted.
 	wanted map[decide.Identity]int
-	// holding are views that must not delete anything before these compositions are
-	// read, each with the version that it had.
-	holding map[*view]map[types.NamespacedName]string
+	// backlog has the views that must not delete anything before other compositions are
+	// read.
+	backlog *backlog
 	// gone is what is remembered of objects that a composition no longer has, until
 	// a worker comes by to forget it.
 	gone sync.Map
@@ -149,7 +149,7 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 		migration: o.Migration, workers: o.Workers, status: newStatusWriter(mgr.GetClient(), mgr.GetAPIReader(), m),
 		recorder: mgr.GetEventRecorder("arbor-delivery"), courtesy: rate.NewLimiter(eventsPerSecond, eventsAtOnce),
 		metrics: m, now: time.Now,
-		views: map[types.NamespacedName]*view{}, broken: map[types.NamespacedName]*unreadable{}, wanted: map[decide.Identity]int{}, holding: map[*view]map[types.NamespacedName]string{},
+		views: map[types.NamespacedName]*view{}, broken: map[types.NamespacedName]*unreadable{}, wanted: map[decide.Identity]int{}, backlog: newBacklog(),
 	}
 	d.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[key](backoffBase, backoffMax),

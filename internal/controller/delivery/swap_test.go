@@ -31,7 +31,7 @@ func idle() *Deliverer {
 		manifests: decide.NewReader(), mapper: meta.NewDefaultRESTMapper(nil), selector: labels.Everything(), metrics: m, status: newStatusWriter(nil, nil, m),
 		recorder: &events.FakeRecorder{}, courtesy: rate.NewLimiter(0, 0), now: time.Now,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[key]()),
-		views: map[types.NamespacedName]*view{}, broken: map[types.NamespacedName]*unreadable{}, wanted: map[decide.Identity]int{}, holding: map[*view]map[types.NamespacedName]string{},
+		views: map[types.NamespacedName]*view{}, broken: map[types.NamespacedName]*unreadable{}, wanted: map[decide.Identity]int{}, backlog: newBacklog(),
 	}
 }
 

@@ -50,20 +50,18 @@ func (d *Deliverer) await(ctx context.Context, v *view) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	unread := map[types.NamespacedName]string{}
+	var unread []unreadEntry
 	for i := range list.Items {
 		c := &list.Items[i]
 		name := client.ObjectKeyFromObject(c)
 		if name == v.name || c.DeletionStarted() || c.Status.CurrentSynthesis == nil {
 			continue
 		}
-		if read := d.views[name]; read == nil || read.uid != c.UID || read.synthesis != c.Status.CurrentSynthesis.UUID {
-			unread[name] = c.ResourceVersion
+		if read := d.views[name]; read == nil || read.uid != c.UID || read.slices != slicesOf(c.Status.CurrentSynthesis) {
+			unread = append(unread, unreadEntry{name: name, version: c.ResourceVersion})
 		}
 	}
-	if len(unread) > 0 {
-		d.holding[v] = unread
-	}
+	d.backlog.add(v, unread)
 
 	return nil
 }
@@ -73,27 +71,15 @@ func (d *Deliverer) await(ctx context.Context, v *view) error {
 func (d *Deliverer) unread(v *view) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for name := range d.holding[v] {
-		if !d.overdue(name) {
-			return name.String()
-		}
-	}
 
-	return ""
+	return d.backlog.unreadFor(v, d.overdue)
 }
 
 // known notes that a composition was read, and has those go on that waited for it.
 func (d *Deliverer) known(name types.NamespacedName, c *enov1.Composition) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for v, unread := range d.holding {
-		if was, ok := unread[name]; !ok || older(c.ResourceVersion, was) {
-			continue
-		}
-		if delete(unread, name); len(unread) > 0 {
-			continue
-		}
-		delete(d.holding, v)
+	for _, v := range d.backlog.read(name, c.ResourceVersion) {
 		for _, it := range slices.DeleteFunc(slices.Clone(v.items), func(it *item) bool { return hidden(it) || !v.deleting && !it.Tombstone }) {
 			d.queue.Add(key{v.name, it.Identity})
 		}

@@ -18,8 +18,8 @@ import (
 
 // unreadable is what is known of a composition that cannot be read.
 type unreadable struct {
-	synthesis string
-	since     time.Time
+	slices string
+	since  time.Time
 	// wants are the objects in those of its slices that can be read, of all syntheses.
 	wants []decide.Identity
 }
@@ -30,10 +30,10 @@ func (d *Deliverer) cannotRead(ctx context.Context, c *enov1.Composition, becaus
 	d.mu.Lock()
 	had := d.broken[name]
 	d.mu.Unlock()
-	if had != nil && had.synthesis == c.Status.CurrentSynthesis.UUID {
+	if had != nil && had.slices == slicesOf(c.Status.CurrentSynthesis) {
 		return
 	}
-	now := &unreadable{synthesis: c.Status.CurrentSynthesis.UUID, since: d.now(), wants: d.remains(ctx, c)}
+	now := &unreadable{slices: slicesOf(c.Status.CurrentSynthesis), since: d.now(), wants: d.remains(ctx, c)}
 	if had != nil {
 		now.since = had.since
 	}

@@ -27,11 +27,13 @@ type key struct {
 
 // A version tells whether a view is still that of its composition.
 type version struct {
-	uid                 types.UID
-	synthesis           string
+	uid types.UID
+	// slices identify a synthesis: one that changes nothing takes them over.
 	slices              string
 	settings            string
 	deleting, abandoned bool
+	// asked : a person asked for the synthesis. See isAsked.
+	asked bool
 	// elsewhere : somebody else delivers the composition.
 	elsewhere bool
 }
@@ -39,11 +41,8 @@ type version struct {
 // versionOf is what a view of a composition as it is now would be of.
 func (d *Deliverer) versionOf(c *enov1.Composition) version {
 	v := version{
-		uid: c.UID, synthesis: c.Status.CurrentSynthesis.UUID, settings: settingsOf(c),
-		deleting: c.DeletionStarted(), abandoned: c.Abandoned(),
-	}
-	for _, ref := range c.Status.CurrentSynthesis.ResourceSlices {
-		v.slices += ref.Name + " "
+		uid: c.UID, slices: slicesOf(c.Status.CurrentSynthesis), settings: settingsOf(c),
+		deleting: c.DeletionStarted(), abandoned: c.Abandoned(), asked: isAsked(&c.Status, c.Annotations),
 	}
 	v.elsewhere = !d.selector.Matches(labels.Set(c.Labels))
 	if d.filter != nil { // it may ask for any of them
@@ -51,6 +50,16 @@ func (d *Deliverer) versionOf(c *enov1.Composition) version {
 	}
 
 	return v
+}
+
+// slicesOf names the slices of a synthesis.
+func slicesOf(s *enov1.Synthesis) string {
+	var all strings.Builder
+	for _, ref := range s.ResourceSlices {
+		all.WriteString(ref.Name + " ")
+	}
+
+	return all.String()
 }
 
 // settingsOf are the annotations that manifests fall back to.
@@ -143,14 +152,19 @@ type memory struct {
 
 	// removed is the object that a Patch was about to delete in a synthesis.
 	removed struct {
-		synthesis string
-		uid       types.UID
+		slices string
+		uid    types.UID
 	}
 
 	// judged is what overrides made of the manifest last, nil if there are none.
 	// turned : what they made of it then has them want something else.
 	judged *judgement
 	turned bool
+
+	// observed is which generation the status is about while readiness is waited for.
+	// outdated : it did not follow, and is judged all the same.
+	observed decide.Observation
+	outdated bool
 
 	damper decide.Damper
 	// rival is who keeps changing the object, once that was found out.
@@ -188,7 +202,7 @@ func (v *view) adopt(old *view) {
 		if now.text == was.text {
 			now.text = was.text // one of them is enough
 		}
-		if old.synthesis == v.synthesis {
+		if old.slices == v.slices {
 			now.previous = was.previous
 		} else {
 			now.previous = was.text
@@ -196,7 +210,7 @@ func (v *view) adopt(old *view) {
 	}
 	if old.uid == v.uid {
 		v.report = old.report
-		if old.synthesis == v.synthesis {
+		if old.slices == v.slices {
 			v.drift = old.drift
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -47,13 +48,22 @@ func (d *Deliverer) one(ctx context.Context, k key) {
 	defer cancel()
 	d.forget(k)
 	v, it := d.find(k)
-	if it == nil || !v.open(it) {
+	if it == nil {
 		d.queue.Forget(k)
 
 		return
 	}
+	do := d.deliver
+	if !v.open(it) {
+		if !v.keeps(it) {
+			d.queue.Forget(k)
+
+			return
+		}
+		do = d.keep
+	}
 	end := d.metrics.begin()
-	again, err := d.deliver(ctx, k, v, it)
+	again, err := do(ctx, k, v, it)
 	end(err)
 	switch {
 	case err != nil && ctx.Err() == nil:
@@ -124,8 +134,6 @@ type situation struct {
 	decide.Situation
 
 	seen observation
-	// drifted : somebody has changed what was applied.
-	drifted bool
 }
 
 // gather asks nobody: it is about what is known already.
@@ -139,7 +147,7 @@ func (d *Deliverer) gather(v *view, it *item, known decide.Situation) situation 
 	}
 	m := it.memory
 	if it.IsPatch() && it.Removes {
-		s.Ran, s.Removed = v.ran(it), m.removedIn(v.synthesis)
+		s.Ran, s.Removed = v.ran(it), m.removedIn(v.slices)
 
 		return s
 	}
@@ -162,7 +170,7 @@ func (d *Deliverer) observe(v *view, it *item, s *situation) {
 	}
 	if m.desired == it.desires() {
 		s.InSync = (same || d.drift == DriftInterval) && !d.due(it)
-		s.drifted = !same && !s.InSync
+		s.Drifted = !same && !s.InSync
 	}
 }
 
@@ -199,7 +207,7 @@ func isSame(m *memory, seen observation) bool {
 // changing.
 func (d *Deliverer) hold(ctx context.Context, v *view, it *item, s situation) time.Duration {
 	hold := it.memory.damper.Hold(d.now())
-	if !s.drifted || hold == 0 {
+	if !s.Drifted || hold == 0 {
 		return 0
 	}
 	err := fmt.Errorf("%s keeps changing it: it was put right %d times, and is left alone for a while; have only one of them write it", d.rival(ctx, it, s), it.memory.damper.Rounds())
@@ -272,9 +280,27 @@ func (d *Deliverer) ready(v *view, it *item, live *unstructured.Unstructured) (m
 	case live == nil:
 		return metav1.Time{}, false
 	}
+	if d.isOutdated(v, it, live) {
+		return metav1.Time{}, false
+	}
 	since, ok := it.Ready(live, v.asked(), d.now())
 
 	return metav1.NewTime(since).Rfc3339Copy(), ok
+}
+
+// isOutdated reports whether the status of an object is of an earlier generation, and
+// may still follow. If it does not for too long, readiness is judged all the same.
+func (d *Deliverer) isOutdated(v *view, it *item, live *unstructured.Unstructured) bool {
+	m := it.memory
+	seen, outdated := decide.Observe(m.observed, live, d.now())
+	m.observed = seen
+	if seen.Behind() && !outdated && !m.outdated && d.courtesy.Allow() {
+		d.recorder.Eventf(v.owner, it.Object, corev1.EventTypeWarning, "StatusOutdated", action, "%s",
+			clip(fmt.Sprintf("%s: status.observedGeneration is %d and the generation is %d for %s; readiness is judged by that status", it.Identity, seen.Observed, seen.Generation, decide.StatusPatience)))
+	}
+	m.outdated = seen.Behind() && !outdated
+
+	return outdated
 }
 
 // removed settles a resource that is gone, or will be.

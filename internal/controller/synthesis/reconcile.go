@@ -48,6 +48,8 @@ type Options struct {
 	// Patience is after how long a composition that the cluster does not agree with
 	// counts as stuck.
 	Patience time.Duration
+	// HistoryLimit is how many syntheses before the previous one are kept.
+	HistoryLimit int
 }
 
 // A Reconciler keeps the status of compositions true, and clears up after them.
@@ -74,6 +76,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 	w := &Worker{
 		runner: &synthesis.Runner{
 			Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Executor: o.Executor, Manifests: deliveryrules.NewReader(), Timeout: o.Timeout, Now: time.Now,
+			HistoryLimit: o.HistoryLimit,
 		},
 		pods: o.Pods, recorder: mgr.GetEventRecorder("arbor-synthesis"), metrics: m, now: time.Now, flights: map[types.UID]*flight{},
 	}
@@ -82,7 +85,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 	}
 	s := &Scheduler{
 		client: mgr.GetClient(), worker: w, metrics: m, now: time.Now,
-		limits: decide.Limits{Concurrency: o.Concurrency, Cooldown: o.Cooldown}, ahead: map[types.UID]written{}, since: map[types.UID]time.Time{},
+		limits: decide.Limits{Concurrency: o.Concurrency, Cooldown: o.Cooldown}, ledger: decide.NewLedger(), since: map[types.UID]time.Time{},
 	}
 	if err := s.setup(mgr); err != nil {
 		return fmt.Errorf("cannot set up the scheduler: %w", err)
@@ -151,7 +154,7 @@ func (r *Reconciler) look(ctx context.Context, c *enov1.Composition, all, orphan
 
 // gather reads everything that is decided on, and after how long to look again.
 func (r *Reconciler) gather(ctx context.Context, c *enov1.Composition, all []*enov1.ResourceSlice) (decide.View, time.Duration, error) {
-	v := decide.View{Composition: c, Refusal: r.options.Refusal, Timeout: r.options.Timeout, Find: r.finder(ctx)}
+	v := decide.View{Composition: c, Refusal: r.options.Refusal, Timeout: r.options.Timeout, HistoryLimit: r.options.HistoryLimit, Find: r.finder(ctx)}
 	var (
 		again time.Duration
 		err   error
@@ -231,7 +234,7 @@ func (r *Reconciler) orphans(ctx context.Context, c *enov1.Composition) ([]*enov
 	}
 	var all []*enov1.ResourceSlice
 	for i := range list.Items {
-		if s := &list.Items[i]; owner(s) == nil && decide.Knows(&c.Status, s.Spec.SynthesisUUID) {
+		if s := &list.Items[i]; owner(s) == nil && decide.Knows(&c.Status, s) {
 			all = append(all, s)
 		}
 	}

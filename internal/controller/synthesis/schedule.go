@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -32,38 +33,65 @@ type Scheduler struct {
 	metrics *Metrics
 	limits  decide.Limits
 	now     func() time.Time
-	// ahead are compositions as they were written here, until the cache has them.
-	ahead map[types.UID]written
+	// ledger has everything that there is, as the events and this Scheduler's own writes
+	// tell it. loaded : it was filled from the cache.
+	ledger *decide.Ledger
+	loaded bool
 	// since is when compositions began to wait for their turn.
 	since map[types.UID]time.Time
-}
 
-// written is a composition and the version that it replaced.
-type written struct {
-	replaced string
-	now      *enov1.Composition
+	mu sync.Mutex
+	// events are changes that the ledger does not have yet, in their order.
+	events []func(*decide.Ledger)
 }
 
 func (s *Scheduler) setup(mgr ctrl.Manager) error {
-	soon := everything()
-
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("synthesis-scheduler").
-		Watches(&enov1.Composition{}, soon).
-		Watches(&enov1.Synthesizer{}, soon).
+		Watches(&enov1.Composition{}, s.changes()).
+		Watches(&enov1.Synthesizer{}, s.changes()).
 		Complete(kube.Patient(s))
 }
 
-// everything maps whatever happens to the one thing that there is to do.
-func everything() handler.EventHandler {
+// changes records what happens, and maps it to the one thing that there is to do.
+func (s *Scheduler) changes() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	enqueue := func(q queue) { q.AddAfter(reconcile.Request{}, gathering) }
+	record := func(q queue, change func(*decide.Ledger)) {
+		s.mu.Lock()
+		s.events = append(s.events, change)
+		s.mu.Unlock()
+		q.AddAfter(reconcile.Request{}, gathering)
+	}
 
 	return handler.Funcs{
-		CreateFunc:  func(_ context.Context, _ event.CreateEvent, q queue) { enqueue(q) },
-		UpdateFunc:  func(_ context.Context, _ event.UpdateEvent, q queue) { enqueue(q) },
-		DeleteFunc:  func(_ context.Context, _ event.DeleteEvent, q queue) { enqueue(q) },
-		GenericFunc: func(_ context.Context, _ event.GenericEvent, q queue) { enqueue(q) },
+		CreateFunc:  func(_ context.Context, e event.CreateEvent, q queue) { record(q, set(e.Object)) },
+		UpdateFunc:  func(_ context.Context, e event.UpdateEvent, q queue) { record(q, set(e.ObjectNew)) },
+		DeleteFunc:  func(_ context.Context, e event.DeleteEvent, q queue) { record(q, remove(e.Object)) },
+		GenericFunc: func(_ context.Context, e event.GenericEvent, q queue) { record(q, set(e.Object)) },
+	}
+}
+
+// set enters an object of the cache into the ledger.
+func set(o client.Object) func(*decide.Ledger) {
+	return func(l *decide.Ledger) {
+		switch o := o.(type) {
+		case *enov1.Composition:
+			l.Set(o)
+		case *enov1.Synthesizer:
+			l.SetSynthesizer(o)
+		}
+	}
+}
+
+// remove takes an object out of the ledger that is gone.
+func remove(o client.Object) func(*decide.Ledger) {
+	return func(l *decide.Ledger) {
+		switch o := o.(type) {
+		case *enov1.Composition:
+			l.Remove(o.Namespace, o.Name, o.UID)
+		case *enov1.Synthesizer:
+			l.RemoveSynthesizer(o.Name)
+		}
 	}
 }
 
@@ -71,11 +99,10 @@ func everything() handler.EventHandler {
 func (s *Scheduler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	began := s.now()
 	defer func() { s.metrics.latency.Observe(s.now().Sub(began).Seconds()) }()
-	all, synthesizers, err := s.gather(ctx)
-	if err != nil {
+	if err := s.catchUp(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
-	plan := decide.Schedule(all, synthesizers, s.limits, s.now())
+	plan := s.ledger.Plan(s.limits, s.now())
 	s.metrics.free.Set(float64(plan.Free))
 	s.wait(plan)
 	if err := s.beginAll(ctx, plan.Begin); err != nil {
@@ -88,33 +115,47 @@ func (s *Scheduler) Reconcile(ctx context.Context, _ reconcile.Request) (reconci
 	return reconcile.Result{RequeueAfter: max(plan.Next.Sub(s.now()), gathering)}, nil
 }
 
-// gather lists everything, with what was written here in the place of what the
-// cache has not seen yet: else one look after the other would find the same room.
-func (s *Scheduler) gather(ctx context.Context) ([]*enov1.Composition, map[string]*enov1.Synthesizer, error) {
-	compositions, synthesizers := &enov1.CompositionList{}, &enov1.SynthesizerList{}
-	if err := s.client.List(ctx, compositions, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, nil, fmt.Errorf("cannot list Compositions: %w", err)
-	}
-	if err := s.client.List(ctx, synthesizers, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, nil, fmt.Errorf("cannot list Synthesizers: %w", err)
-	}
-	all := make([]*enov1.Composition, 0, len(compositions.Items))
-	ahead := map[types.UID]written{}
-	for i := range compositions.Items {
-		c := &compositions.Items[i]
-		if w, ok := s.ahead[c.UID]; ok && w.replaced == c.ResourceVersion {
-			ahead[c.UID] = w
-			c = w.now
+// catchUp enters what has happened into the ledger. The first time, everything is listed:
+// what is in flight must be known before anything is begun.
+func (s *Scheduler) catchUp(ctx context.Context) error {
+	s.mu.Lock()
+	events := s.events
+	s.events = nil
+	s.mu.Unlock()
+	if !s.loaded {
+		if err := s.load(ctx); err != nil {
+			s.mu.Lock()
+			s.events = append(events, s.events...)
+			s.mu.Unlock()
+
+			return err
 		}
-		all = append(all, c)
+		s.loaded = true
 	}
-	s.ahead = ahead
-	known := make(map[string]*enov1.Synthesizer, len(synthesizers.Items))
-	for i := range synthesizers.Items {
-		known[synthesizers.Items[i].Name] = &synthesizers.Items[i]
+	for _, change := range events {
+		change(s.ledger)
 	}
 
-	return all, known, nil
+	return nil
+}
+
+// load fills the ledger from the cache.
+func (s *Scheduler) load(ctx context.Context) error {
+	compositions, synthesizers := &enov1.CompositionList{}, &enov1.SynthesizerList{}
+	if err := s.client.List(ctx, compositions, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("cannot list Compositions: %w", err)
+	}
+	if err := s.client.List(ctx, synthesizers, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("cannot list Synthesizers: %w", err)
+	}
+	for i := range synthesizers.Items {
+		s.ledger.SetSynthesizer(&synthesizers.Items[i])
+	}
+	for i := range compositions.Items {
+		s.ledger.Set(&compositions.Items[i])
+	}
+
+	return nil
 }
 
 // wait remembers who waits since when. Whoever cannot be begun now, because
@@ -151,13 +192,12 @@ func (s *Scheduler) begin(ctx context.Context, start decide.Start) error {
 	if start.Wish.RollBackTo == "" && !s.worker.able() {
 		return nil // the reconciler says why
 	}
-	before := start.Composition.ResourceVersion
 	c := start.Composition.DeepCopy()
 	c.Status = decide.Begin(start, string(uuid.NewUUID()), s.now())
 	if err := s.client.Status().Update(ctx, c); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("cannot begin a synthesis of Composition %s/%s: %w", c.Namespace, c.Name, err))
 	}
-	s.ahead[c.UID] = written{before, c}
+	s.ledger.Set(c) // else the next look would find the same room
 	s.metrics.started(start.Wish.Cause, s.now().Sub(s.since[c.UID]))
 	delete(s.since, c.UID)
 	var synthesizer *enov1.Synthesizer

@@ -219,7 +219,7 @@ func executing(c *enov1.Composition, s *enov1.Synthesizer) corev1.Container {
 func publishing(c *enov1.Composition, s *enov1.Synthesizer, o Options) corev1.Container {
 	return confined(corev1.Container{
 		Name: decide.ContainerPublisher, Image: o.Image,
-		Command: []string{executorPath, "publish", "--socket=" + socket, fmt.Sprintf("--timeout=%s", o.Timeout)},
+		Command: []string{executorPath, "publish", "--socket=" + socket, fmt.Sprintf("--timeout=%s", o.Timeout), fmt.Sprintf("--history-limit=%d", o.HistoryLimit)},
 		Env:     environment(c, s, nil),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: shared, MountPath: folder, ReadOnly: true},

@@ -46,6 +46,8 @@ type Options struct {
 	NodeAffinity *corev1.NodeSelectorRequirement
 	// Labels and Annotations of the pods. Those of a Synthesizer take precedence.
 	Labels, Annotations map[string]string
+	// HistoryLimit is how many syntheses before the previous one a composition keeps.
+	HistoryLimit int
 }
 
 // A Reconciler keeps the pods of compositions.

@@ -50,6 +50,9 @@ type Situation struct {
 	// InSync : the object is known to be as it was applied last, by what is desired
 	// now.
 	InSync bool
+	// Drifted : the object was changed since it was written last, as far as that can be
+	// told without reading it.
+	Drifted bool
 	// Ours : Live is known to have been delivered, even if others have taken every
 	// field of it since.
 	Ours bool
@@ -118,11 +121,16 @@ func whole(r *Resource, s Situation) Action {
 	return Action{Verb: Replace, Reason: "it is another"}
 }
 
-// patch is about objects that somebody else makes. What an operation does to the
-// object only the server says; one that changes nothing is not written by it. A Patch
-// deletes its target once in each synthesis.
+// patch is about objects that somebody else makes. A change of such an object is mostly
+// not about what the Patch sets, so it is read first: if the operations would change
+// nothing, there is nothing to correct. A Patch deletes its target once in each
+// synthesis.
 func patch(r *Resource, s Situation) Action {
 	switch {
+	case !r.Removes && s.Drifted && !s.Looked:
+		return Action{Verb: Look}
+	case !r.Removes && s.Drifted && s.Live != nil && r.isPatched(s.Live):
+		return Action{Verb: Nothing, Reason: "the object has what the patch sets"}
 	case !r.Removes:
 		return Action{Verb: Patch, Reason: "the object may not agree with it"}
 	case s.Ran:

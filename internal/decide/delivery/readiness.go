@@ -20,6 +20,35 @@ type check struct {
 // Watched says whether it takes more than being there for the object to be ready.
 func (r *Resource) Watched() bool { return len(r.checks) > 0 || r.Defines.Kind != "" }
 
+// StatusPatience is how long a status that is older than the object is not judged.
+const StatusPatience = 2 * time.Minute
+
+// An Observation is which generation of an object its status is about.
+type Observation struct {
+	Generation, Observed int64
+	// Since is when this was first seen.
+	Since time.Time
+}
+
+// Observe reads which generation the status of an object is about, given what was seen
+// before. outdated is set if the status is older than the object, and has not followed
+// for less than StatusPatience: then readiness is not judged by it. Objects without
+// status.observedGeneration are never outdated.
+func Observe(before Observation, live *unstructured.Unstructured, now time.Time) (_ Observation, outdated bool) {
+	observed, found, err := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
+	if err != nil || !found || observed >= live.GetGeneration() {
+		return Observation{}, false
+	}
+	if before.Since.IsZero() || before.Generation != live.GetGeneration() || before.Observed != observed {
+		return Observation{Generation: live.GetGeneration(), Observed: observed, Since: now}, true
+	}
+
+	return before, now.Sub(before.Since) < StatusPatience
+}
+
+// Behind reports whether the status is older than the object.
+func (o Observation) Behind() bool { return !o.Since.IsZero() }
+
 // Ready says since when an object is ready. It is at once if nobody says when
 // else; a definition is when its kind is served. An expression that fails is not
 // met: what it asks for is not there yet.

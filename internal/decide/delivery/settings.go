@@ -66,6 +66,8 @@ type Settings struct {
 	// Scopes are whose fields are taken over from others, instead of the default of
 	// the kind.
 	Scopes []fields.Scope
+	// Mode is how much of the scopes is taken over.
+	Mode fields.Mode
 
 	checks []check
 	// invalid are settings that a synthesis must not have. warnings are about settings
@@ -165,6 +167,7 @@ func (r *Reader) settings(own, composition map[string]string, kind string) Setti
 		FailOpen:              p.failOpen(r.FailOpen),
 		DeletionGroup:         p.number(enov1.AnnotationDeletionGroup),
 		Scopes:                p.scopes(),
+		Mode:                  p.mode(),
 		checks:                p.checks(r.expressions),
 	}
 	s.Orphan, s.Foreground = p.strategy()
@@ -236,28 +239,30 @@ func (p *parser) prune() string {
 	return enov1.PruneLast
 }
 
-// scopes reads several, one per line or between semicolons: a comma may be part
-// of one.
+// scopes reads which fields are taken over.
 func (p *parser) scopes() []fields.Scope {
 	value, ok := p.own[enov1.AnnotationMigrateOwnership]
 	if !ok {
 		return nil
 	}
-	var all []fields.Scope
-	for text := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ';' || r == '\n' }) {
-		s, err := fields.ParseScope(strings.TrimSpace(text))
-		if err == nil {
-			err = s.Check()
-		}
-		if err != nil {
-			p.wrong(enov1.AnnotationMigrateOwnership, value, err.Error())
-
-			return nil
-		}
-		all = append(all, s)
+	all, err := fields.ParseScopes(value)
+	if err != nil {
+		p.wrong(enov1.AnnotationMigrateOwnership, value, err.Error())
 	}
 
 	return all
+}
+
+// mode reads how much of the scopes is taken over.
+func (p *parser) mode() fields.Mode {
+	switch value, ok := p.own[enov1.AnnotationMigrateMode]; {
+	case value == enov1.MigrateWhole:
+		return fields.Whole
+	case ok && value != enov1.MigrateNeeded:
+		p.ignored(enov1.AnnotationMigrateMode, value, fmt.Sprintf("only what has to be removed is taken over; write %q or %q", enov1.MigrateNeeded, enov1.MigrateWhole))
+	}
+
+	return fields.Needed
 }
 
 // checks compiles the readiness expressions, in the order of their names.

@@ -45,6 +45,8 @@ type View struct {
 	// ended there.
 	Timeout time.Duration
 	Mine    bool
+	// HistoryLimit is how many syntheses before the previous one are kept.
+	HistoryLimit int
 }
 
 // A Decision is what to do about a composition.
@@ -63,6 +65,7 @@ func Look(v View, now time.Time) Decision {
 	d := Decision{Status: *v.Composition.Status.DeepCopy()}
 	st := &d.Status
 	progress := Measure(v.Current)
+	trim(st, v.HistoryLimit) // it may have been higher
 	if v.Synthesizer != nil && v.Composition.DeletionTimestamp == nil {
 		st.InputRevisions = revisions(v)
 	}

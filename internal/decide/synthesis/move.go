@@ -1,6 +1,7 @@
 package synthesis
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -8,8 +9,8 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 )
 
-// HistoryLimit is how many syntheses before the previous one are kept.
-const HistoryLimit = 5
+// DefaultHistoryLimit is how many syntheses before the previous one are kept by default.
+const DefaultHistoryLimit = 5
 
 // Begin returns the status with a new synthesis in flight.
 func Begin(s Start, uuid string, now time.Time) enov1.CompositionStatus {
@@ -21,6 +22,7 @@ func Begin(s Start, uuid string, now time.Time) enov1.CompositionStatus {
 		Initialized:                   at(now),
 		Attempts:                      1,
 		Deferred:                      s.Wish.Cause.deferred(),
+		Forced:                        s.Wish.Cause == Forced,
 		RolledBackTo:                  s.Wish.RollBackTo,
 	}
 	if s.Synthesizer != nil {
@@ -33,6 +35,7 @@ func Begin(s Start, uuid string, now time.Time) enov1.CompositionStatus {
 		n.Attempts = st.InFlightSynthesis.Attempts + 1
 		// A rollout that fails goes on as slowly as it began.
 		n.Deferred = st.InFlightSynthesis.Deferred
+		n.Forced = st.InFlightSynthesis.Forced
 	}
 	st.InFlightSynthesis = n
 
@@ -46,9 +49,30 @@ type Done struct {
 	// were made; empty if there was none.
 	BasedOn string
 	Slices  []string
-	Results []enov1.Result
+	// Unchanged is set if the output is that of the current synthesis, whose slices are
+	// then taken over. See Unchanged.
+	Unchanged bool
+	Results   []enov1.Result
 	// Inputs are those that were read.
 	Inputs []enov1.InputRevisions
+	// HistoryLimit is how many syntheses before the previous one are kept.
+	HistoryLimit int
+}
+
+// Unchanged reports whether a synthesis takes over the slices of the current one instead
+// of writing its own: if it made the same manifests in the same order, and all slices of
+// the current one exist. One that was asked for, by force or by a rollback, is
+// delivered in full.
+func Unchanged(st *enov1.CompositionStatus, fresh []string, current []*enov1.ResourceSlice) bool {
+	if st.CurrentSynthesis == nil || st.InFlightSynthesis.Forced || st.InFlightSynthesis.RolledBackTo != "" {
+		return false
+	}
+	if len(current) != len(st.CurrentSynthesis.ResourceSlices) ||
+		slices.ContainsFunc(current, func(s *enov1.ResourceSlice) bool { return s.DeletionTimestamp != nil }) {
+		return false
+	}
+
+	return slices.Equal(fresh, Copied(current))
 }
 
 // Wanted says whether what comes of a synthesis is still wanted: it was neither
@@ -59,7 +83,9 @@ func Wanted(st *enov1.CompositionStatus, uuid string) bool {
 
 // Promote returns the status with the synthesis in flight as the current one. It
 // refuses one that is not wanted any more, or whose tombstones are those of
-// something else than what it replaces.
+// something else than what it replaces. One that changes nothing replaces the current
+// one without a trace: only its uuid, generations, inputs and results are new, and
+// there is no entry in the history that nobody would want to roll back to.
 func Promote(st *enov1.CompositionStatus, d Done, now time.Time) (enov1.CompositionStatus, bool) {
 	current := ""
 	if st.CurrentSynthesis != nil {
@@ -70,20 +96,39 @@ func Promote(st *enov1.CompositionStatus, d Done, now time.Time) (enov1.Composit
 	}
 	next := *st.DeepCopy()
 	n := next.InFlightSynthesis
-	n.Synthesized, n.Results, n.ResourceSlices = at(now), d.Results, nil
-	for _, name := range d.Slices {
-		n.ResourceSlices = append(n.ResourceSlices, &enov1.ResourceSliceRef{Name: name})
-	}
+	next.InFlightSynthesis = nil
+	n.Synthesized, n.Results = at(now), d.Results
 	if n.RolledBackTo == "" {
 		n.InputRevisions = d.Inputs
 	}
+	if d.Unchanged && next.CurrentSynthesis != nil {
+		was := next.CurrentSynthesis
+		n.ResourceSlices, n.Reconciled, n.Ready = was.ResourceSlices, was.Reconciled, was.Ready
+		next.CurrentSynthesis = n
+
+		return next, true
+	}
+	n.ResourceSlices = nil
+	for _, name := range d.Slices {
+		n.ResourceSlices = append(n.ResourceSlices, &enov1.ResourceSliceRef{Name: name})
+	}
 	if next.PreviousSynthesis != nil {
 		next.History = append([]enov1.Synthesis{*next.PreviousSynthesis}, next.History...)
-		next.History = next.History[:min(len(next.History), HistoryLimit)]
 	}
-	next.PreviousSynthesis, next.CurrentSynthesis, next.InFlightSynthesis = next.CurrentSynthesis, n, nil
+	next.PreviousSynthesis, next.CurrentSynthesis = next.CurrentSynthesis, n
+	trim(&next, d.HistoryLimit)
 
 	return next, true
+}
+
+// trim drops the oldest syntheses of the history.
+func trim(st *enov1.CompositionStatus, limit int) {
+	if len(st.History) > limit {
+		st.History = st.History[:limit:limit]
+	}
+	if len(st.History) == 0 {
+		st.History = nil
+	}
 }
 
 // Fail returns the status with the synthesis in flight given up, and what is to

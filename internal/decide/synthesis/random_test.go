@@ -38,6 +38,8 @@ type run struct {
 	uuid    string
 	basedOn string
 	made    []*enov1.ResourceSlice
+	// unchanged : it takes over the slices of what it is based on.
+	unchanged bool
 }
 
 // TestNothingIsLost does whatever can happen, in any order.
@@ -89,6 +91,9 @@ func (w *world) work(s synthesis.Start, uuid string) run {
 	if w.c.Status.CurrentSynthesis != nil {
 		out.basedOn, current = w.c.Status.CurrentSynthesis.UUID, w.slices(w.c.Status.CurrentSynthesis)
 	}
+	if out.unchanged = synthesis.Unchanged(&w.c.Status, made, current); out.unchanged {
+		return out
+	}
 	for i, cut := range synthesis.Cut(synthesis.Manifests(made, current)) {
 		out.made = append(out.made, &enov1.ResourceSlice{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(uuid, "-", i)},
@@ -119,7 +124,7 @@ func (w *world) finish() {
 	i := w.r.IntN(len(w.runs))
 	r := w.runs[i]
 	w.runs = slices.Delete(w.runs, i, i+1)
-	d := synthesis.Done{UUID: r.uuid, BasedOn: r.basedOn, Inputs: w.c.Status.InputRevisions}
+	d := synthesis.Done{UUID: r.uuid, BasedOn: r.basedOn, Inputs: w.c.Status.InputRevisions, HistoryLimit: synthesis.DefaultHistoryLimit, Unchanged: r.unchanged}
 	for _, s := range r.made {
 		w.slice[s.Name] = s
 		d.Slices = append(d.Slices, s.Name)
@@ -165,7 +170,7 @@ func (w *world) crash() {
 }
 
 func (w *world) look() {
-	v := synthesis.View{Composition: w.c, Synthesizer: w.s, Find: lookup(nil), Timeout: 30 * time.Second}
+	v := synthesis.View{Composition: w.c, Synthesizer: w.s, Find: lookup(nil), Timeout: 30 * time.Second, HistoryLimit: synthesis.DefaultHistoryLimit}
 	for _, key := range []string{"in", "slow"} {
 		v.Inputs = append(v.Inputs, synthesis.Input{Key: key, Revision: &enov1.InputRevisions{Key: key, ResourceVersion: strconv.Itoa(w.r.IntN(3))}})
 	}
@@ -247,7 +252,7 @@ func (w *world) check(seed uint64) {
 		seen[s.UUID] = true
 		w.slices(&s)
 	}
-	if len(w.c.Status.History) > synthesis.HistoryLimit {
+	if len(w.c.Status.History) > synthesis.DefaultHistoryLimit {
 		w.t.Errorf("seed %d: the history has %d syntheses", seed, len(w.c.Status.History))
 	}
 }

@@ -164,9 +164,17 @@ func Find(st *enov1.CompositionStatus, uuid string) *enov1.Synthesis {
 	return nil
 }
 
-// Knows reports whether a synthesis is in the status, promoted or in flight.
-func Knows(st *enov1.CompositionStatus, uuid string) bool {
-	return Find(st, uuid) != nil || st.InFlightSynthesis != nil && st.InFlightSynthesis.UUID == uuid
+// Knows reports whether a slice belongs to a synthesis in the status, promoted or in
+// flight. A synthesis may have taken over the slices of an earlier one.
+func Knows(st *enov1.CompositionStatus, s *enov1.ResourceSlice) bool {
+	named := func(ref *enov1.ResourceSliceRef) bool { return ref.Name == s.Name }
+	for _, synthesis := range promoted(st) {
+		if synthesis.UUID == s.Spec.SynthesisUUID || slices.ContainsFunc(synthesis.ResourceSlices, named) {
+			return true
+		}
+	}
+
+	return st.InFlightSynthesis != nil && st.InFlightSynthesis.UUID == s.Spec.SynthesisUUID
 }
 
 // promoted returns the syntheses whose slices are kept, newest first.

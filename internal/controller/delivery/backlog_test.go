@@ -1,0 +1,77 @@
+package delivery
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestBacklog(t *testing.T) {
+	named := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "n", Name: name} }
+	unread := func(pairs ...string) (all []unreadEntry) {
+		for pair := range slices.Chunk(pairs, 2) {
+			all = append(all, unreadEntry{name: named(pair[0]), version: pair[1]})
+		}
+
+		return all
+	}
+	none := func(types.NamespacedName) bool { return false }
+	a, b, own := &view{name: named("a")}, &view{name: named("b")}, &view{name: named("x")}
+	all := newBacklog()
+	names := func(views []*view) (got []string) {
+		for _, v := range views {
+			got = append(got, v.name.Name)
+		}
+
+		return got
+	}
+	check := func(reason string, want, got any) {
+		t.Helper()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want, +got:\n%s", reason, diff)
+		}
+	}
+	all.add(a, unread("x", "5"))
+	all.add(b, unread("x", "7", "y", "3"))
+	all.add(own, unread("x", "7"))
+	check("a view waits for what was unread", "n/x", all.unreadFor(a, none))
+	check("and not for itself", "n/y", all.unreadFor(own, none))
+	check("what is passed over does not count", "", all.unreadFor(a, func(types.NamespacedName) bool { return true }))
+	check("an older version is of no use", []string(nil), names(all.read(named("x"), "6")))
+	check("nor is another composition", []string(nil), names(all.read(named("z"), "9")))
+	all.add(a, unread("x", "7")) // it comes again, as the last one
+	check("both are read", []string(nil), names(all.read(named("x"), "7")))
+	check("the view that waits for the rest goes on", []string{"b", "x", "a"}, names(all.read(named("y"), "3")))
+	check("nobody waits", "", all.unreadFor(b, none))
+	all.add(a, nil)
+	check("a view that waits for nothing is not entered", 0, all.views.Len())
+	all.add(a, unread("x", "1"))
+	all.remove(a)
+	check("a view that is gone is not released", []string(nil), names(all.read(named("x"), "1")))
+}
+
+// BenchmarkBacklog has 5,000 views wait for 5,000 compositions, as after a restart.
+func BenchmarkBacklog(b *testing.B) {
+	const many = 5_000
+	var unread []unreadEntry
+	for i := range many {
+		unread = append(unread, unreadEntry{name: types.NamespacedName{Namespace: "n", Name: fmt.Sprint(i)}, version: "1"})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		all := newBacklog()
+		for i := range many {
+			all.add(&view{name: types.NamespacedName{Namespace: "d", Name: fmt.Sprint(i)}}, unread)
+		}
+		released := 0
+		for _, one := range unread {
+			released += len(all.read(one.name, "1"))
+		}
+		if released != many {
+			b.Fatalf("%d views were released", released)
+		}
+	}
+}

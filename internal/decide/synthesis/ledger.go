@@ -1,0 +1,230 @@
+package synthesis
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// A Ledger has the compositions and Synthesizers that syntheses are scheduled for. It
+// keeps what can be told of each composition alone, so that a change costs as much as it
+// changes, however many compositions there are. It is for one goroutine, and does not
+// change what it is given.
+type Ledger struct {
+	entries      map[ledgerKey]*ledgerEntry
+	synthesizers map[string]*enov1.Synthesizer
+	// users are the entries by the name of their Synthesizer, and wanting those that
+	// should have a synthesis, whether or not they can have it now, the most urgent one
+	// first.
+	users   map[string]map[ledgerKey]*ledgerEntry
+	wanting []*ledgerEntry
+	running int
+	// rollout is when the last synthesis of a rollout was begun. lost : the composition
+	// that it was of has changed, so it has to be looked for.
+	rollout time.Time
+	lost    bool
+}
+
+type ledgerKey struct{ namespace, name string }
+
+// A ledgerEntry is one composition, and what can be told of it alone.
+type ledgerEntry struct {
+	composition *enov1.Composition
+	deferred    time.Time
+	running     bool
+	// wants : it is among the wanting.
+	wants bool
+	wish  Wish
+	turn  uint64
+}
+
+// NewLedger returns an empty one.
+func NewLedger() *Ledger {
+	return &Ledger{
+		entries: map[ledgerKey]*ledgerEntry{}, synthesizers: map[string]*enov1.Synthesizer{},
+		users: map[string]map[ledgerKey]*ledgerEntry{},
+	}
+}
+
+// Set enters a composition as it is now. One that is older than what is known is
+// ignored: caches are behind what was written.
+func (l *Ledger) Set(c *enov1.Composition) {
+	key := ledgerKey{c.Namespace, c.Name}
+	if old := l.entries[key]; old != nil {
+		if old.composition.UID == c.UID && isOlder(c.ResourceVersion, old.composition.ResourceVersion) {
+			return
+		}
+		l.drop(key, old)
+	}
+	e := &ledgerEntry{composition: c, deferred: lastDeferred(&c.Status), running: Running(&c.Status)}
+	l.entries[key] = e
+	if e.running {
+		l.running++
+	}
+	l.rollout = later(l.rollout, e.deferred)
+	used := c.Spec.Synthesizer.Name
+	if l.users[used] == nil {
+		l.users[used] = map[ledgerKey]*ledgerEntry{}
+	}
+	l.users[used][key] = e
+	l.evaluate(e)
+}
+
+// Remove forgets a composition that is gone.
+func (l *Ledger) Remove(namespace, name string, uid types.UID) {
+	key := ledgerKey{namespace, name}
+	if e := l.entries[key]; e != nil && e.composition.UID == uid {
+		l.drop(key, e)
+	}
+}
+
+func (l *Ledger) drop(key ledgerKey, e *ledgerEntry) {
+	delete(l.entries, key)
+	l.unlist(e)
+	used := e.composition.Spec.Synthesizer.Name
+	if delete(l.users[used], key); len(l.users[used]) == 0 {
+		delete(l.users, used)
+	}
+	if e.running {
+		l.running--
+	}
+	l.lost = l.lost || !e.deferred.IsZero() && e.deferred.Equal(l.rollout)
+}
+
+// SetSynthesizer enters a Synthesizer as it is now.
+func (l *Ledger) SetSynthesizer(s *enov1.Synthesizer) {
+	l.synthesizers[s.Name] = s
+	l.evaluateUsers(s.Name)
+}
+
+// RemoveSynthesizer forgets one that is gone.
+func (l *Ledger) RemoveSynthesizer(name string) {
+	delete(l.synthesizers, name)
+	l.evaluateUsers(name)
+}
+
+func (l *Ledger) evaluateUsers(name string) {
+	for _, e := range l.users[name] {
+		l.evaluate(e)
+	}
+}
+
+// evaluate finds out whether a composition should have another synthesis.
+func (l *Ledger) evaluate(e *ledgerEntry) {
+	l.unlist(e)
+	s := l.synthesizers[e.composition.Spec.Synthesizer.Name]
+	if e.wish, e.wants = Want(e.composition, s); !e.wants {
+		return
+	}
+	e.turn = turn(Start{Composition: e.composition, Synthesizer: s, Wish: e.wish})
+	at, _ := slices.BinarySearchFunc(l.wanting, e, (*ledgerEntry).compare)
+	l.wanting = slices.Insert(l.wanting, at, e)
+}
+
+// unlist takes an entry out of the wanting.
+func (l *Ledger) unlist(e *ledgerEntry) {
+	if !e.wants {
+		return
+	}
+	if at, ok := slices.BinarySearchFunc(l.wanting, e, (*ledgerEntry).compare); ok {
+		l.wanting = slices.Delete(l.wanting, at, at+1)
+	}
+	e.wants = false
+}
+
+// compare orders entries by urgency. No two are equal.
+func (e *ledgerEntry) compare(other *ledgerEntry) int {
+	a, b := e.composition, other.composition
+
+	return cmp.Or(
+		cmp.Compare(e.wish.Cause, other.wish.Cause),
+		cmp.Compare(e.turn, other.turn),
+		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+		cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.Name, b.Name),
+	)
+}
+
+// Plan says which syntheses to begin: the most urgent ones that have all they need, as
+// many as there is room for, and one at a time of those that follow a change which
+// reaches many. The order of a rollout is another one for every generation of a
+// Synthesizer, and the same whoever asks.
+func (l *Ledger) Plan(limits Limits, now time.Time) Plan {
+	rollout := l.lastRollout()
+	plan := Plan{Free: limits.Concurrency - l.running}
+	for _, s := range l.candidates() {
+		at := s.Wish.NotBefore
+		if s.Wish.Cause.deferred() && !rollout.IsZero() {
+			at = later(at, rollout.Add(limits.Cooldown))
+		}
+		// One that takes the place of another needs no room.
+		inPlace := Running(&s.Composition.Status)
+		switch {
+		case at.After(now):
+			plan.Next = sooner(plan.Next, at)
+			if !s.Wish.NotBefore.After(now) {
+				plan.Waiting = append(plan.Waiting, s)
+			}
+		case plan.Free <= 0 && !inPlace: // whoever ends makes room, and is seen to
+			plan.Waiting = append(plan.Waiting, s)
+		default:
+			plan.Begin = append(plan.Begin, s)
+			if !inPlace {
+				plan.Free--
+			}
+			if s.Wish.Cause.deferred() {
+				rollout = now
+			}
+		}
+	}
+	plan.Free = max(plan.Free, 0)
+
+	return plan
+}
+
+// lastRollout is when the last synthesis of a rollout was begun.
+func (l *Ledger) lastRollout() time.Time {
+	if l.lost {
+		l.rollout, l.lost = time.Time{}, false
+		for _, e := range l.entries {
+			l.rollout = later(l.rollout, e.deferred)
+		}
+	}
+
+	return l.rollout
+}
+
+// candidates returns the wishes that nothing but time and room stands against,
+// the most urgent one first.
+func (l *Ledger) candidates() []Start {
+	find := func(namespace, name string) *enov1.Composition {
+		if e := l.entries[ledgerKey{namespace, name}]; e != nil {
+			return e.composition
+		}
+
+		return nil
+	}
+	all := make([]Start, 0, len(l.wanting))
+	for _, e := range l.wanting {
+		c := e.composition
+		s := l.synthesizers[c.Spec.Synthesizer.Name]
+		if e.wish.RollBackTo != "" || obstacle(c, s, Dependencies(c, find)) == nil {
+			all = append(all, Start{Composition: c, Synthesizer: s, Wish: e.wish})
+		}
+	}
+
+	return all
+}
+
+// isOlder reports whether a resourceVersion is before another. Those that cannot be
+// compared are not.
+func isOlder(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+
+	return err == nil && order < 0
+}
