@@ -3,6 +3,7 @@ package scheduling
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -81,6 +82,8 @@ func (f *Facts) attempted(reports []gang.Report) (reason, message string) {
 		return v2alpha2.ReasonBinding, fmt.Sprintf("%d of %d pods that have a node are bound to it", reports[root].Bound, all.Bound)
 	}
 	switch {
+	case p != nil && obstacle != "" && p.Reason == v2alpha2.ReasonUnschedulable:
+		return p.Reason, strings.TrimSuffix(obstacle, ".") + "; " + p.Message
 	case p != nil && obstacle != "":
 		return p.Reason, p.Message + "; last attempt: " + obstacle
 	case p != nil:
