@@ -200,7 +200,7 @@ func (s *Scheduler) onPod(before, now any) {
 			s.rounds.deleted(key, pod.UID)
 			s.backOffs.deleted(key, pod.UID)
 		}
-		s.onMember(key, own, was == nil)
+		s.onMember(key, own || countsAlike(was, is), was == nil)
 	}
 }
 
@@ -223,14 +223,29 @@ func (s *Scheduler) onRegrouped(was, is *corev1.Pod) {
 	})
 }
 
+// countsAlike reports whether a pod counts for the minimums of its gang as before: only its
+// phase has changed, to Running for example.
+func countsAlike(was, is *corev1.Pod) bool {
+	ended := func(pod *corev1.Pod) bool {
+		return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	}
+	if was == nil || is == nil || was.Status.Phase == is.Status.Phase || ended(was) || ended(is) {
+		return false
+	}
+	only := *was
+	only.Status.Phase = is.Status.Phase
+
+	return !concerns(&only, is)
+}
+
 // onMember handles the change of a member of a gang. A binding that this scheduler has
-// made is no news. A pod that was created comes to the gate by itself; the others are
+// made, and a pod that starts, are no news to the gate. A pod that was created comes to the gate by itself; the others are
 // woken if it opens.
 func (s *Scheduler) onMember(key types.NamespacedName, own, created bool) {
 	s.preemptor.touch(key)
 	if !own {
 		was := s.gates.get(key)
-		if open := s.regate(key); open && (!created || !was.known || was.refusal != nil) {
+		if open := s.regateAfter(key, created); open && (!created || !was.known || was.refusal != nil) {
 			s.wake(key)
 		}
 	}
