@@ -115,9 +115,8 @@ type Result struct {
 
 // check reports indexes that name nothing.
 func (p *Problem) check() error {
-	if a := p.Amounts; a != nil && (len(a.Asks) != len(p.Members) || len(a.Free) != p.Nodes || len(a.Frees) != len(p.Pods)) {
-		return fmt.Errorf("amounts of %d members, %d nodes and %d pods, want %d, %d and %d",
-			len(a.Asks), len(a.Free), len(a.Frees), len(p.Members), p.Nodes, len(p.Pods))
+	if err := p.checkAmounts(); err != nil {
+		return err
 	}
 	for i := range p.Pods {
 		pod := &p.Pods[i]
@@ -132,6 +131,16 @@ func (p *Problem) check() error {
 		if err := p.checkMember(pod); err != nil {
 			return err
 		}
+	}
+
+	return nil
+}
+
+func (p *Problem) checkAmounts() error {
+	a := p.Amounts
+	if a != nil && (len(a.Asks) != len(p.Members) || len(a.Free) != p.Nodes || len(a.Frees) != len(p.Pods)) {
+		return fmt.Errorf("amounts of %d members, %d nodes and %d pods, want %d, %d and %d",
+			len(a.Asks), len(a.Free), len(a.Frees), len(p.Members), p.Nodes, len(p.Pods))
 	}
 
 	return nil

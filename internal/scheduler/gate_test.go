@@ -1,7 +1,7 @@
 package scheduler
 
 import (
-	"fmt"
+	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,6 +45,7 @@ func (g *gatedGang) change(was, is *corev1.Pod) {
 
 func (g *gatedGang) open() bool {
 	is := g.s.gates.get(gangNamed("g"))
+
 	return is.known && is.refusal == nil
 }
 
@@ -138,8 +139,8 @@ func wrongPod(i int) *corev1.Pod {
 // size of the gang.
 func BenchmarkGate(b *testing.B) {
 	for _, n := range []int{64, 512, 4096} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			o := offline(b, aGroup("g", int32(n))) //nolint:gosec // small
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			o := offline(b, aGroup("g", int32(n)))
 			s := &Scheduler{groups: o.groups, rules: o.rules, gates: newGates()}
 			for b.Loop() {
 				s.gates.forget(gangNamed("g"))

@@ -159,7 +159,8 @@ func (m *memoTrial) place() {
 		m.beside += m.known()
 	}
 	if m.random.IntN(3) == 0 {
-		defer m.reservations.try(gangNamed(fmt.Sprintf("r%d", m.random.IntN(4))))()
+		done := m.reservations.try(gangNamed(fmt.Sprintf("r%d", m.random.IntN(4))))
+		defer done()
 	}
 	got, want := choose(m.with), choose(m.without)
 	if got != want || m.with.begin != m.without.begin {

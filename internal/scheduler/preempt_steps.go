@@ -133,15 +133,14 @@ func (s *searched) hopeless() *progress {
 // back-off, whether or not the gang is tried again before.
 func (p *preemptor) conclude(ctx context.Context, key types.NamespacedName, g *decide.Gang, one *preempting, s searched) {
 	state, reported := p.unanswered(ctx, key, one.state, s)
-	if reported == nil {
-		p.s.reporter.note(key, g.Group.UID, g.Group.Generation, s.hopeless())
-	} else {
+	if reported != nil {
 		p.s.reporter.note(key, g.Group.UID, g.Group.Generation, reported)
 		p.setUnplaced(one, true)
 		p.set(one, state)
 
 		return
 	}
+	p.s.reporter.note(key, g.Group.UID, g.Group.Generation, s.hopeless())
 	switch {
 	case s.found != nil:
 		p.mu.Lock()

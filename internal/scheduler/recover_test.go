@@ -91,7 +91,7 @@ func TestRecoverReservations(t *testing.T) {
 		},
 		"TooManyVictims": {
 			"Two of them are enough.",
-			plain(4, 10), 1, []int{2}, at("node-0000"), nil, func(r *reservationRecord) { r.Victims = append(low, low...) }, 1, []string{"low-2", "low-3"}, "",
+			plain(4, 10), 1, []int{2}, at("node-0000"), nil, func(r *reservationRecord) { r.Victims = slices.Concat(low, low) }, 1, []string{"low-2", "low-3"}, "",
 		},
 		"NoVictimNeeded": {
 			"The gang fits as it is.",

@@ -136,26 +136,32 @@ func (p *preemptor) searchIn(ctx context.Context, key types.NamespacedName, g *d
 	}
 	switch s.result.Outcome {
 	case victims.Found, victims.Fits:
+		return p.found(ctx, g, q, s, priority)
 	case victims.Impossible, victims.Insufficient:
 		s.blockers, err = q.blockers(ctx)
 
 		return err
 	case victims.Unproven:
-		return nil
 	}
+
+	return nil
+}
+
+// found makes a plan of the places and victims of a search.
+func (p *preemptor) found(ctx context.Context, g *decide.Gang, q *problem, s *searched, priority int32) error {
 	found := &plan{group: g.Group.UID, generation: g.Group.Generation, priority: priority, violations: s.result.Violations}
 	for _, place := range s.result.Places {
 		found.pods = append(found.pods, g.Pods[place.Member])
 	}
-	found.nodes = dry.names(s.result.Places)
+	found.nodes = q.dry.names(s.result.Places)
 	for _, i := range s.result.Victims {
 		found.victims = append(found.victims, q.pods[i])
 	}
-	found.victims = append(found.victims, dry.terminatingOn(found.nodes, q.now)...)
+	found.victims = append(found.victims, q.dry.terminatingOn(found.nodes, q.now)...)
 	if len(found.victims) == 0 {
 		return nil // it fits as it is
 	}
-	if err := dry.processPreemption(ctx, p.s.kube.Extenders, found); err != nil {
+	if err := q.dry.processPreemption(ctx, p.s.kube.Extenders, found); err != nil {
 		return err
 	}
 	s.found = found

@@ -184,7 +184,7 @@ func (s *Scheduler) onPod(before, now any) {
 	if is == nil && was != nil {
 		s.preemptor.gone(was.UID)
 	}
-	own := s.groups.isOwnChange(was, is)
+	own := s.groups.isOwnChange(was, is) || countsAlike(was, is)
 	s.onRegrouped(was, is)
 	last := types.NamespacedName{}
 	for _, pod := range []*corev1.Pod{was, is} {
@@ -200,7 +200,7 @@ func (s *Scheduler) onPod(before, now any) {
 			s.rounds.deleted(key, pod.UID)
 			s.backOffs.deleted(key, pod.UID)
 		}
-		s.onMember(key, own || countsAlike(was, is), was == nil)
+		s.onMember(key, own, was == nil)
 	}
 }
 
