@@ -5,6 +5,8 @@
 // is as before when the search ends. A plan is places for the members that the
 // minimum of the gang needs, and the pods to evict for them:
 //
+//	compare sums of resources, see [Sums] ──── not enough ──▶ Insufficient
+//	        │ may be enough
 //	place the gang without all pods that may be evicted ───── no ──▶ Impossible
 //	        │ yes
 //	place it member by member: each takes a node where it

@@ -57,6 +57,9 @@ type Problem struct {
 	// Prefer returns the node that is taken for a member if it fits there
 	// without an eviction, -1 for none. It may be nil.
 	Prefer func(member int) int
+	// Amounts are compared before anything is placed, see [Sums]. They may be
+	// nil.
+	Amounts *Amounts
 }
 
 // A Cluster is a copy of the cluster in which placements and evictions are
@@ -87,6 +90,9 @@ const (
 	Impossible
 	// Unproven means that no plan passed verification.
 	Unproven
+	// Insufficient means that the resources of all Pods together are not enough,
+	// see [Sums]. It implies Impossible.
+	Insufficient
 )
 
 // A Place is where a member goes.
@@ -109,6 +115,9 @@ type Result struct {
 
 // check reports indexes that name nothing.
 func (p *Problem) check() error {
+	if err := p.checkAmounts(); err != nil {
+		return err
+	}
 	for i := range p.Pods {
 		pod := &p.Pods[i]
 		if pod.Node < 0 || pod.Node >= p.Nodes {
@@ -122,6 +131,16 @@ func (p *Problem) check() error {
 		if err := p.checkMember(pod); err != nil {
 			return err
 		}
+	}
+
+	return nil
+}
+
+func (p *Problem) checkAmounts() error {
+	a := p.Amounts
+	if a != nil && (len(a.Asks) != len(p.Members) || len(a.Free) != p.Nodes || len(a.Frees) != len(p.Pods)) {
+		return fmt.Errorf("amounts of %d members, %d nodes and %d pods, want %d, %d and %d",
+			len(a.Asks), len(a.Free), len(a.Frees), len(p.Members), p.Nodes, len(p.Pods))
 	}
 
 	return nil

@@ -155,13 +155,21 @@ func (s *story) check(t *testing.T) victims.Result {
 	if after := s.cluster.state(); after != before {
 		t.Fatalf("Search(%s): the cluster was\n%s\nand is\n%s", s, before, after)
 	}
-	if r.Outcome == victims.Impossible || r.Outcome == victims.Unproven {
+	if r.Outcome == victims.Impossible || r.Outcome == victims.Unproven || r.Outcome == victims.Insufficient {
 		if r.Reason == "" || len(r.Places) > 0 || len(r.Victims) > 0 || r.Violations != 0 {
 			t.Fatalf("Search(%s) has no plan, but is %+v", s, r)
 		}
 
 		return r
 	}
+	s.checkPlan(t, r)
+
+	return r
+}
+
+// checkPlan holds everything that is promised of a plan against it.
+func (s *story) checkPlan(t *testing.T, r victims.Result) {
+	t.Helper()
 	if (len(r.Victims) > 0) != (r.Outcome == victims.Found) || r.Reason != "" || !slices.IsSorted(r.Victims) {
 		t.Fatalf("Search(%s): the fields of %+v do not match", s, r)
 	}
@@ -178,8 +186,46 @@ func (s *story) check(t *testing.T) victims.Result {
 			t.Fatalf("Search(%s): %+v, but %v could stay", s, r, s.names(unit))
 		}
 	}
+}
 
-	return r
+// TestSpare: with places that a search has found, and all pods as candidates, the
+// promises are the same. Without candidates, the places of a gang that does not
+// fit do not hold.
+func TestSpare(t *testing.T) {
+	var found, unproven int
+	for round := range rounds {
+		s := draw(random(uint64(round)), false)
+		r := s.check(t)
+		if r.Outcome != victims.Found && r.Outcome != victims.Fits || s.HardBudgets {
+			continue
+		}
+		before := s.cluster.state()
+		got, err := victims.Spare(t.Context(), &s.Problem, s.cluster, r.Places)
+		if err != nil || got.Outcome != victims.Found && got.Outcome != victims.Fits {
+			t.Fatalf("round %d: Spare(%s) = %+v, %v, and the search found %+v", round, s, got, err, r)
+		}
+		s.checkPlan(t, got)
+		if got.Outcome == victims.Found {
+			found++
+		}
+		if (got.Outcome == victims.Fits) != s.holds(r.Places, nil) {
+			t.Fatalf("round %d: Spare(%s) = %+v for places that hold without victims, or do not", round, s, got)
+		}
+		none := s.Problem
+		none.Pods = nil
+		if got, err = victims.Spare(t.Context(), &none, s.cluster, r.Places); err != nil || (got.Outcome == victims.Unproven) == s.holds(r.Places, nil) {
+			t.Fatalf("round %d: Spare(%s) without candidates = %+v, %v", round, s, got, err)
+		}
+		if got.Outcome == victims.Unproven {
+			unproven++
+		}
+		if after := s.cluster.state(); after != before {
+			t.Fatalf("Spare(%s): the cluster was\n%s\nand is\n%s", s, before, after)
+		}
+	}
+	if found < rounds/10 || unproven < rounds/10 {
+		t.Errorf("%d had victims, %d were unproven: the test tests little", found, unproven)
+	}
 }
 
 // checkPlaces: the places hold without the victims, and meet the minimum.

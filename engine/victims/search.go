@@ -32,13 +32,10 @@ func Search(ctx context.Context, p *Problem, cluster Cluster) (Result, error) {
 	if err := p.check(); err != nil {
 		return Result{}, err
 	}
-	s := &search{
-		Problem: p, chosen: newChosen(p), cluster: cluster,
-		on: make([][]int, p.Nodes), at: make([][]int, p.Nodes), away: make([]bool, len(p.Pods)),
+	if reason := Sums(p); reason != "" {
+		return Result{Outcome: Insufficient, Reason: reason}, nil
 	}
-	for i, pod := range p.Pods {
-		s.on[pod.Node] = append(s.on[pod.Node], i)
-	}
+	s := newSearch(p, cluster)
 	defer s.reset()
 
 	last, reason, err := s.placeWithoutAll(ctx)
@@ -54,6 +51,18 @@ func Search(ctx context.Context, p *Problem, cluster Cluster) (Result, error) {
 	}
 
 	return s.result(reason), nil
+}
+
+func newSearch(p *Problem, cluster Cluster) *search {
+	s := &search{
+		Problem: p, chosen: newChosen(p), cluster: cluster,
+		on: make([][]int, p.Nodes), at: make([][]int, p.Nodes), away: make([]bool, len(p.Pods)),
+	}
+	for i, pod := range p.Pods {
+		s.on[pod.Node] = append(s.on[pod.Node], i)
+	}
+
+	return s
 }
 
 // plan finds places and victims. It returns why there is no plan, "" if there

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"github.com/arbor-control/arbor/engine/gang"
 	"github.com/arbor-control/arbor/engine/victims"
 )
@@ -144,5 +146,59 @@ func TestSearchIsNearTheBest(t *testing.T) {
 	t.Logf("%d plans were found, of %d there is no better one, of %d none with less damage", found, best, least)
 	if found < rounds/100 || best*10 < found*7 {
 		t.Errorf("%d of %d plans were the best, want at least 7 in 10", best, found)
+	}
+}
+
+// amounts counts the GPUs and CPUs of a story.
+func (s *story) amounts() *victims.Amounts {
+	of := func(all []thing) [][]int64 {
+		var amounts [][]int64
+		for _, t := range all {
+			amounts = append(amounts, []int64{int64(t.gpu), int64(t.cpu)})
+		}
+
+		return amounts
+	}
+
+	return &victims.Amounts{
+		Resources: []victims.Resource{{Name: "GPUs", Unit: 1}, {Name: "CPUs", Unit: 1}},
+		Asks:      of(s.cluster.members), Free: of(s.cluster.free), Frees: of(s.cluster.pods),
+	}
+}
+
+// TestSumsNeverRejectAPlan: what the sums reject has no places, whoever leaves,
+// and otherwise the search finds the same with and without them.
+func TestSumsNeverRejectAPlan(t *testing.T) {
+	var rejected, impossible int
+	for round := range rounds {
+		s := draw(random(uint64(round)), round%2 == 0)
+		want := s.check(t)
+		s.Amounts = s.amounts()
+		got := s.check(t)
+		if want.Outcome == victims.Impossible {
+			impossible++
+		}
+		if got.Outcome != victims.Insufficient {
+			if diff := gocmp.Diff(want, got); diff != "" {
+				t.Fatalf("round %d: Search(%s) with and without sums (-without +with):\n%s", round, s, diff)
+			}
+
+			continue
+		}
+		rejected++
+		if want.Outcome != victims.Impossible {
+			t.Fatalf("round %d: the sums reject %s (%s), and the search finds %+v", round, s, got.Reason, want)
+		}
+		everybody := make([]int, len(s.Pods))
+		for i := range everybody {
+			everybody[i] = i
+		}
+		if len(s.Members) <= 6 && s.fits(everybody) {
+			t.Fatalf("round %d: the sums reject %s (%s), and the twin finds places", round, s, got.Reason)
+		}
+	}
+	t.Logf("%d of %d impossible problems were rejected by their sums", rejected, impossible)
+	if rejected < rounds/100 {
+		t.Errorf("only %d problems were rejected by their sums: the test tests little", rejected)
 	}
 }

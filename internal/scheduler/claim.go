@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
@@ -27,6 +28,13 @@ func (s *Scheduler) reserve(ctx context.Context, t *turn, found *plan) {
 		s.reservations.release(t.key)
 		s.preemptor.unclaim(found)
 	}
+}
+
+// inCache reports whether the scheduler's cache still has a victim on its node.
+func (s *Scheduler) inCache(victim *corev1.Pod) bool {
+	pod, err := s.kube.Cache.GetPod(victim)
+
+	return err == nil && pod.Spec.NodeName == victim.Spec.NodeName
 }
 
 // claim marks the victims of a plan as leaving, so that no other plan counts on them,

@@ -61,7 +61,7 @@ func TestPanicsAreContained(t *testing.T) {
 		"Backstop": {workerBackstop, func(t *testing.T, s *Scheduler) {
 			t.Helper()
 			s.gates = newGates()
-			s.gates.set(gangNamed("g"), &decide.Refusal{})
+			s.gates.set(gangNamed("g"), &decide.Refusal{}, 0)
 			s.lostWakeUps(t.Context(), flowcontrol.NewFakeAlwaysRateLimiter(), nil)
 		}},
 	}
@@ -149,8 +149,8 @@ func TestLostWakeUps(t *testing.T) {
 	s := newTestScheduler(t, append(waitingPods(1), aGroup("high", 1), aGroup("short", 2))...)
 	old := &decide.Refusal{Reason: v2alpha2.ReasonTooFewPods}
 	complete, short := gangNamed("high"), gangNamed("short")
-	s.gates.set(complete, old)
-	s.gates.set(short, old)
+	s.gates.set(complete, old, 0)
+	s.gates.set(short, old, 0)
 	count := func() float64 {
 		n, err := testutil.GetCounterMetricValue(lostWakeUps)
 		if err != nil {
@@ -165,7 +165,7 @@ func TestLostWakeUps(t *testing.T) {
 		t.Fatalf("The first time, suspects are %v.", suspects)
 	}
 	renewed := &decide.Refusal{Reason: v2alpha2.ReasonTooFewPods}
-	s.gates.set(complete, renewed)
+	s.gates.set(complete, renewed, 0)
 	if suspects = s.lostWakeUps(t.Context(), limit, suspects); suspects[complete] != renewed || count() != before {
 		t.Fatalf("After an event, suspects are %v.", suspects)
 	}

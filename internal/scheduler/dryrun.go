@@ -52,6 +52,11 @@ type filterState struct {
 	allowed  sets.Set[string] // nodes that the extenders have left, nil for all
 }
 
+// mayUse reports whether PreFilter and the extenders leave a node to the members.
+func (f *filterState) mayUse(node string) bool {
+	return !f.rejected && (f.only == nil || f.only.Has(node)) && (f.allowed == nil || f.allowed.Has(node))
+}
+
 var _ victims.Cluster = &dryRun{}
 
 // newDryRun prepares the members that wait. pods are those that may be evicted.
@@ -131,7 +136,7 @@ func (d *dryRun) Fits(ctx context.Context, member, node int) (bool, error) {
 		return false, d.err
 	}
 	f, info := d.members[member].filter, d.node(node)
-	if f.rejected || f.only != nil && !f.only.Has(info.Node().Name) || f.allowed != nil && !f.allowed.Has(info.Node().Name) {
+	if !f.mayUse(info.Node().Name) {
 		return false, nil
 	}
 	status := d.fw.RunFilterPluginsWithNominatedPods(ctx, f.state, d.members[member].info.GetPod(), info)
@@ -230,6 +235,32 @@ func (d *dryRun) removeTerminating(now time.Time) {
 	}
 }
 
+// removeOverdue removes the pods that should have terminated and have not, and returns
+// them.
+func (d *dryRun) removeOverdue(now time.Time) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for i, node := range d.nodes {
+		for _, info := range node.GetPods() {
+			if pod := info.GetPod(); pod.DeletionTimestamp != nil && !terminating(pod, now) {
+				d.remove(info, i)
+				pods = append(pods, pod)
+			}
+		}
+	}
+
+	return pods
+}
+
+// names returns the nodes of places.
+func (d *dryRun) names(places []victims.Place) []string {
+	var all []string
+	for _, place := range places {
+		all = append(all, d.nodes[place.Node].Node().Name)
+	}
+
+	return all
+}
+
 // removeDeleted removes the pods on some nodes that, according to the informer, are gone
 // or terminating: the scheduler's cache may be late, above all after a start.
 func (d *dryRun) removeDeleted(nodes []string, current func(*corev1.Pod) *corev1.Pod, now time.Time) {
@@ -299,32 +330,46 @@ func (d *dryRun) verify(g *decide.Gang, of *plan, current func(*corev1.Pod) *cor
 // fitAll places the pods of a plan one by one, and returns why one of them no longer
 // fits.
 func (d *dryRun) fitAll(g *decide.Gang, of *plan) error {
+	places, err := d.placesOf(g, of)
+	if err != nil {
+		return err
+	}
+	for i, place := range places {
+		fits, err := d.Fits(d.ctx, place.Member, place.Node)
+		if err != nil {
+			return err
+		}
+		if !fits {
+			return fmt.Errorf("pod %s does not fit onto node %s any more", of.pods[i].Name, of.nodes[i])
+		}
+		d.Place(place.Member, place.Node)
+	}
+
+	return d.err
+}
+
+// placesOf returns the places of a plan, or why one of them does not exist any more.
+func (d *dryRun) placesOf(g *decide.Gang, of *plan) ([]victims.Place, error) {
 	member := map[types.UID]int{}
 	for i, m := range g.Members {
 		if waits(m) {
 			member[g.Pods[i].UID] = i
 		}
 	}
+	places := make([]victims.Place, len(of.pods))
 	for i, pod := range of.pods {
 		at, ok := member[pod.UID]
 		if !ok {
-			return fmt.Errorf("pod %s does not wait any more", pod.Name)
+			return nil, fmt.Errorf("pod %s does not wait any more", pod.Name)
 		}
 		node, ok := d.index[of.nodes[i]]
 		if !ok {
-			return fmt.Errorf("node %s does not exist any more", of.nodes[i])
+			return nil, fmt.Errorf("node %s does not exist any more", of.nodes[i])
 		}
-		fits, err := d.Fits(d.ctx, at, node)
-		if err != nil {
-			return err
-		}
-		if !fits {
-			return fmt.Errorf("pod %s does not fit onto node %s any more", pod.Name, of.nodes[i])
-		}
-		d.Place(at, node)
+		places[i] = victims.Place{Member: at, Node: node}
 	}
 
-	return d.err
+	return places, nil
 }
 
 // waits reports whether a member looks for a place.

@@ -82,11 +82,11 @@ func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, reason, message 
 	}
 	err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
-		s.groups.leaving.Delete(pod.UID) // it no longer exists
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err): // it no longer exists
 	case err != nil:
 		return fmt.Errorf("cannot evict pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
+	s.groups.deletedPod(pod)
 	s.reporter.recorder.Eventf(pod, nil, corev1.EventTypeNormal, "Evicted", "Evicting", "%s", message)
 
 	return nil

@@ -20,6 +20,9 @@ import (
 // errNoNodes says that there is nothing to place pods on.
 var errNoNodes = errors.New("there are no nodes")
 
+// errOutdatedMemo says that no node that was remembered fits any more.
+var errOutdatedMemo = errors.New("no node that was remembered fits any more")
+
 // As kube-scheduler does in large clusters: enough nodes are enough.
 const (
 	enoughNodes      = 100
@@ -49,9 +52,9 @@ type fitter struct {
 	position map[string]int
 	// memos may be nil: then nothing is remembered.
 	memos *memos
-	// reserving reports whether any room is reserved: what filters say depends on who
-	// asks then.
-	reserving func() bool
+	// reserved reports whether room is reserved on a node: what filters say about it
+	// depends on who asks then. It is needed with memos only.
+	reserved func(node string) bool
 	// begin is where the next search starts, modulo the number of nodes.
 	begin int
 }
@@ -92,18 +95,21 @@ func (f *fitter) choose(ctx context.Context, state fwk.CycleState, pod *corev1.P
 	if err := f.list(); err != nil {
 		return "", err
 	}
-	diagnosis := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
-	feasible, m, err := f.filter(ctx, state, pod, shape, preferred, &diagnosis)
-	if err != nil {
-		return "", err
-	}
-	switch len(feasible) {
-	case 0:
-		return "", &framework.FitError{Pod: pod, NumAllNodes: len(f.nodes), Diagnosis: diagnosis}
-	case 1:
-		return f.name(feasible[0]), nil
-	default:
-		return f.best(ctx, state, pod, m, feasible)
+	for begin := f.begin; ; f.begin = begin {
+		diagnosis := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
+		feasible, m, err := f.filter(ctx, state, pod, shape, preferred, &diagnosis)
+		switch {
+		case err != nil:
+			return "", err
+		case len(feasible) == 0:
+			return "", &framework.FitError{Pod: pod, NumAllNodes: len(f.nodes), Diagnosis: diagnosis}
+		case len(feasible) == 1 && m == nil:
+			return f.name(feasible[0]), nil
+		}
+		name, err := f.best(ctx, state, pod, m, feasible)
+		if !errors.Is(err, errOutdatedMemo) { // what was outdated is asked again the next time
+			return name, err
+		}
 	}
 }
 
@@ -253,17 +259,14 @@ func (f *fitter) ask(ctx context.Context, state fwk.CycleState, pod *corev1.Pod,
 // was only remembered is asked again, because another pod may have been nominated to
 // it.
 func (f *fitter) best(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, m *memo, feasible []int) (string, error) {
-	if !f.fw.HasScorePlugins() {
-		return f.name(feasible[0]), nil
-	}
-	totals, err := f.scoresOf(ctx, state, pod, m, feasible)
+	totals, err := f.totals(ctx, state, pod, m, feasible)
 	if err != nil {
 		return "", err
 	}
 	for {
 		top := highest(feasible, totals)
 		if top < 0 {
-			return "", errors.New("no node that was remembered fits any more")
+			return "", errOutdatedMemo
 		}
 		if m == nil {
 			return f.name(feasible[top]), nil
@@ -278,6 +281,19 @@ func (f *fitter) best(ctx context.Context, state fwk.CycleState, pod *corev1.Pod
 		}
 		m.entries[at].filtered, totals[top] = false, -1
 	}
+}
+
+// totals returns the score of each node. Without score plugins, the first node is the best.
+func (f *fitter) totals(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, m *memo, feasible []int) ([]int64, error) {
+	if f.fw.HasScorePlugins() {
+		return f.scoresOf(ctx, state, pod, m, feasible)
+	}
+	totals := make([]int64, len(feasible))
+	for i := range totals {
+		totals[i] = int64(len(feasible) - i)
+	}
+
+	return totals, nil
 }
 
 // highest returns the index of the highest total, of several the one of the first node.

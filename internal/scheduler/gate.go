@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 
+	"github.com/arbor-control/arbor/engine/gang"
 	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
 )
 
@@ -19,14 +20,19 @@ type gates struct {
 	// compute is held while a gate is computed and stored, so that the newest state of
 	// the informers is stored last.
 	compute sync.Mutex
-	mu      sync.RWMutex
-	closed  map[types.NamespacedName]gate
+	// computed counts how often that was.
+	computed int
+	mu       sync.RWMutex
+	closed   map[types.NamespacedName]gate
 }
 
 // A gate is one result, nil if the gate is open.
 type gate struct {
 	refusal *decide.Refusal
 	known   bool
+	// lacking is how many changes of pods it takes at least until the gate opens, 0 if
+	// any change may open it.
+	lacking int
 }
 
 func newGates() *gates { return &gates{closed: map[types.NamespacedName]gate{}} }
@@ -38,10 +44,10 @@ func (g *gates) get(key types.NamespacedName) gate {
 	return g.closed[key]
 }
 
-func (g *gates) set(key types.NamespacedName, why *decide.Refusal) {
+func (g *gates) set(key types.NamespacedName, why *decide.Refusal, lacking int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.closed[key] = gate{refusal: why, known: true}
+	g.closed[key] = gate{refusal: why, known: true, lacking: lacking}
 }
 
 func (g *gates) forget(key types.NamespacedName) {
@@ -78,13 +84,47 @@ func (s *Scheduler) hold(key types.NamespacedName) *decide.Refusal {
 func (s *Scheduler) regate(key types.NamespacedName) bool {
 	s.gates.compute.Lock()
 	defer s.gates.compute.Unlock()
-	why := s.hold(key)
+
+	return s.computeGate(key)
+}
+
+// regateAfter does so after the change of one pod, if that may matter. Such a change adds
+// one pod at most, so a gang that lacks many is not read again for each of them: a gang of
+// n pods is read a few times while they are created, and not n times. A pod that is added
+// to a gang whose gate is open does not close it; if the pod is wrong, the next attempt to
+// place the gang does.
+func (s *Scheduler) regateAfter(key types.NamespacedName, created bool) bool {
+	s.gates.compute.Lock()
+	defer s.gates.compute.Unlock()
+	is := s.gates.get(key)
+	switch {
+	case is.known && is.refusal == nil && created:
+		return true
+	case is.known && is.refusal != nil && is.lacking > 1:
+		s.gates.set(key, is.refusal, is.lacking-1)
+
+		return false
+	default:
+		return s.computeGate(key)
+	}
+}
+
+// computeGate reads the gang. The caller has the lock for that.
+func (s *Scheduler) computeGate(key types.NamespacedName) bool {
+	s.gates.computed++
+	g, why := s.groups.read(key)
+	lacking := 0
+	if why == nil {
+		if why = g.Gate(); why != nil {
+			lacking = gang.Lacking(g.Tree, g.Members, g.Rules)
+		}
+	}
 	if why != nil && s.groups.group(key) == nil && len(s.groups.members(key)) == 0 {
 		s.gates.forget(key)
 
 		return false
 	}
-	s.gates.set(key, why)
+	s.gates.set(key, why, lacking)
 
 	return why == nil
 }
@@ -143,7 +183,7 @@ func (s *Scheduler) suspect(ctx context.Context, key types.NamespacedName, befor
 	}
 	lostWakeUps.Inc()
 	klog.FromContext(ctx).Error(nil, "A gang was not woken when it became complete", "podGroup", key, "gate", was.Reason)
-	s.gates.set(key, nil)
+	s.gates.set(key, nil, 0)
 	s.wake(key)
 
 	return nil

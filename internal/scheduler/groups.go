@@ -50,6 +50,10 @@ type groups struct {
 	// although the API server may not know yet: what takes the place of the first of a
 	// gang must not find the others still there.
 	leaving sync.Map
+	// deleted has the UIDs of those of them that the API server has deleted, or does not
+	// have any more. A pod without a grace period is gone at once, and the informer may
+	// still have it as it ran.
+	deleted sync.Map
 	// committed has the nodes, by UID, of pods that are being bound here. They count
 	// as placed before the API server knows. Places that a cycle only tries are not
 	// among them.

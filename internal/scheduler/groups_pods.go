@@ -99,9 +99,30 @@ func (g *groups) mark(pod *corev1.Pod) {
 	}
 }
 
+// deletedPod notes that the API server has deleted a pod that was marked. What is known of
+// it ends with the event of its deletion; if that was earlier, it ends here.
+func (g *groups) deletedPod(pod *corev1.Pod) {
+	g.deleted.Store(pod.UID, true)
+	if g.current(pod) == nil {
+		g.deleted.Delete(pod.UID)
+		g.leaving.Delete(pod.UID)
+	}
+}
+
+// wasDeleted reports whether the API server has deleted a pod, although the informer may
+// not know yet.
+func (g *groups) wasDeleted(pod types.UID) bool {
+	_, ok := g.deleted.Load(pod)
+
+	return ok
+}
+
 // unmark has a pod count again that was to be evicted and stays. Its gang may be
-// complete again.
+// complete again. A pod that the API server has deleted does not stay.
 func (g *groups) unmark(pod *corev1.Pod) {
+	if g.wasDeleted(pod.UID) {
+		return
+	}
 	g.leaving.Delete(pod.UID)
 	if key, ok := decide.GroupOf(pod); ok && g.stays != nil {
 		g.stays(key)
@@ -166,6 +187,7 @@ func (g *groups) isOwnChange(was, is *corev1.Pod) bool {
 		return here
 	case is == nil && was != nil:
 		g.leaving.Delete(was.UID)
+		g.deleted.Delete(was.UID)
 		g.committed.Delete(was.UID)
 		g.nominated.Delete(was.UID)
 	}

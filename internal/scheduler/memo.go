@@ -28,7 +28,9 @@ var nodeLocal = sets.New(
 var unnormalized = sets.New(names.NodeResourcesFit, names.NodeResourcesBalancedAllocation, names.ImageLocality, packingName)
 
 // memos remember what the filters and scores said about nodes, by the shape of the
-// pod, until a node changes. Placing a pod changes one node, so the next pod of its
+// pod, until a node changes. Nodes with reserved room are always asked, because what they
+// answer depends on who asks; the filters look at the reserved places of the node that they
+// are asked about and of no other. Placing a pod changes one node, so the next pod of its
 // shape asks about one node instead of hundreds. What is chosen is the same as
 // without them.
 type memos struct {
@@ -74,7 +76,7 @@ func newMemos(fw framework.Framework) *memos {
 
 // get returns the memo of a shape, nil if nothing may be remembered about this pod.
 func (m *memos) get(shape string, state fwk.CycleState, f *fitter) *memo {
-	if m == nil || shape == "" || f.reserving() || !state.GetSkipFilterPlugins().HasAll(m.filters...) {
+	if m == nil || shape == "" || !state.GetSkipFilterPlugins().HasAll(m.filters...) {
 		return nil
 	}
 	found := m.byShape[shape]
@@ -108,7 +110,7 @@ func (f *fitter) statuses(ctx context.Context, state fwk.CycleState, pod *corev1
 	all := make([]*fwk.Status, len(indexes))
 	var unknown []int
 	for i, at := range indexes {
-		if e := m.at(at, f.nodes[at]); e.filtered {
+		if e := m.at(at, f.nodes[at]); e.filtered && !f.reserved(f.name(at)) {
 			all[i] = e.status
 		} else {
 			unknown = append(unknown, i)
@@ -125,8 +127,8 @@ func (f *fitter) statuses(ctx context.Context, state fwk.CycleState, pod *corev1
 		at := indexes[unknown[i]]
 		all[unknown[i]] = status
 		// A nomination may disappear without a change of the node.
-		e := &m.entries[at]
-		e.filtered, e.status = len(f.fw.NominatedPodsForNode(f.nodes[at].Node().Name)) == 0, status
+		e, name := &m.entries[at], f.name(at)
+		e.filtered, e.status = !f.reserved(name) && len(f.fw.NominatedPodsForNode(name)) == 0, status
 	}
 
 	return all, nil

@@ -17,9 +17,9 @@ import (
 )
 
 // A fitter that remembers chooses the same nodes as one that does not, while pods of
-// several shapes come and go, and nodes change.
+// several shapes come and go, nodes change, and room is reserved and released.
 func TestMemoChoosesTheSame(t *testing.T) {
-	asked := 0
+	asked, beside := 0, 0
 	for _, nodes := range []int{7, 60, 230} {
 		for seed := range uint64(4) {
 			t.Run(fmt.Sprintf("%dNodes/Seed%d", nodes, seed), func(t *testing.T) {
@@ -28,11 +28,12 @@ func TestMemoChoosesTheSame(t *testing.T) {
 					m.step()
 				}
 				asked += m.remembered
+				beside += m.beside
 			})
 		}
 	}
-	if asked < 500 {
-		t.Errorf("Only %d answers were remembered: the test tests little.", asked)
+	if asked < 500 || beside < asked/10 {
+		t.Errorf("Only %d answers were remembered, %d of them while room was reserved: the test tests little.", asked, beside)
 	}
 }
 
@@ -47,11 +48,14 @@ type memoTrial struct {
 	running    []*corev1.Pod
 	nodes      []*corev1.Node
 	remembered int
+	// beside is how much of that was remembered while room was reserved.
+	beside       int
+	reservations *reservations
 }
 
 func newMemoTrial(t *testing.T, nodes int, random *rand.Rand) *memoTrial {
 	t.Helper()
-	m := &memoTrial{T: t, random: random}
+	m := &memoTrial{T: t, random: random, reservations: newReservations(nominations{})}
 	var objects []runtime.Object
 	for i := range nodes {
 		n := node(i, 1+random.IntN(8))
@@ -66,7 +70,8 @@ func newMemoTrial(t *testing.T, nodes int, random *rand.Rand) *memoTrial {
 	m.must(err)
 	t.Cleanup(done)
 	fw := m.trial.profiles[Name]
-	m.with = &fitter{fw: fw, snapshot: m.trial.snapshot, memos: newMemos(fw), reserving: func() bool { return false }}
+	fw.SetPodNominator(m.reservations)
+	m.with = &fitter{fw: fw, snapshot: m.trial.snapshot, memos: newMemos(fw), reserved: m.reservations.on}
 	m.without = &fitter{fw: fw, snapshot: m.trial.snapshot}
 
 	return m
@@ -93,9 +98,27 @@ func (m *memoTrial) step() {
 		now.Spec.Unschedulable = !now.Spec.Unschedulable
 		m.trial.cache.UpdateNode(klog.Background(), m.nodes[i], now)
 		m.nodes[i] = now
+	case draw == 2:
+		m.reserve()
 	default:
 		m.place()
 	}
+}
+
+// reserve reserves room for one of some gangs, or releases it. Some are less important than
+// the pods that are placed, which then may use it.
+func (m *memoTrial) reserve() {
+	name := fmt.Sprintf("r%d", m.random.IntN(4))
+	if m.reservations.release(gangNamed(name)) != nil {
+		return
+	}
+	var pods []*corev1.Pod
+	var nodes []string
+	for i := range 1 + m.random.IntN(3) {
+		pods = append(pods, member(name, i, 1+m.random.IntN(4)))
+		nodes = append(nodes, m.nodes[m.random.IntN(len(m.nodes))].Name)
+	}
+	m.reservations.set(newReservation(gangNamed(name), pods, nodes, int32(m.random.IntN(3)-1)))
 }
 
 // pod returns a pod of one of some shapes, of which one is spread over nodes.
@@ -132,6 +155,13 @@ func (m *memoTrial) place() {
 		return name
 	}
 	m.remembered += m.known()
+	if m.reservations.any() {
+		m.beside += m.known()
+	}
+	if m.random.IntN(3) == 0 {
+		done := m.reservations.try(gangNamed(fmt.Sprintf("r%d", m.random.IntN(4))))
+		defer done()
+	}
 	got, want := choose(m.with), choose(m.without)
 	if got != want || m.with.begin != m.without.begin {
 		m.Fatalf("With a memo the answer is %q, and the next search begins at %d; without one it is %q and %d.", got, m.with.begin, want, m.without.begin)
@@ -155,4 +185,38 @@ func (m *memoTrial) known() int {
 	}
 
 	return n
+}
+
+// A node that was remembered as the only one that fits is asked again: another pod may have
+// been nominated to it, which does not change the node.
+func TestMemoOfTheOnlyNode(t *testing.T) {
+	queue := nominations{}
+	trial := offline(t, node(0, 4)).trial
+	done, err := trial.open(t.Context(), func(pod *corev1.Pod) *corev1.Pod { return pod })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(done)
+	if err := trial.cache.UpdateSnapshot(klog.Background(), trial.snapshot); err != nil {
+		t.Fatal(err)
+	}
+	fw := trial.profiles[Name]
+	r := newReservations(queue)
+	fw.SetPodNominator(r)
+	f := &fitter{fw: fw, snapshot: trial.snapshot, memos: newMemos(fw), reserved: r.on}
+	choose := func(i int) error {
+		pod := member("g", i, 4)
+		_, err := f.choose(t.Context(), framework.NewCycleState(), pod, decide.Shape(pod, false), "")
+
+		return err
+	}
+	if err := choose(0); err != nil {
+		t.Fatal(err)
+	}
+	important := aPod("important", 7)
+	important.Spec.Containers = member("x", 0, 4).Spec.Containers
+	queue["node-0000"] = append(queue["node-0000"], podInfo(important))
+	if _, ok := errors.AsType[*framework.FitError](choose(1)); !ok {
+		t.Error("The room of a nominated pod that is more important was taken.")
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/client-go/util/workqueue"
 
@@ -32,8 +33,9 @@ type preemptor struct {
 
 	mu    sync.Mutex
 	gangs map[types.NamespacedName]*preempting
-	// victims has the gang for which a pod was evicted.
-	victims map[types.UID]types.NamespacedName
+	// victims has the gangs that wait for a pod to disappear. There may be several: each
+	// plan waits for all pods that are terminating on its nodes.
+	victims map[types.UID]sets.Set[types.NamespacedName]
 }
 
 // preempting is one gang that preempts, or may. Its state is written by the worker
@@ -50,7 +52,7 @@ type preempting struct {
 }
 
 func newPreemptor(s *Scheduler, budgets policylisters.PodDisruptionBudgetLister) *preemptor {
-	p := &preemptor{s: s, budgets: budgets, gangs: map[types.NamespacedName]*preempting{}, victims: map[types.UID]types.NamespacedName{}}
+	p := &preemptor{s: s, budgets: budgets, gangs: map[types.NamespacedName]*preempting{}, victims: map[types.UID]sets.Set[types.NamespacedName]{}}
 	p.queue = newPriorityQueue(func(key types.NamespacedName) int32 {
 		if pg := s.groups.group(key); pg != nil {
 			return s.groups.priority(pg, s.groups.members(key))
@@ -107,11 +109,26 @@ func (p *preemptor) touch(key types.NamespacedName) {
 // gone reports that a pod no longer exists.
 func (p *preemptor) gone(pod types.UID) {
 	p.mu.Lock()
-	key, ok := p.victims[pod]
+	gangs := p.victims[pod]
 	delete(p.victims, pod)
 	p.mu.Unlock()
-	if ok {
+	for key := range gangs {
 		p.queue.Add(key)
+	}
+}
+
+// await has a gang dealt with again when a pod disappears. The caller has the lock.
+func (p *preemptor) await(pod types.UID, key types.NamespacedName) {
+	if p.victims[pod] == nil {
+		p.victims[pod] = sets.New[types.NamespacedName]()
+	}
+	p.victims[pod].Insert(key)
+}
+
+// unawait ends that. The caller has the lock.
+func (p *preemptor) unawait(pod types.UID, key types.NamespacedName) {
+	if p.victims[pod].Delete(key); len(p.victims[pod]) == 0 {
+		delete(p.victims, pod)
 	}
 }
 
@@ -156,7 +173,7 @@ func (p *preemptor) resume(key types.NamespacedName, of *plan) {
 		plan: of, state: preemption.State{}.Verified(time.Now()), about: decide.About{UID: of.group, Generation: of.generation},
 	}
 	for _, pod := range of.victims {
-		p.victims[pod.UID] = key
+		p.await(pod.UID, key)
 	}
 	p.mu.Unlock()
 	p.queue.Add(key)
@@ -263,21 +280,25 @@ func (p *preemptor) facts(key types.NamespacedName, one *preempting) (*decide.Ga
 	return g, f
 }
 
-// left counts the victims that still use the room, and names one of them, or one that does
-// not terminate. Each has its own grace period. The clock of the API server may differ, so
+// left names the victims that still use the room, and those that do not terminate. Each has its own grace period. The clock of the API server may differ, so
 // a victim has its time from the beginning of the phase too.
 func (p *preemptor) left(one *preempting, f *preemption.Facts) {
 	for _, pod := range one.plan.victims {
 		is := p.s.groups.usingRoom(pod)
 		switch {
 		case is == nil:
+			if p.s.inCache(pod) {
+				f.Cached++
+			}
+
 			continue
+		case is.DeletionTimestamp == nil && p.s.groups.wasDeleted(pod.UID): // the informer is late
 		case is.DeletionTimestamp == nil:
 			f.Running++
 		case !terminating(is, f.Now) && f.Now.Sub(one.state.Since) > overdue:
-			f.Stuck = is.Namespace + "/" + is.Name
+			f.Stuck = append(f.Stuck, is.Namespace+"/"+is.Name)
 		}
 		f.Victims++
-		f.Victim = is.Namespace + "/" + is.Name
+		f.Using = append(f.Using, is.Namespace+"/"+is.Name)
 	}
 }

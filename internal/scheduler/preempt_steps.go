@@ -1,10 +1,10 @@
 package scheduler
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,7 +49,7 @@ func (p *preemptor) act(ctx context.Context, key types.NamespacedName, g *decide
 	p.set(one, state)
 	p.s.reporter.note(key, one.plan.group, one.plan.generation, &progress{v2alpha2.ReasonPreemptionBlocked, err.Error()})
 	if final || errors.Is(err, errIneligible) {
-		f.Victim, f.Stuck = "", "" // the error is what is in the way
+		f.Using, f.Stuck = nil, nil // the error is what is in the way
 		p.release(ctx, key, one, f)
 
 		return true
@@ -110,19 +110,37 @@ type searched struct {
 	err    error
 	// exceeded reports that the budget was used up.
 	exceeded bool
+	// candidates is how many pods may be evicted.
+	candidates int
+	// blockers are pods that do not terminate. Without them, there would be a plan.
+	blockers []string
+}
+
+// hopeless returns what to report if preemption cannot help as things are, nil if it can,
+// or if there is nothing more to say than that the gang does not fit.
+func (s *searched) hopeless() *progress {
+	switch {
+	case len(s.blockers) > 0:
+		return &progress{v2alpha2.ReasonPreemptionBlocked, preemption.InTheWay(s.blockers)}
+	case s.result.Outcome == victims.Insufficient && s.candidates > 0:
+		return &progress{v2alpha2.ReasonUnschedulable, "preemption cannot help: " + s.result.Reason}
+	default:
+		return nil
+	}
 }
 
 // conclude decides what follows from a search. One that gave no answer is repeated after a
 // back-off, whether or not the gang is tried again before.
 func (p *preemptor) conclude(ctx context.Context, key types.NamespacedName, g *decide.Gang, one *preempting, s searched) {
 	state, reported := p.unanswered(ctx, key, one.state, s)
-	p.s.reporter.note(key, g.Group.UID, g.Group.Generation, reported)
 	if reported != nil {
+		p.s.reporter.note(key, g.Group.UID, g.Group.Generation, reported)
 		p.setUnplaced(one, true)
 		p.set(one, state)
 
 		return
 	}
+	p.s.reporter.note(key, g.Group.UID, g.Group.Generation, s.hopeless())
 	switch {
 	case s.found != nil:
 		p.mu.Lock()
@@ -187,8 +205,8 @@ func (p *preemptor) evict(ctx context.Context, key types.NamespacedName, of *pla
 	var pods []*corev1.Pod
 	p.mu.Lock()
 	for _, pod := range of.victims {
-		p.victims[pod.UID] = key
-		if is := p.s.groups.usingRoom(pod); is != nil && is.DeletionTimestamp == nil {
+		p.await(pod.UID, key)
+		if is := p.s.groups.usingRoom(pod); is != nil && is.DeletionTimestamp == nil && !p.s.groups.wasDeleted(pod.UID) {
 			pods = append(pods, is)
 		}
 	}
@@ -201,7 +219,7 @@ func (p *preemptor) evict(ctx context.Context, key types.NamespacedName, of *pla
 	if len(pods) == 0 {
 		return nil
 	}
-	if err := p.s.evictAll(ctx, pods, corev1.PodReasonPreemptionByScheduler, "preempted", fmt.Sprintf("preempted by PodGroup %s of priority %d", key, of.priority)); err != nil {
+	if err := p.s.evictAll(ctx, pods, corev1.PodReasonPreemptionByScheduler, "preempted", preemptedBy(key)+strconv.Itoa(int(of.priority))); err != nil {
 		return err
 	}
 	p.s.reporter.preempted(key, len(pods), len(of.pods))
@@ -218,7 +236,7 @@ func (p *preemptor) release(ctx context.Context, key types.NamespacedName, one *
 	one.plan, one.verified, one.unplaced = nil, nil, !f.Placed
 	if of != nil {
 		for _, pod := range of.victims {
-			delete(p.victims, pod.UID)
+			p.unawait(pod.UID, key)
 		}
 	}
 	p.mu.Unlock()
@@ -232,7 +250,11 @@ func (p *preemptor) release(ctx context.Context, key types.NamespacedName, one *
 	if cause != preemption.Outdated {
 		p.s.cleanups.Add(key)
 	}
-	p.released(key, of, cause, cmp.Or(f.Stuck, f.Victim))
+	blockers := f.Stuck
+	if len(blockers) == 0 {
+		blockers = f.Using
+	}
+	p.released(key, of, cause, blockers)
 }
 
 // unclaim has victims count again that are not evicted after all.
@@ -253,9 +275,8 @@ func (p *preemptor) unclaim(of *plan) {
 	}
 }
 
-// released reports how a reservation ended. victim is one that is still there, "" if there
-// is none.
-func (p *preemptor) released(key types.NamespacedName, of *plan, cause preemption.Cause, victim string) {
+// released reports how a reservation ended. blockers are the victims in the way.
+func (p *preemptor) released(key types.NamespacedName, of *plan, cause preemption.Cause, blockers []string) {
 	note := func(reason, message string) {
 		p.s.reporter.note(key, of.group, of.generation, &progress{reason, message})
 	}
@@ -266,9 +287,8 @@ func (p *preemptor) released(key types.NamespacedName, of *plan, cause preemptio
 			fmt.Sprintf("the group was not placed within %s after its %d victims were gone; it backs off", preemption.RoomTimeout, len(of.victims)))
 	case preemption.Blocked:
 		reservationsEnded.WithLabelValues("blocked").Inc()
-		if victim != "" {
-			note(v2alpha2.ReasonPreemptionBlocked,
-				fmt.Sprintf("pod %s is in the way and does not terminate; the group gives up its reserved room and backs off", victim))
+		if len(blockers) > 0 {
+			note(v2alpha2.ReasonPreemptionBlocked, preemption.InTheWay(blockers)+"; the group gives up its reserved room and backs off")
 		}
 	case preemption.Superseded:
 		reservationsEnded.WithLabelValues("superseded").Inc()

@@ -29,7 +29,7 @@ func newTestScheduler(t *testing.T, objects ...runtime.Object) *Scheduler {
 	o := offline(t, objects...)
 	options := DefaultOptions()
 	s := &Scheduler{
-		kube: &kubescheduler.Scheduler{}, groups: o.groups, trial: o.trial, rules: o.rules, options: &options,
+		kube: &kubescheduler.Scheduler{Cache: o.trial.cache}, groups: o.groups, trial: o.trial, rules: o.rules, options: &options,
 		gates: newGates(), reservations: newReservations(nominations{}),
 		cleanups: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
 	}
@@ -162,6 +162,21 @@ func TestConclude(t *testing.T) {
 			searched{result: victims.Result{Outcome: victims.Impossible}},
 			"", preemption.Idle, false,
 		},
+		"TooLittle": {
+			"No pod may be preempted, so there is nothing to explain.",
+			searched{result: victims.Result{Outcome: victims.Insufficient, Reason: "sums"}},
+			"", preemption.Idle, false,
+		},
+		"Insufficient": {
+			"The group says that preemption does not help.",
+			searched{result: victims.Result{Outcome: victims.Insufficient, Reason: "sums"}, candidates: 1},
+			v2alpha2.ReasonUnschedulable + ": preemption cannot help: sums", preemption.Idle, false,
+		},
+		"Blocked": {
+			"The pods that do not terminate are named however often they block the gang.",
+			searched{result: victims.Result{Outcome: victims.Insufficient, Reason: "sums"}, candidates: 1, blockers: []string{"a/c", "a/b"}},
+			v2alpha2.ReasonPreemptionBlocked + ": pods a/b, a/c are in the way and do not terminate", preemption.Idle, false,
+		},
 		"Fits": {"The gang is tried again.", searched{result: victims.Result{Outcome: victims.Fits}}, "", preemption.Idle, false},
 		"Found": {
 			"The plan is verified next.", searched{found: few, result: victims.Result{Outcome: victims.Found}}, "", preemption.Planned, false,
@@ -204,12 +219,12 @@ func TestRelease(t *testing.T) {
 		},
 		"Stuck": {
 			"A victim does not terminate.", preemption.Evicted,
-			preemption.Facts{Applies: true, Victims: 2, Victim: "a/x", Stuck: "a/b"},
-			v2alpha2.ReasonPreemptionBlocked + ": pod a/b is in the way and does not terminate", true,
+			preemption.Facts{Applies: true, Victims: 2, Using: []string{"a/x", "a/c", "a/b"}, Stuck: []string{"a/c", "a/b"}},
+			v2alpha2.ReasonPreemptionBlocked + ": pods a/b, a/c are in the way and do not terminate; the group gives up its reserved room and backs off", true,
 		},
 		"Deadline": {
 			"The time of the reservation is over.", preemption.Evicted,
-			preemption.Facts{Applies: true, Victims: 1, Victim: "a/x"},
+			preemption.Facts{Applies: true, Victims: 1, Using: []string{"a/x"}},
 			v2alpha2.ReasonPreemptionBlocked + ": pod a/x is in the way and does not terminate", true,
 		},
 		"Superseded": {"What was reported is about another plan.", preemption.Evicted, preemption.Facts{}, "", true},

@@ -3,7 +3,6 @@ package scheduler
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,18 +10,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
-	"github.com/arbor-control/arbor/engine/gang"
 	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
 )
 
 // clearsPerSecond bounds how fast nominations are cleared: each makes the queue look at
 // every pending pod.
 const clearsPerSecond = 20
+
+// recordReason is why room is reserved.
+const recordReason = "Preemption"
 
 // A reservationRecord is the annotation that tells another process of a reservation. The places
 // are in the status of the pods.
@@ -57,7 +57,7 @@ func (s *Scheduler) record(ctx context.Context, pg *v2alpha2.PodGroup, of *plan)
 	if of.recovered && !of.unrecorded {
 		return nil
 	}
-	r := reservationRecord{Generation: of.generation, Reason: "Preemption", Deadline: of.deadline.UTC().Truncate(time.Second)}
+	r := reservationRecord{Generation: of.generation, Reason: recordReason, Deadline: of.deadline.UTC().Truncate(time.Second)}
 	for _, pod := range of.victims {
 		r.Victims = append(r.Victims, pod.UID)
 	}
@@ -140,118 +140,6 @@ func (s *Scheduler) removeRecord(ctx context.Context, key types.NamespacedName) 
 	return s.annotate(ctx, pg, v2alpha2.ReservationAnnotation, nil)
 }
 
-// recoverReservations continues with what another process has recorded, before the
-// first pod is placed. A reservation is recovered only if the group has not changed
-// and its places pass the filters without the recorded victims; otherwise the
-// nominations of its pods count as kube-scheduler's do.
-func (s *Scheduler) recoverReservations(ctx context.Context) {
-	logger := klog.FromContext(ctx)
-	var pods map[types.UID]*corev1.Pod
-	for _, key := range s.groups.keys() {
-		pg := s.groups.group(key)
-		if pg == nil {
-			continue
-		}
-		r, err := recordOf(pg)
-		if r == nil && err == nil || !slices.ContainsFunc(s.groups.members(key), s.answers) {
-			continue
-		}
-		if pods == nil {
-			pods = s.groups.byUID()
-		}
-		if err == nil {
-			err = s.recoverReservation(ctx, key, r, pods)
-		}
-		if err != nil {
-			logger.Info("A reservation could not be recovered and is released", "podGroup", key, "err", err)
-			s.cleanups.Add(key)
-		}
-	}
-}
-
-func (s *Scheduler) recoverReservation(ctx context.Context, key types.NamespacedName, r *reservationRecord, pods map[types.UID]*corev1.Pod) error {
-	defer s.recovered(workerRecovery, key)
-	g, why := s.groups.read(key)
-	if why != nil {
-		return errors.New(why.Message)
-	}
-	if r.Generation != g.Group.Generation {
-		return fmt.Errorf("it was made for generation %d, and the group has %d", r.Generation, g.Group.Generation)
-	}
-	if !time.Now().Before(r.Deadline) {
-		return fmt.Errorf("its deadline was %s", r.Deadline)
-	}
-	if !s.mayPreempt(g) {
-		return errors.New("the group may not preempt")
-	}
-	of, err := s.recordedPlan(g, r, pods)
-	if err != nil {
-		return err
-	}
-	if err := s.verifyPlan(ctx, key, g, of); err != nil {
-		return err
-	}
-	without := *of
-	without.victims = nil
-	if s.verifyPlan(ctx, key, g, &without) == nil {
-		of.victims = slices.DeleteFunc(of.victims, isRunning) // it fits without evictions
-	}
-	if err := s.claim(of); err != nil {
-		return err
-	}
-	if r.Deadline.Before(of.deadline) {
-		of.deadline = r.Deadline
-	}
-	s.reservations.set(newReservation(key, of.pods, of.nodes, of.priority))
-	s.preemptor.resume(key, of)
-	klog.FromContext(ctx).Info("Recovered the reservation of a gang", "podGroup", key, "pods", len(of.pods), "victims", len(of.victims))
-
-	return nil
-}
-
-// recordedPlan returns the plan of a record. The places are the nominations of the pods,
-// and have to be enough for the gang. Recorded victims that may not be evicted are left
-// out.
-func (s *Scheduler) recordedPlan(g *decide.Gang, r *reservationRecord, pods map[types.UID]*corev1.Pod) (*plan, error) {
-	of := &plan{group: g.Group.UID, generation: r.Generation, priority: s.groups.priority(g.Group, g.Pods), recovered: true}
-	members := slices.Clone(g.Members)
-	for i, m := range g.Members {
-		if node := g.Pods[i].Status.NominatedNodeName; waits(m) && node != "" {
-			of.pods, of.nodes = append(of.pods, g.Pods[i]), append(of.nodes, node)
-			members[i].State = gang.Placed
-		}
-	}
-	if len(of.pods) == 0 || !gang.Satisfied(g.Tree, members, g.Rules)[g.Tree.Root()].Satisfied {
-		return nil, errors.New("not all of its pods are nominated")
-	}
-	var recorded []*corev1.Pod
-	for _, uid := range r.Victims {
-		if pod := pods[uid]; pod != nil && s.mayEvict(pod, of.priority, nil) {
-			recorded = append(recorded, pod)
-		}
-	}
-	of.victims = inTheWay(recorded, of.nodes)
-
-	return of, nil
-}
-
-// inTheWay returns the pods that are on some nodes, and those that leave together with
-// them because they belong to the same gang.
-func inTheWay(pods []*corev1.Pod, nodes []string) []*corev1.Pod {
-	gangs := sets.New[types.NamespacedName]()
-	for _, pod := range pods {
-		if key, ok := decide.GroupOf(pod); ok && slices.Contains(nodes, pod.Spec.NodeName) {
-			gangs.Insert(key)
-		}
-	}
-
-	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
-		key, ok := decide.GroupOf(pod)
-
-		return !slices.Contains(nodes, pod.Spec.NodeName) && (!ok || !gangs.Has(key))
-	})
-}
-
 // mayEvict reports whether a pod may be evicted for a priority, together with others. Its
 // gang is judged as it was before the first of them was evicted: those no longer count as
 // members, and what is left may have another priority. Users can edit the record of a
@@ -278,22 +166,29 @@ func (s *Scheduler) mayEvict(pod *corev1.Pod, below int32, together []*corev1.Po
 func (s *Scheduler) verifyPlan(ctx context.Context, key types.NamespacedName, g *decide.Gang, of *plan) error {
 	done := s.reservations.try(key)
 	defer done()
-	if err := s.kube.Cache.UpdateSnapshot(klog.FromContext(ctx), s.snapshot); err != nil {
-		return err
-	}
-	nodes, err := s.snapshot.NodeInfos().List()
-	if err != nil {
-		return err
-	}
-	fw := s.kube.Profiles[of.pods[0].Spec.SchedulerName]
-	if fw == nil {
-		return fmt.Errorf("no profile for scheduler %q", of.pods[0].Spec.SchedulerName)
-	}
-	g.Compare(selective(s.snapshot, key.Namespace))
-	dry, err := newDryRun(ctx, fw, nodes, g, of.priority)
+	dry, err := s.liveDryRun(ctx, key, g, of)
 	if err != nil {
 		return err
 	}
 
 	return dry.verify(g, of, s.groups.current, time.Now())
+}
+
+// liveDryRun prepares a dry run for the pods of a plan on the live cluster. Only the
+// scheduling goroutine may call it.
+func (s *Scheduler) liveDryRun(ctx context.Context, key types.NamespacedName, g *decide.Gang, of *plan) (*dryRun, error) {
+	if err := s.kube.Cache.UpdateSnapshot(klog.FromContext(ctx), s.snapshot); err != nil {
+		return nil, err
+	}
+	nodes, err := s.snapshot.NodeInfos().List()
+	if err != nil {
+		return nil, err
+	}
+	fw := s.kube.Profiles[of.pods[0].Spec.SchedulerName]
+	if fw == nil {
+		return nil, fmt.Errorf("no profile for scheduler %q", of.pods[0].Spec.SchedulerName)
+	}
+	g.Compare(selective(s.snapshot, key.Namespace))
+
+	return newDryRun(ctx, fw, nodes, g, of.priority)
 }

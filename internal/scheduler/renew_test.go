@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +100,7 @@ func TestLatest(t *testing.T) {
 // A scheduler that is restarted after the deadline does not reserve the room again.
 func TestRecoverAfterDeadline(t *testing.T) {
 	s := newTestScheduler(t, append(waitingPods(1), aGroup("high", 1))...)
-	r := &reservationRecord{Generation: 1, Deadline: time.Now().Add(-time.Second)}
+	r := &reservationRecord{Generation: 1, Reason: recordReason, Deadline: time.Now().Add(-time.Second)}
 	err := s.recoverReservation(t.Context(), gangNamed("high"), r, nil)
 	if err == nil || !strings.Contains(err.Error(), "deadline") || s.reservations.any() {
 		t.Errorf("The error is %v.", err)
@@ -111,10 +112,10 @@ func TestVictimsOwnGracePeriod(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		ends   time.Duration // from now
-		stuck  string
+		stuck  []string
 	}{
-		"Long": {"It has an hour left.", time.Hour, ""},
-		"Over": {"Its time is over.", -2 * overdue, "default/low-0"},
+		"Long": {"It has an hour left.", time.Hour, nil},
+		"Over": {"Its time is over.", -2 * overdue, []string{"default/low-0"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +125,7 @@ func TestVictimsOwnGracePeriod(t *testing.T) {
 			s := newTestScheduler(t, append(append(waitingPods(1), aGroup("high", 1)), low...)...)
 			one := &preempting{plan: &plan{group: "high", generation: 1, victims: asPods(low)}}
 			one.state.Since = time.Now().Add(-time.Hour)
-			if _, f := s.preemptor.facts(gangNamed("high"), one); f.Stuck != tc.stuck || f.Victims != 1 || f.Victim != "default/low-0" {
+			if _, f := s.preemptor.facts(gangNamed("high"), one); !slices.Equal(f.Stuck, tc.stuck) || f.Victims != 1 || !slices.Equal(f.Using, []string{"default/low-0"}) {
 				t.Errorf("%s\nThe facts are %+v.", tc.reason, f)
 			}
 		})

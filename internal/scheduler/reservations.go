@@ -145,6 +145,9 @@ func (r *reservations) change(gang types.NamespacedName, to *reservation) *reser
 // any reports whether any room is reserved.
 func (r *reservations) any() bool { return len(r.state.Load().byPod) > 0 }
 
+// on reports whether room is reserved on a node.
+func (r *reservations) on(node string) bool { return len(r.state.Load().byNode[node]) > 0 }
+
 // of returns the reservation of a gang, nil if it has none.
 func (r *reservations) of(gang types.NamespacedName) *reservation {
 	return r.state.Load().byGang[gang]

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	resourcehelper "k8s.io/component-helpers/resource"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -100,9 +101,11 @@ func (p *preemptor) search(ctx context.Context, key types.NamespacedName, g *dec
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
-	found, result, err := p.searchIn(ctx, key, g, p.s.groups.priority(g.Group, g.Pods))
+	var s searched
+	s.err = p.searchIn(ctx, key, g, p.s.groups.priority(g.Group, g.Pods), &s)
+	s.took, s.exceeded = time.Since(began), exceeded(ctx, s.err)
 
-	return searched{found: found, result: result, took: time.Since(began), err: err, exceeded: exceeded(ctx, err)}
+	return s
 }
 
 // exceeded reports whether something failed because its own time was over. A request of an
@@ -114,41 +117,100 @@ func exceeded(ctx context.Context, err error) bool {
 }
 
 // searchIn searches on the copy of the cluster, which is open.
-func (p *preemptor) searchIn(ctx context.Context, key types.NamespacedName, g *decide.Gang, priority int32) (*plan, victims.Result, error) {
-	var none victims.Result
+func (p *preemptor) searchIn(ctx context.Context, key types.NamespacedName, g *decide.Gang, priority int32, s *searched) error {
 	p.s.trial.nominees.trying = &key
 	dry, err := p.s.trial.dryRun(ctx, g, priority)
 	if err != nil {
-		return nil, none, err
+		return err
 	}
 	if err := dry.askExtenders(ctx, p.s.kube.Extenders); err != nil {
-		return nil, none, err
+		return err
 	}
 	q, err := p.newProblem(key, g, dry, priority)
 	if err != nil {
-		return nil, none, err
+		return err
 	}
-	result, err := victims.Search(ctx, &q.Problem, dry)
-	if err != nil || result.Outcome != victims.Found && result.Outcome != victims.Fits {
-		return nil, result, err
+	s.candidates = len(q.Pods)
+	if s.result, err = victims.Search(ctx, &q.Problem, dry); err != nil {
+		return err
 	}
-	found := &plan{group: g.Group.UID, generation: g.Group.Generation, priority: priority, violations: result.Violations}
-	for _, place := range result.Places {
-		found.pods = append(found.pods, g.Pods[place.Member])
-		found.nodes = append(found.nodes, dry.nodes[place.Node].Node().Name)
-	}
-	for _, i := range result.Victims {
-		found.victims = append(found.victims, q.pods[i])
-	}
-	found.victims = append(found.victims, dry.terminatingOn(found.nodes, q.now)...)
-	if len(found.victims) == 0 {
-		return nil, result, nil // it fits as it is
+	switch s.result.Outcome {
+	case victims.Found, victims.Fits:
+		return p.found(ctx, g, q, s, priority)
+	case victims.Impossible, victims.Insufficient:
+		s.blockers, err = q.blockers(ctx)
+
+		return err
+	case victims.Unproven:
 	}
 
-	return found, result, dry.processPreemption(ctx, p.s.kube.Extenders, found)
+	return nil
 }
 
+// found makes a plan of the places and victims of a search.
+func (p *preemptor) found(ctx context.Context, g *decide.Gang, q *problem, s *searched, priority int32) error {
+	found := &plan{group: g.Group.UID, generation: g.Group.Generation, priority: priority, violations: s.result.Violations}
+	for _, place := range s.result.Places {
+		found.pods = append(found.pods, g.Pods[place.Member])
+	}
+	found.nodes = q.dry.names(s.result.Places)
+	for _, i := range s.result.Victims {
+		found.victims = append(found.victims, q.pods[i])
+	}
+	found.victims = append(found.victims, q.dry.terminatingOn(found.nodes, q.now)...)
+	if len(found.victims) == 0 {
+		return nil // it fits as it is
+	}
+	if err := q.dry.processPreemption(ctx, p.s.kube.Extenders, found); err != nil {
+		return err
+	}
+	s.found = found
+
+	return nil
+}
+
+// blockers returns the pods that do not terminate and without which there would be a plan:
+// those on its nodes. It is asked after a search that found none.
+func (q *problem) blockers(ctx context.Context) ([]string, error) {
+	overdue := q.dry.removeOverdue(q.now)
+	if len(overdue) == 0 {
+		return nil, nil
+	}
+	q.Amounts = q.dry.amounts(q.s.trial.fitArgs[q.dry.fw.ProfileName()])
+	result, err := victims.Search(ctx, &q.Problem, q.dry)
+	if err != nil {
+		return nil, err
+	}
+	nodes := sets.New(q.dry.names(result.Places)...)
+	var names []string
+	for _, pod := range overdue {
+		if nodes.Has(pod.Spec.NodeName) {
+			names = append(names, pod.Namespace+"/"+pod.Name)
+		}
+	}
+
+	return names, nil
+}
+
+// newProblem has all candidates for a priority.
 func (p *preemptor) newProblem(key types.NamespacedName, g *decide.Gang, dry *dryRun, priority int32) (*problem, error) {
+	q, err := p.emptyProblem(key, g, dry)
+	if err != nil {
+		return nil, err
+	}
+	dry.removeTerminating(q.now)
+	for i := range dry.nodes {
+		for _, info := range dry.nodes[i].GetPods() {
+			q.consider(info, i, priority)
+		}
+	}
+	q.Amounts = dry.amounts(p.s.trial.fitArgs[dry.fw.ProfileName()])
+
+	return q, nil
+}
+
+// emptyProblem has no candidates yet.
+func (p *preemptor) emptyProblem(key types.NamespacedName, g *decide.Gang, dry *dryRun) (*problem, error) {
 	q := &problem{
 		Problem: victims.Problem{Tree: g.Tree, Members: memoizable(g), Rules: g.Rules, Nodes: len(dry.nodes), HardBudgets: p.s.options.RespectPDB},
 		s:       p.s, key: key, now: time.Now(), dry: dry, number: map[types.NamespacedName]*lossyGang{},
@@ -161,12 +223,6 @@ func (p *preemptor) newProblem(key types.NamespacedName, g *decide.Gang, dry *dr
 		if selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector); err == nil {
 			q.pdbs, q.under = append(q.pdbs, pdb), append(q.under, selector)
 			q.Budgets = append(q.Budgets, pdb.Status.DisruptionsAllowed)
-		}
-	}
-	dry.removeTerminating(q.now)
-	for i := range dry.nodes {
-		for _, info := range dry.nodes[i].GetPods() {
-			q.consider(info, i, priority)
 		}
 	}
 
@@ -207,9 +263,14 @@ func (q *problem) consider(info fwk.PodInfo, node int, below int32) {
 			c.Gang, c.Member, c.Priority = g.index, member, g.priority
 		}
 	}
-	if c.Priority >= below {
-		return
+	if c.Priority < below {
+		q.add(c, info)
 	}
+}
+
+// add makes a running pod a candidate.
+func (q *problem) add(c victims.Pod, info fwk.PodInfo) {
+	pod := info.GetPod()
 	c.Damage, c.Budgets = damage(pod), q.budgetsOf(pod)
 	if pod.Status.StartTime != nil {
 		c.Started = pod.Status.StartTime.UnixNano()
@@ -218,7 +279,7 @@ func (q *problem) consider(info fwk.PodInfo, node int, below int32) {
 	}
 	q.Pods = append(q.Pods, c)
 	q.pods = append(q.pods, pod)
-	q.dry.candidate(info, node)
+	q.dry.candidate(info, c.Node)
 }
 
 // gangOf reads a running gang once. It is nil if there is no such PodGroup: its pods

@@ -85,7 +85,7 @@ func TestSearch(t *testing.T) {
 		asks    int // GPUs of the one pod that waits
 		hard    bool
 		outcome victims.Outcome
-		want    []string
+		want    []string // the victims, or what is in the way of them
 	}{
 		"Surplus": {
 			"A gang loses what it does not need.",
@@ -108,12 +108,12 @@ func TestSearch(t *testing.T) {
 		"NonPreemptible": {
 			"A group that is not preemptible is no candidate.",
 			[][]runtime.Object{{aGroup("low", 2, fixed)}, members("low", 4, 10)},
-			1, false, victims.Impossible, nil,
+			1, false, victims.Insufficient, nil,
 		},
 		"AsImportant": {
 			"Only a lower priority is evicted.",
 			[][]runtime.Object{{aGroup("low", 2)}, members("low", 4, 50)},
-			1, false, victims.Impossible, nil,
+			1, false, victims.Insufficient, nil,
 		},
 		"NoGroup": {
 			"Pods whose PodGroup does not exist are plain pods.",
@@ -128,9 +128,15 @@ func TestSearch(t *testing.T) {
 			[]string{"old-0"},
 		},
 		"Overdue": {
-			"A pod that does not terminate stays.",
+			"A pod that does not terminate stays, and is named.",
 			[][]runtime.Object{members("low", 3, 10), members("old", 1, 10, overdueBy)},
-			4, false, victims.Impossible, nil,
+			4, false, victims.Insufficient,
+			[]string{"default/old-0"},
+		},
+		"OverdueElsewhere": {
+			"A pod that does not terminate is not named if the gang would not fit without it.",
+			[][]runtime.Object{members("low", 3, 10), members("old", 1, 10, overdueBy)},
+			5, false, victims.Insufficient, nil,
 		},
 		"Guarded": {
 			"A pod that violates a budget is evicted last.",
@@ -162,7 +168,7 @@ func TestSearch(t *testing.T) {
 			if s.err != nil {
 				t.Fatal(s.err)
 			}
-			var got []string
+			got := s.blockers
 			if found != nil {
 				for _, pod := range found.victims {
 					got = append(got, pod.Name)

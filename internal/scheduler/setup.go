@@ -129,7 +129,7 @@ func (s *Scheduler) build(ctx context.Context, c *schedulerserverconfig.Complete
 	s.reservations = newReservations(s.kube.SchedulingQueue)
 	for name, fw := range s.kube.Profiles {
 		fw.SetPodNominator(s.reservations)
-		s.fitters[name] = &fitter{fw: fw, snapshot: s.snapshot, percent: percentOf(cfg), memos: newMemos(fw), reserving: s.reservations.any}
+		s.fitters[name] = &fitter{fw: fw, snapshot: s.snapshot, percent: percentOf(cfg), memos: newMemos(fw), reserved: s.reservations.on}
 		if err := s.reservations.check(fw); err != nil {
 			return err
 		}

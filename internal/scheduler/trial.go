@@ -47,6 +47,7 @@ type trial struct {
 	nodes    corelisters.NodeLister
 	nominees *nominees
 	percent  int32 // percentageOfNodesToScore of profiles that have none
+	fitArgs  map[string]*config.NodeResourcesFitArgs
 	// anyone is for pods that ask for none of the profiles; nil refuses them.
 	anyone framework.Framework
 
@@ -70,6 +71,7 @@ func newTrial(ctx context.Context, client clientset.Interface, kubeConfig *rest.
 		pods:     factory.Core().V1().Pods().Lister(),
 		nodes:    factory.Core().V1().Nodes().Lister(),
 		percent:  percentOf(cfg),
+		fitArgs:  fitArgs(cfg),
 		nominees: &nominees{gone: sets.New[types.UID]()},
 		inNodes:  map[string]*corev1.Node{},
 		inPods:   map[types.UID]*corev1.Pod{},

@@ -184,7 +184,7 @@ func (s *Scheduler) onPod(before, now any) {
 	if is == nil && was != nil {
 		s.preemptor.gone(was.UID)
 	}
-	own := s.groups.isOwnChange(was, is)
+	own := s.groups.isOwnChange(was, is) || countsAlike(was, is)
 	s.onRegrouped(was, is)
 	last := types.NamespacedName{}
 	for _, pod := range []*corev1.Pod{was, is} {
@@ -223,14 +223,29 @@ func (s *Scheduler) onRegrouped(was, is *corev1.Pod) {
 	})
 }
 
+// countsAlike reports whether a pod counts for the minimums of its gang as before: only its
+// phase has changed, to Running for example.
+func countsAlike(was, is *corev1.Pod) bool {
+	ended := func(pod *corev1.Pod) bool {
+		return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	}
+	if was == nil || is == nil || was.Status.Phase == is.Status.Phase || ended(was) || ended(is) {
+		return false
+	}
+	only := *was
+	only.Status.Phase = is.Status.Phase
+
+	return !concerns(&only, is)
+}
+
 // onMember handles the change of a member of a gang. A binding that this scheduler has
-// made is no news. A pod that was created comes to the gate by itself; the others are
+// made, and a pod that starts, are no news to the gate. A pod that was created comes to the gate by itself; the others are
 // woken if it opens.
 func (s *Scheduler) onMember(key types.NamespacedName, own, created bool) {
 	s.preemptor.touch(key)
 	if !own {
 		was := s.gates.get(key)
-		if open := s.regate(key); open && (!created || !was.known || was.refusal != nil) {
+		if open := s.regateAfter(key, created); open && (!created || !was.known || was.refusal != nil) {
 			s.wake(key)
 		}
 	}

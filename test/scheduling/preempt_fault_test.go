@@ -108,6 +108,15 @@ func TestVictimNeverEnds(t *testing.T) {
 	l.pods("third", "", 4, 1, high, l.pin(2))
 	l.bindsSoon("third", 4)
 	l.must(k.count(12))
+	l.within(3*time.Minute, "the PodGroup still says so after the back-off, when there is nobody left to evict", func() error {
+		says := l.message("stuck")
+		if !strings.Contains(says, v2alpha2.ReasonPreemptionBlocked) || !strings.Contains(says, "low-2-000") || strings.Contains(says, "backs off") {
+			return fmt.Errorf("it says %q", says)
+		}
+
+		return nil
+	})
+	l.must(k.count(12))
 	l.freeAll()
 	l.bindsSoon("stuck", 4)
 	l.must(k.count(12))

@@ -70,6 +70,9 @@ const (
 	// FirstBackOff and MaxBackOff bound the back-off after a failure.
 	FirstBackOff, MaxBackOff = 10 * time.Second, 10 * time.Minute
 
+	// cacheDelay is how long to wait for the scheduler's cache, which is updated within
+	// milliseconds.
+	cacheDelay = 20 * time.Millisecond
 	// evictAgain is how long the informer may take to show that a victim was deleted.
 	evictAgain = 5 * time.Second
 
@@ -123,10 +126,12 @@ type Facts struct {
 	// Victims is how many victims still use the room, and Running how many of them were
 	// not deleted.
 	Victims, Running int
-	// Victim names one of the victims that still use the room, "" if there is none.
-	Victim string
-	// Stuck names a victim that does not terminate, "" if there is none.
-	Stuck string
+	// Cached is how many victims are gone and still in the scheduler's cache, which
+	// another watch handler updates.
+	Cached int
+	// Using names the victims that still use the room, and Stuck those of them that do not
+	// terminate.
+	Using, Stuck []string
 }
 
 // Next returns the next action. With Wait, it also returns when to look again if no
@@ -242,11 +247,13 @@ func (s State) step(f Facts) (next State, action Action, at time.Time) {
 // awaitVictims waits until the last victim is gone, unless one does not terminate.
 func (s State) awaitVictims(f Facts) (next State, action Action, at time.Time) {
 	switch {
+	case f.Victims == 0 && f.Cached > 0:
+		return s, Wait, f.Now.Add(cacheDelay) // a try would not see the room yet
 	case f.Victims == 0:
 		s = s.enter(Freed, f.Now)
 
 		return s, Wait, s.Since.Add(RoomTimeout)
-	case f.Stuck != "" || f.Running > 0 && f.Now.Sub(s.Since) > MaxEviction:
+	case len(f.Stuck) > 0 || f.Running > 0 && f.Now.Sub(s.Since) > MaxEviction:
 		return s, Release, time.Time{}
 	case f.Running > 0 && f.Now.Sub(s.Since) > evictAgain:
 		return s, Evict, time.Time{}

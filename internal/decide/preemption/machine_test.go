@@ -76,9 +76,19 @@ func TestNext(t *testing.T) {
 			"The time to be placed begins with the last victim.",
 			in(preemption.Evicted), after(time.Hour, nil), preemption.Wait, preemption.Freed, time.Hour + preemption.RoomTimeout,
 		},
+		"CacheBehind": {
+			"A victim without a grace period is gone at once. A try before the scheduler's cache knows would fail, and the gang would back off.",
+			in(preemption.Evicted), after(time.Hour, func(f *preemption.Facts) { f.Cached = 1 }),
+			preemption.Wait, preemption.Evicted, time.Hour + 20*time.Millisecond,
+		},
+		"CacheBehindForever": {
+			"The deadline holds all the same.",
+			in(preemption.Evicted), after(time.Hour, func(f *preemption.Facts) { f.Cached, f.Deadline = 1, start }),
+			preemption.Release, preemption.Evicted, 0,
+		},
 		"VictimStuck": {
 			"A victim that does not terminate must not keep the gang waiting forever.",
-			in(preemption.Evicted), after(time.Hour, func(f *preemption.Facts) { f.Victims, f.Stuck = 1, "a/b" }),
+			in(preemption.Evicted), after(time.Hour, func(f *preemption.Facts) { f.Victims, f.Stuck = 1, []string{"a/b"} }),
 			preemption.Release, preemption.Evicted, 0,
 		},
 		"FreedInTime": {
@@ -226,7 +236,7 @@ func TestReleased(t *testing.T) {
 		"Stuck": {
 			"A stuck victim backs off.",
 			preemption.State{Phase: preemption.Evicted},
-			preemption.Facts{Now: start, Applies: true, Victims: 1, Stuck: "a/b"},
+			preemption.Facts{Now: start, Applies: true, Victims: 1, Stuck: []string{"a/b"}},
 			preemption.Blocked,
 			preemption.State{Phase: preemption.BackedOff, Since: start, Failures: 1, Until: start.Add(preemption.FirstBackOff)},
 		},
@@ -338,7 +348,7 @@ func walk(t *testing.T, random *rand.Rand) {
 	for range 60 {
 		f.Now = f.Now.Add(time.Duration(random.IntN(12)) * time.Second)
 		f.Unplaced, f.Placed, f.Applies = random.IntN(3) > 0, random.IntN(20) == 0, random.IntN(15) > 0
-		f.Victims, f.Stuck = random.IntN(3), ""
+		f.Victims, f.Stuck = random.IntN(3), nil
 		f.Incomplete, f.Changed = random.IntN(10) == 0, random.IntN(10) == 0
 		state, action, at := s.Next(f)
 		if s = state; action == preemption.Wait && s.Phase >= preemption.Planned && at.IsZero() {

@@ -26,16 +26,15 @@ const (
 )
 
 // showUnschedulable brings status.schedulingConditions in line with the
-// condition Scheduled. Like KAI, it leaves the entry there while pods are being
-// bound, so that a binding that fails does not lose the explanation. Entries of
-// other node pools stay.
+// condition Scheduled: there is an entry exactly if that says that there is no
+// room. Entries of other node pools stay.
 func showUnschedulable(status *v2alpha2.PodGroupStatus, now metav1.Time) {
 	c := conditionOf(*status)
 	ours := func(s v2alpha2.SchedulingCondition) bool {
 		return s.Type == v2alpha2.UnschedulableOnNodePool && s.NodePool == defaultNodePool
 	}
 	switch {
-	case c == nil || c.Reason == v2alpha2.ReasonBinding:
+	case c == nil:
 		return
 	case !slices.Contains(noRoom, c.Reason):
 		status.SchedulingConditions = slices.DeleteFunc(status.SchedulingConditions, ours)

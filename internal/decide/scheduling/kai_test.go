@@ -48,10 +48,15 @@ func TestUnschedulableOnNodePool(t *testing.T) {
 			want: []v2alpha2.SchedulingCondition{entry("1", now, "Preempting", "2 of 3 victims are terminating; last attempt: "+message)},
 		},
 		"Binding": {
-			reason: "the entry stays while the pods are being bound: that may fail", change: unbound("b"),
+			reason: "a gang that has its nodes has none either, as its condition says", change: unbound("b"),
 			pods:   []*corev1.Pod{pod("a", "", named, bound), pod("b", "", named, bound)},
-			before: []v2alpha2.SchedulingCondition{entry("7", began, "Unschedulable", message)},
-			want:   []v2alpha2.SchedulingCondition{entry("7", began, "Unschedulable", message)},
+			before: []v2alpha2.SchedulingCondition{other, entry("7", began, "Unschedulable", message)},
+			want:   []v2alpha2.SchedulingCondition{other},
+		},
+		"BindingFailed": {
+			reason: "a gang that has lost its nodes again has a new one", pods: two,
+			before: []v2alpha2.SchedulingCondition{other},
+			want:   []v2alpha2.SchedulingCondition{other, entry("5", now, "Unschedulable", message)},
 		},
 		"Placed": {
 			reason: "a gang that is placed has none",

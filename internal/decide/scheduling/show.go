@@ -3,6 +3,7 @@ package scheduling
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -81,10 +82,8 @@ func (f *Facts) attempted(reports []gang.Report) (reason, message string) {
 		return v2alpha2.ReasonBinding, fmt.Sprintf("%d of %d pods that have a node are bound to it", reports[root].Bound, all.Bound)
 	}
 	switch {
-	case p != nil && obstacle != "":
-		return p.Reason, p.Message + "; last attempt: " + obstacle
 	case p != nil:
-		return p.Reason, p.Message
+		return p.Reason, p.with(obstacle)
 	case obstacle != "":
 		return v2alpha2.ReasonUnschedulable, obstacle
 	case o != nil && o.Error != nil:
@@ -92,6 +91,18 @@ func (f *Facts) attempted(reports []gang.Report) (reason, message string) {
 	}
 
 	return v2alpha2.ReasonPending, messagePending
+}
+
+// with returns the message, with the result of the last attempt if there was one.
+func (p *Progress) with(obstacle string) string {
+	switch {
+	case obstacle == "":
+		return p.Message
+	case p.Reason == v2alpha2.ReasonUnschedulable:
+		return strings.TrimSuffix(obstacle, ".") + "; " + p.Message
+	default:
+		return p.Message + "; last attempt: " + obstacle
+	}
 }
 
 // noRoom has the reasons of a group that does not fit as things are.

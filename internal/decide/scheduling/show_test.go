@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -206,6 +207,19 @@ func TestShow(t *testing.T) {
 				Placed:     num(0),
 				Conditions: []v2alpha2.PodGroupCondition{is("False", "TooFewPods", `subgroup "y" has 0 of min 1 pods`, now)},
 				SubGroups:  []v2alpha2.SubGroupStatus{{Name: "x", Pods: 2, Min: 1}, {Name: "y", Min: 1}},
+			},
+		},
+		"CannotPreempt": {
+			reason: "a group that does not fit says why preemption does not help",
+			group:  group(), pods: two, room: 0, change: func(f *scheduling.Facts) {
+				f.Progress = &scheduling.Progress{About: scheduling.Spec(f.Group), Reason: v2alpha2.ReasonUnschedulable, Message: "preemption cannot help: too little"}
+			},
+			want: v2alpha2.PodGroupStatus{
+				Placed: num(0),
+				Conditions: []v2alpha2.PodGroupCondition{
+					is("False", "Unschedulable", "room for 0 of min 2 pods: "+strings.TrimSuffix(full, ".")+"; preemption cannot help: too little", now),
+				},
+				SubGroups: []v2alpha2.SubGroupStatus{{Name: "default", Pods: 2, Min: 2}},
 			},
 		},
 		"Preempting": {

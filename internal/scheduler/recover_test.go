@@ -1,0 +1,203 @@
+package scheduler
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+)
+
+// recorded puts a record onto a PodGroup.
+func recorded(t *testing.T, pg *v2alpha2.PodGroup, r reservationRecord) {
+	t.Helper()
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pg.Annotations = map[string]string{v2alpha2.ReservationAnnotation: string(text)}
+}
+
+// recovering has a scheduler that has just started, with its cache filled.
+func recovering(t *testing.T, objects ...runtime.Object) (*Scheduler, *notebook) {
+	t.Helper()
+	s := newTestScheduler(t, objects...)
+	done, err := s.trial.open(t.Context(), s.groups.placed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done()
+	s.kube.Profiles, s.snapshot = s.trial.profiles, s.trial.snapshot
+	for _, fw := range s.kube.Profiles {
+		fw.SetPodNominator(s.reservations)
+	}
+	events := &notebook{}
+	s.reporter.recorder = events
+
+	return s, events
+}
+
+// A record is an annotation that users can write. Whatever it says, no more room is reserved
+// than the gang needs, no pod is evicted that the gang does not need, and what this scheduler
+// cannot have written is dropped with an event.
+func TestRecoverReservations(t *testing.T) {
+	plain := func(n int, priority int32) []runtime.Object {
+		return members("low", n, priority, func(pod *corev1.Pod) { pod.Annotations = nil })
+	}
+	at := func(node string) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) { pod.Status.NominatedNodeName = node }
+	}
+	gone := func(pod *corev1.Pod) {
+		pod.DeletionTimestamp, pod.Finalizers = new(metav1.Now()), []string{"example.com/x"}
+	}
+	evicted := func(pod *corev1.Pod) {
+		if pod.Name == "low-0" {
+			gone(pod)
+			pod.Status.Conditions = []corev1.PodCondition{{
+				Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler,
+				Message: Name + ": preempted by PodGroup default/high of priority 50",
+			}}
+		}
+	}
+	elsewhere := func(pod *corev1.Pod) {
+		if pod.Name != "low-0" {
+			boundAt(1)(pod)
+		}
+	}
+	low := []types.UID{"low-0", "low-1", "low-2", "low-3"}
+	cases := map[string]struct {
+		reason  string
+		objects []runtime.Object
+		minimum int32
+		asks    []int // GPUs of each pod of the gang
+		place   func(*corev1.Pod)
+		group   func(*v2alpha2.PodGroup)
+		record  func(*reservationRecord)
+		places  int
+		victims []string
+		dropped string
+	}{
+		"Honest": {
+			"The reservation goes on.",
+			plain(4, 10), 1, []int{2}, at("node-0000"), nil, func(r *reservationRecord) { r.Victims = low[2:] }, 1, []string{"low-2", "low-3"}, "",
+		},
+		"TooManyVictims": {
+			"Two of them are enough.",
+			plain(4, 10), 1, []int{2}, at("node-0000"), nil, func(r *reservationRecord) { r.Victims = slices.Concat(low, low) }, 1, []string{"low-2", "low-3"}, "",
+		},
+		"NoVictimNeeded": {
+			"The gang fits as it is.",
+			plain(2, 10), 1, []int{2}, at("node-0000"), nil, func(r *reservationRecord) { r.Victims = low }, 1, nil, "",
+		},
+		"MoreNominated": {
+			"Room is reserved for the minimum.",
+			plain(4, 10), 1, []int{1, 1, 1}, at("node-0000"), nil, func(r *reservationRecord) { r.Victims = low }, 1, []string{"low-3"}, "",
+		},
+		"LateDeadline": {
+			"The deadline is not later than one that is decided now.",
+			plain(4, 10), 1, []int{4}, at("node-0000"), nil, func(r *reservationRecord) { r.Victims, r.Deadline = low, time.Now().Add(1000*time.Hour) }, 1,
+			[]string{"low-0", "low-1", "low-2", "low-3"}, "",
+		},
+		"Terminating": {
+			"Pods that terminate at the places are waited for, whether they are recorded or not.",
+			append(plain(3, 10), members("old", 1, 10, gone)...), 1, []int{1}, at("node-0000"), nil, func(*reservationRecord) {}, 1, []string{"old-0"}, "",
+		},
+		"Unfinished": {
+			"The eviction of a gang had begun: what is left of it is of no use.",
+			append(members("low", 4, 10, evicted, elsewhere), aGroup("low", 4)), 1, []int{4}, at("node-0000"), nil,
+			func(r *reservationRecord) { r.Victims = low }, 1, []string{"low-0", "low-1", "low-2", "low-3"}, "",
+		},
+		"NotEvictedHere": {
+			"A pod of a gang terminates for another reason, and the rest is not in the way.",
+			append(members("low", 4, 10, elsewhere, func(pod *corev1.Pod) {
+				if pod.Name == "low-0" {
+					gone(pod)
+				}
+			}), aGroup("low", 4)), 1, []int{4}, at("node-0000"), nil,
+			func(r *reservationRecord) { r.Victims = low }, 1, []string{"low-0"}, "",
+		},
+		"Important": {
+			"Pods that are as important are not evicted.",
+			plain(4, 50), 1, []int{2}, at("node-0000"), nil, func(r *reservationRecord) { r.Victims = low }, 0, nil, "does not pass on the node",
+		},
+		"BreaksAGang": {
+			"A part of a gang is not evicted.",
+			append(members("low", 4, 10), aGroup("low", 4)), 1, []int{2}, at("node-0000"), nil,
+			func(r *reservationRecord) { r.Victims = low[:2] }, 0, nil, "would be broken",
+		},
+		"NoSuchNode": {
+			"The node was deleted.",
+			plain(4, 10), 1, []int{2}, at("node-0009"), nil, func(r *reservationRecord) { r.Victims = low }, 0, nil, "node node-0009 does not exist",
+		},
+		"NotNominated": {
+			"A record without places reserves nothing.",
+			plain(4, 10), 1, []int{2}, nil, nil, func(r *reservationRecord) { r.Victims = low }, 0, nil, "not all of its pods are nominated",
+		},
+		"OtherGeneration": {
+			"It was made for another spec.",
+			plain(4, 10), 1, []int{2}, at("node-0000"), nil, func(r *reservationRecord) { r.Generation = 7 }, 0, nil, "generation 7",
+		},
+		"OtherReason": {
+			"This scheduler writes no such record.",
+			plain(4, 10), 1, []int{2}, at("node-0000"), nil, func(r *reservationRecord) { r.Reason = "x" }, 0, nil, `its reason is "x"`,
+		},
+		"Delayed": {
+			"The gang may not preempt yet, so it cannot have begun to.",
+			plain(4, 10), 1, []int{2}, at("node-0000"), func(pg *v2alpha2.PodGroup) {
+				pg.CreationTimestamp = metav1.Now()
+				pg.Spec.PreemptionDelay = &v2alpha2.Duration{Duration: time.Hour}
+			}, func(r *reservationRecord) { r.Victims = low }, 0, nil, "may not preempt yet",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			pg := aGroup("high", tc.minimum)
+			objects := append(slices.Clone(tc.objects), node(0, 4), node(1, 4), pg)
+			for i, gpus := range tc.asks {
+				pod := member("high", i, gpus)
+				prio(50)(pod)
+				if tc.place != nil {
+					tc.place(pod)
+				}
+				objects = append(objects, pod)
+			}
+			if tc.group != nil {
+				tc.group(pg)
+			}
+			r := reservationRecord{Generation: 1, Reason: recordReason, Deadline: time.Now().Add(time.Minute)}
+			tc.record(&r)
+			recorded(t, pg, r)
+			s, events := recovering(t, objects...)
+			s.recoverReservations(t.Context())
+
+			var got []string
+			places, key := 0, gangNamed("high")
+			if reserved := s.reservations.of(key); reserved != nil {
+				places = len(reserved.places)
+			}
+			if one := s.preemptor.gangs[key]; one != nil {
+				for _, pod := range one.plan.victims {
+					got = append(got, pod.Name)
+				}
+				slices.Sort(got)
+				if latest := time.Now().Add(claimMargin + time.Minute); one.plan.deadline.After(latest) {
+					t.Errorf("%s\nThe deadline is %s.", tc.reason, one.plan.deadline)
+				}
+			}
+			if diff := cmp.Diff(tc.victims, got); diff != "" || places != tc.places {
+				t.Errorf("%s\n%d places are reserved, want %d; the victims differ (-want +got):\n%s%s", tc.reason, places, tc.places, diff, events.events)
+			}
+			if text := strings.Join(events.events, "\n"); (text == "") != (tc.dropped == "") || !strings.Contains(text, tc.dropped) {
+				t.Errorf("%s\nThe events are %q, want one with %q.", tc.reason, text, tc.dropped)
+			}
+		})
+	}
+}
