@@ -107,6 +107,10 @@ func holding(objects ...map[string]any) lister {
 	}
 }
 
+func namespaceObject(name string) map[string]any {
+	return map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}
+}
+
 func failing(err error) lister {
 	return func(context.Context, query) ([]map[string]any, error) { return nil, err }
 }
