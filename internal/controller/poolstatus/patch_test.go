@@ -131,7 +131,9 @@ func decoded(t *testing.T, data []byte) any {
 }
 
 func TestListed(t *testing.T) {
-	block := func(cidr, owner string) ledger.Block { return ledger.Block{Prefix: netip.MustParsePrefix(cidr), Owner: owner} }
+	block := func(cidr, owner string) ledger.Block {
+		return ledger.Block{Prefix: netip.MustParsePrefix(cidr), Owner: owner}
+	}
 	a, b := block("10.0.0.0/24", "a"), block("fd00::/64", "b")
 	before := map[string]string{"10.0.0.0/24": "a", "fd00::/64": "b"}
 	cases := map[string]struct {
