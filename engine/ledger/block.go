@@ -27,6 +27,9 @@ type Block struct {
 	// Backs is the ID of the child pool that a Subnet backs, if that is known.
 	// While the Subnet is there, the child pool is not counted.
 	Backs string
+	// Released is when the block was released, in seconds since 1970. It is 0 for a
+	// block that is in use. A released block can stay unused for some time.
+	Released int64
 }
 
 // ChildID returns the ID of the block that is a child pool with a UID.

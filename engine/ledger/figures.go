@@ -33,6 +33,7 @@ func (p *Pool) Figures(limit int) Figures {
 		}
 	}
 	slices.SortFunc(f.Waiting, func(a, b Block) int { return cmp.Or(a.Prefix.Compare(b.Prefix), cmp.Compare(a.ID, b.ID)) })
+	f.First = make([]Block, 0, min(limit, p.own.Len()))
 	for prefix := range p.own.Taken() {
 		if len(f.First) == limit {
 			break

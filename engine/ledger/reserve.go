@@ -63,6 +63,20 @@ func (p *Pool) choose(r Request) (netip.Prefix, error) {
 	return prefix, err
 }
 
+// Holder returns the block that takes exactly this prefix. It is false if there is none. Of
+// a Subnet and a child pool the Subnet is returned.
+func (p *Pool) Holder(prefix netip.Prefix) (Block, bool) {
+	s := p.taken[prefix]
+	switch {
+	case s == nil || s.empty():
+		return Block{}, false
+	case s.own != nil:
+		return s.own.Block, true
+	}
+
+	return s.delegated[0].Block, true
+}
+
 // isOnlyChild reports whether nothing but child pools of a name have a prefix. After a
 // restore, a child pool can come back before the block that it is made of.
 func (p *Pool) isOnlyChild(prefix netip.Prefix, name string) bool {

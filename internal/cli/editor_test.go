@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -225,10 +226,14 @@ func TestUninstall(t *testing.T) {
 	object := func(name string, finalizers ...string) metav1.PartialObjectMetadata {
 		return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "net", Name: name, ResourceVersion: "7", Finalizers: finalizers}}
 	}
-	pages := map[string][]metav1.PartialObjectMetadata{
-		v1alpha1.SubnetPoolKind: {object("core", "other", v1alpha1.Finalizer), object("lab", v1alpha1.Finalizer)},
-		v1alpha1.SubnetKind:     {object("s")},
+	pages := func() map[string][]metav1.PartialObjectMetadata {
+		return map[string][]metav1.PartialObjectMetadata{
+			v1alpha1.SubnetPoolKind: {object("core", "other", v1alpha1.Finalizer), object("lab", v1alpha1.Finalizer)},
+			v1alpha1.SubnetKind:     {object("s")},
+		}
 	}
+	protected := poolObject("net", "core", "10.0.0.0/16")
+	(&unstructured.Unstructured{Object: protected}).SetFinalizers([]string{v1alpha1.Finalizer})
 	table := func(failed string) string {
 		return "KIND              OBJECTS   FINALIZERS   FAILED\nSubnetPool        2         2            " + failed + "\nSubnet            1         0            0\nSubnetClaim       0         0            0\nSubnetPoolClaim   0         0            0\n"
 	}
@@ -246,7 +251,12 @@ func TestUninstall(t *testing.T) {
 		"Failed": {
 			reason: "what fails does not stop the others", args: []string{"--keep-objects", "--yes"}, fails: "net/core",
 			want:  result{Out: table("1"), ErrOut: "SubnetPool net/core: the disk is full\n1 object could not be changed: run the command again\n", Code: ExitFound},
-			wrote: wrote,
+			wrote: append([]string{wrote[0]}, wrote...),
+		},
+		"NoLease": {
+			reason: "a manager without a Lease adds them again", args: []string{"--keep-objects", "--yes"}, more: []map[string]any{protected},
+			want:  result{Code: ExitBlind, Err: "a manager runs without the Lease of the leader election: it has added the finalizer of pool net/core again; stop it and try again"},
+			wrote: wrote[:1],
 		},
 		"Running": {
 			reason: "a manager would add them again", args: []string{"--keep-objects", "--yes"}, more: []map[string]any{leaseOf("a", time.Second)},
@@ -257,7 +267,7 @@ func TestUninstall(t *testing.T) {
 
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			n := &notebook{fails: tc.fails, pages: pages}
+			n := &notebook{fails: tc.fails, pages: pages()}
 			build := func(s genericiooptions.IOStreams) *cobra.Command {
 				return newUninstall(s, cluster(holding(tc.more...)), n.connect)
 			}

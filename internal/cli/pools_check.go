@@ -54,7 +54,7 @@ what is still wrong is listed. Nothing is changed.
 With -f, files take the place of the cluster, and what is not in them is gone.
 To check manifests before they are applied, use lint.
 
-Exit codes: 0 nothing wrong, 1 findings, 2 the cluster or a file could not be read.`,
+Exit codes: 0 nothing wrong, 1 findings or no such namespace, 2 the cluster or a file could not be read.`,
 		Example: poolsCheckExamples,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
@@ -87,6 +87,12 @@ func (o *poolsCheckOptions) run(ctx context.Context) error {
 	}
 
 	report := newCheckReport(s, findings)
+	if report.Summary.empty() && *o.flags.Namespace != "" {
+		if err := o.explainEmpty(ctx, *o.flags.Namespace); err != nil {
+			return err
+		}
+	}
+
 	if err := o.print(report); err != nil {
 		return err
 	}
@@ -176,6 +182,9 @@ func newCheckReport(s *survey, findings []Finding) CheckReport {
 
 	return r
 }
+
+// empty reports whether nothing was checked.
+func (s CheckSummary) empty() bool { return s.Pools+s.Subnets+s.Claims+s.PoolClaims == 0 }
 
 func (s CheckSummary) String() string {
 	return fmt.Sprintf("checked %s, %s, %s", count(s.Pools, "pool"), count(s.Subnets, "subnet"), count(s.Claims+s.PoolClaims, "claim"))

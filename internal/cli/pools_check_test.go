@@ -73,6 +73,25 @@ func TestPoolsCheck(t *testing.T) {
 	}{
 		"Fine":  {reason: "nothing wrong is said in one line", list: holding(objects(t, sound)...), want: result{ErrOut: "checked 1 pool, 1 subnet, 1 claim: nothing wrong\n"}},
 		"Empty": {reason: "also about nothing", list: holding(), want: result{ErrOut: "checked 0 pools, 0 subnets, 0 claims: nothing wrong\n"}},
+		"EmptyNamespace": {
+			reason: "a namespace without pools may be the wrong one", list: holding(namespaceObject("other")), args: []string{"-n", "other"},
+			want: result{ErrOut: "No pools, Subnets or claims found in other namespace.\nchecked 0 pools, 0 subnets, 0 claims: nothing wrong\n"},
+		},
+		"Typo": {
+			reason: "nothing is wrong in a namespace that does not exist", list: holding(namespaceObject("other")), args: []string{"-n", "typo"},
+			want: result{Code: ExitFound, Err: `namespace "typo" was not found in the cluster: name another with -n, or look in all of them with -A`},
+		},
+		"NamespacesForbidden": {
+			reason: "who may not list namespaces cannot know", args: []string{"-n", "typo"},
+			list: func(_ context.Context, q query) ([]map[string]any, error) {
+				if q.resource.Resource == "namespaces" {
+					return nil, errors.New("forbidden")
+				}
+
+				return nil, nil
+			},
+			want: result{ErrOut: "No pools, Subnets or claims found in typo namespace.\nchecked 0 pools, 0 subnets, 0 claims: nothing wrong\n"},
+		},
 		"Wrong": {
 			reason: "every finding is a row",
 			list:   holding(objects(t, broken)...),

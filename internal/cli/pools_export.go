@@ -50,7 +50,7 @@ func newPoolsExport(streams genericiooptions.IOStreams, connect connector) *cobr
 
 Subnets that Failed and objects that are being deleted are left out.
 
-Exit codes: 0 it is written, 2 the cluster or a file could not be read.`,
+Exit codes: 0 it is written, 1 no such namespace, 2 the cluster or a file could not be read.`,
 		Example: poolsExportExamples,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
@@ -82,6 +82,12 @@ func (o *poolsExportOptions) run(ctx context.Context) error {
 		return &ExitError{Code: ExitBlind}
 	}
 
+	if a.empty() {
+		if err := o.explainEmpty(ctx, namespace); err != nil {
+			return err
+		}
+	}
+
 	var out bytes.Buffer
 	if err := writeEstate(&out, transfer.Format(o.format), a.estate()); err != nil {
 		return blind("cannot write %s: %w", o.format, err)
@@ -90,6 +96,11 @@ func (o *poolsExportOptions) run(ctx context.Context) error {
 	_, err = out.WriteTo(o.Out)
 
 	return err
+}
+
+// empty reports whether there are no objects.
+func (a *addresses) empty() bool {
+	return len(a.pools)+len(a.subnets)+len(a.claims)+len(a.poolClaims) == 0
 }
 
 // estate is all objects, by namespace and name.

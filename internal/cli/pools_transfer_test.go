@@ -79,13 +79,15 @@ func TestPoolsExport(t *testing.T) {
 }
 `},
 		},
-		"Nothing": {reason: "an empty namespace has nothing", args: []string{"-n", "other"}},
-		"Format":  {reason: "formats are known by name", args: []string{"-o", "xml"}, want: result{Code: ExitBlind, Err: `unknown output format "xml": use one of yaml, json, csv, netbox, aws`}},
+		"Nothing":    {reason: "an empty namespace has nothing", args: []string{"-n", "other"}, want: result{ErrOut: "No pools, Subnets or claims found in other namespace.\n"}},
+		"NothingCSV": {reason: "the header is there for programs", args: []string{"-n", "other", "-o", "csv"}, want: result{Out: "namespace,pool,cidr,clusterID,claim,parent\n", ErrOut: "No pools, Subnets or claims found in other namespace.\n"}},
+		"Typo":       {reason: "an empty backup of a namespace that does not exist looks like a backup", args: []string{"-n", "typo"}, want: result{Code: ExitFound, Err: `namespace "typo" was not found in the cluster: name another with -n, or look in all of them with -A`}},
+		"Format":     {reason: "formats are known by name", args: []string{"-o", "xml"}, want: result{Code: ExitBlind, Err: `unknown output format "xml": use one of yaml, json, csv, netbox, aws`}},
 	}
 
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := run(t, poolsWriting(holding(objects(t, storedEstate)...), nil), "", append([]string{"export"}, tc.args...)...)
+			got := run(t, poolsWriting(holding(append(objects(t, storedEstate), namespaceObject("other"))...), nil), "", append([]string{"export"}, tc.args...)...)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	settle = 0 // nothing is at work in memory
+	settle, probeTime = 0, time.Millisecond // nothing is at work in memory
 	m.Run()
 }
 
@@ -105,6 +106,10 @@ func holding(objects ...map[string]any) lister {
 
 		return out, nil
 	}
+}
+
+func namespaceObject(name string) map[string]any {
+	return map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}
 }
 
 func failing(err error) lister {

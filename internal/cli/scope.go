@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -71,6 +72,38 @@ func (s *scope) place(namespace string) string {
 	default:
 		return namespace + " namespace"
 	}
+}
+
+// explainEmpty prints that there are no pools, Subnets and claims where was looked. The error
+// says that there is no such namespace.
+func (s *scope) explainEmpty(ctx context.Context, namespace string) error {
+	if err := s.checkNamespace(ctx, namespace); err != nil {
+		return err
+	}
+
+	_, err := fmt.Fprintf(s.ErrOut, "No pools, Subnets or claims found in %s.\n", s.place(namespace))
+
+	return err
+}
+
+// checkNamespace returns an error if a namespace does not exist in the cluster. An account
+// that may not list namespaces cannot know.
+func (s *scope) checkNamespace(ctx context.Context, namespace string) error {
+	if s.offline() || namespace == "" {
+		return nil
+	}
+
+	list, err := s.connect(s.flags, s.ErrOut)
+	if err != nil {
+		return blind("%w", err)
+	}
+
+	found, err := list(ctx, query{resource: corev1.SchemeGroupVersion.WithResource("namespaces"), name: namespace})
+	if err != nil || len(found) > 0 {
+		return nil //nolint:nilerr // it may exist
+	}
+
+	return &ExitError{Code: ExitFound, Err: fmt.Errorf("namespace %q was not found in the cluster: name another with -n, or look in all of them with -A", namespace)}
 }
 
 // advice says what to do about a name that was not found.

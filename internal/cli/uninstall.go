@@ -60,8 +60,10 @@ Nothing is deleted, except objects whose deletion only waited for a finalizer. W
 
 Remove the manager first, with helm uninstall for example: a manager adds the finalizers
 again, and the webhooks of one that is only stopped refuse the changes. The command
-refuses to write while the Lease of the leader election is held. A manager with
---leader-elect=false has no Lease: make sure yourself that none runs.
+refuses to write while the Lease of the leader election is held. A manager may have
+another Lease or none: the command first removes the finalizer of one pool, and writes
+nothing else if a manager adds it again within three seconds. Without a pool that has
+a finalizer, make sure yourself that no manager runs.
 
 Exit codes: 0 done, 1 some objects could not be changed, 2 the cluster could not be
 read, or a manager runs.`,
@@ -82,26 +84,26 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 		return blind("only --keep-objects is offered: it removes finalizers, so that you can delete the CRDs; to remove the manager, use helm uninstall")
 	}
 
-	if o.yes {
-		list, err := o.connect(o.flags, o.ErrOut)
-		if err != nil {
-			return blind("%w", err)
-		}
-
-		if err := noManager(ctx, list, o.now()); err != nil {
-			return blind("%w", err)
-		}
-	}
-
 	e, err := o.edit(o.flags)
 	if err != nil {
 		return blind("%w", err)
+	}
+
+	probed := 0
+
+	if o.yes {
+		if probed, err = o.check(ctx, e); err != nil {
+			return blind("%w", err)
+		}
 	}
 
 	rows, failed := [][]string{{columnKind, "OBJECTS", "FINALIZERS", "FAILED"}}, 0
 
 	for _, k := range estateKinds {
 		c := &cleaner{editor: e, kind: k.kind, yes: o.yes}
+		if k.kind == v1alpha1.SubnetPoolKind {
+			c.had = probed
+		}
 
 		stop := progress(o.ErrOut, c.String)
 		err := e.Pages(ctx, k.kind, func(page []metav1.PartialObjectMetadata) error { return c.clean(ctx, page) })
@@ -190,5 +192,11 @@ func (c *cleaner) strip(ctx context.Context, o *metav1.PartialObjectMetadata) er
 
 	o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(c.kind))
 
-	return c.editor.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch))
+	if err := c.editor.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return err
+	}
+
+	o.Finalizers = left
+
+	return nil
 }

@@ -106,6 +106,14 @@ func (v *Pools) Overdue(key types.NamespacedName, before time.Time) (all []ledge
 	return all
 }
 
+// Holder returns the block of a pool that takes exactly this prefix. It is false if there
+// is none.
+func (v *Pools) Holder(key types.NamespacedName, prefix netip.Prefix) (b ledger.Block, ok bool) {
+	v.in(key, func(p *ledger.Pool) { b, ok = p.Holder(prefix) })
+
+	return b, ok
+}
+
 // Figures describes a pool now, with at most limit first blocks. All is nil for a
 // pool without a range.
 func (v *Pools) Figures(key types.NamespacedName, limit int) (f ledger.Figures) {

@@ -2,10 +2,13 @@ package subnets_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
@@ -46,6 +49,71 @@ func awaitSound(t *testing.T, ns, want string) {
 	})
 }
 
+// tryIt does what "Try it" of docs/subnets.md and README.md say, and compares what the
+// commands print. Only the age of objects may differ.
+func tryIt(t *testing.T, c client.Client) {
+	t.Helper()
+	for i, step := range documented(t, filepath.Join("docs", "subnets.md"), "## Try it") {
+		args := strings.Fields(step.command)
+		if i == 0 {
+			args = append([]string{"arbor"}, args...)
+			args[len(args)-1] = filepath.Join(cluster.Root(), args[len(args)-1])
+		}
+		cluster.Eventually(t, step.command+" prints what the documentation shows", func() error {
+			out, errs, code := server.Arbor(t, args[1:]...)
+			if diff := cmp.Diff(step.output, ages.ReplaceAllString(out+errs, "AGE")); code != 0 || diff != "" {
+				if i == 0 {
+					t.Fatalf("exit code %d (-docs +got):\n%s", code, diff)
+				}
+
+				return fmt.Errorf("exit code %d (-docs +got):\n%s", code, diff)
+			}
+
+			return nil
+		})
+	}
+	for name, cidr := range map[string]string{"cluster-a": "10.32.0.0/24", "cluster-b": "10.32.200.0/24", "lab": "10.32.16.0/20"} {
+		claim := newClaim("default", name, 0)
+		awaitClaim(t, c, claim, v1alpha1.ClaimBound, "Allocated")
+		if claim.Status.AllocatedCIDR != cidr {
+			t.Errorf("%s got %s, want %s", name, claim.Status.AllocatedCIDR, cidr)
+		}
+	}
+	awaitStatus(t, c, newPool("default", "lab", ""), 0, nil)
+	awaitStatus(t, c, newPool("default", "campus", ""), 2, nil)
+	readme, err := os.ReadFile(filepath.Join(cluster.Root(), "README.md"))
+	must(t, err)
+	for _, command := range []string{"pools", "pools plan --pool campus --size 24 --count 2"} {
+		says(t, string(readme), "$ arbor "+command+"\n"+arbor(t, 0, strings.Fields(command)...))
+	}
+}
+
+// ages are those of objects, at the end of a line.
+var ages = regexp.MustCompile(`(?m)\b[0-9]+[dhms][0-9dhms]*$`)
+
+// A documentedStep is a command and what it prints, with AGE in place of ages.
+type documentedStep struct{ command, output string }
+
+// documented returns the steps of the first console block below a heading.
+func documented(t *testing.T, file, heading string) []documentedStep {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(cluster.Root(), file))
+	must(t, err)
+	_, below, ok := strings.Cut(string(text), heading+"\n")
+	_, block, is := strings.Cut(below, "```console\n")
+	block, _, ends := strings.Cut(block, "```")
+	if !ok || !is || !ends {
+		t.Fatalf("%s has no console block below %q", file, heading)
+	}
+	var steps []documentedStep
+	for part := range strings.SplitSeq(strings.TrimPrefix(block, "$ "), "\n$ ") {
+		command, output, _ := strings.Cut(part, "\n")
+		steps = append(steps, documentedStep{command, ages.ReplaceAllString(strings.TrimSuffix(output, "\n")+"\n", "AGE")})
+	}
+
+	return steps
+}
+
 // The examples do what they say, and the commands show what is there.
 func TestCommandLine(t *testing.T) {
 	c := newClient(t)
@@ -54,26 +122,15 @@ func TestCommandLine(t *testing.T) {
 	example := func(name string) []string {
 		return []string{"kubectl", "apply", "-f", filepath.Join(cluster.Root(), "examples", name)}
 	}
+	tryIt(t, c)
 	// Admission compares with the cache, so the first pool must be there: of two pools that
 	// come at one moment both are admitted, and only one is opened.
 	must(t, c.Create(t.Context(), newPool("default", "plant", "10.64.0.0/16")))
 	awaitStatus(t, c, newPool("default", "plant", ""), 0, nil)
 	says(t, arbor(t, 1, example("subnet-overlapping.yaml")...),
 		"10.64.128.0/17 overlaps 10.64.0.0/16 of pool plant, which is a root pool of this namespace too", "Warning: spec.cidr: choose other addresses")
-	arbor(t, 0, example("subnet-pool.yaml")...)
-	for name, cidr := range map[string]string{"cluster-a": "", "cluster-b": "10.32.200.0/24", "lab": ""} {
-		claim := newClaim("default", name, 0)
-		awaitClaim(t, c, claim, v1alpha1.ClaimBound, "Allocated")
-		if cidr != "" && claim.Status.AllocatedCIDR != cidr {
-			t.Errorf("%s got %s", name, claim.Status.AllocatedCIDR)
-		}
-	}
-	// The block of the lab is there before its pool is.
-	awaitStatus(t, c, newPool("default", "lab", ""), 0, nil)
-	awaitStatus(t, c, newPool("default", "campus", ""), 2, nil)
-
-	says(t, arbor(t, 0, "pools", "-n", "default"), "campus", "10.32.0.0/16", "lab", "2 Subnets, 1 child pool")
-	says(t, arbor(t, 0, "pools", "show", "campus", "-n", "default"), "cluster-b", "child pool", "free")
+	says(t, arbor(t, 1, "pools", "export", "-n", "netwrok"), `namespace "netwrok" was not found in the cluster`)
+	says(t, arbor(t, 0, "pools", "export", "-n", ns), "No pools, Subnets or claims found in "+ns+" namespace.")
 	awaitSound(t, "default", "nothing wrong")
 
 	// What is planned is what is handed out.

@@ -131,6 +131,13 @@ func TestReuseAfter(t *testing.T) {
 		t.Errorf("%s was handed out again at once", got)
 	}
 	w.waits(again, "RequestedCIDRTaken")
+	w.eventually("the claim says until when the block stays unused", func() error {
+		if err := w.get(again); err != nil || !strings.Contains(again.Status.Message, blocks["long"]+" was released and stays unused until ") {
+			return errors.Join(err, fmt.Errorf("it says %q", again.Status.Message))
+		}
+
+		return nil
+	})
 	w.bound(soon)
 	// The API server rounds the time of a deletion down to seconds.
 	if after := time.Since(freed["short"]); after < short.Spec.ReuseAfter.Duration-time.Second {

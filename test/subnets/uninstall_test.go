@@ -122,6 +122,9 @@ func (u *uninstall) managerAgain() {
 	u.create(gone, late)
 	u.observed(gone)
 	u.bound(late)
+	if text, code := u.run("--yes"); code != 2 || !strings.Contains(text, "a manager runs without the Lease") {
+		u.t.Errorf("exit code %d next to a manager without a Lease: %s", code, text)
+	}
 	u.eventually("pool gone is open", func() error {
 		if err := u.get(gone); err != nil || gone.Open() == "" {
 			return fmt.Errorf("it is %+v (%w)", gone.Status, err)

@@ -176,6 +176,7 @@ type SubnetPoolStatus struct {
 	// "/24". Child pools are left out; AllocatableCountBySize counts them.
 	//
 	// +optional
+	// +mapType=atomic
 	FreeCountBySize map[string]int64 `json:"freeCountBySize,omitempty"`
 
 	// AllocatableCountBySize is, for each prefix length, how many blocks could
@@ -183,12 +184,14 @@ type SubnetPoolStatus struct {
 	// pools.
 	//
 	// +optional
+	// +mapType=atomic
 	AllocatableCountBySize map[string]int64 `json:"allocatableCountBySize,omitempty"`
 
 	// AllocatedCIDRs maps blocks to cluster IDs, for the first blocks of the
 	// pool only: a list of all would not fit into one object.
 	//
 	// +optional
+	// +mapType=atomic
 	AllocatedCIDRs map[string]string `json:"allocatedCIDRs,omitempty"`
 
 	// DelegatedCount is how many child pools are taken from this pool.

@@ -6,16 +6,17 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/engine/ledger"
 	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
 	"github.com/arbor-control/arbor/internal/decide/poolblocks"
 	"github.com/arbor-control/arbor/internal/kube"
@@ -91,7 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // update writes the status if it differs.
 func (r *Reconciler) update(ctx context.Context, request reconcile.Request) error {
 	pool := &v1alpha1.SubnetPool{}
-	if err := r.client.Get(ctx, request.NamespacedName, pool); err != nil {
+	if err := r.client.Get(ctx, request.NamespacedName, pool, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.metrics.gone(request.NamespacedName)
 			r.feed.Forget(request.NamespacedName)
@@ -114,14 +115,14 @@ func (r *Reconciler) update(ctx context.Context, request reconcile.Request) erro
 }
 
 // write writes a verdict and the figures on a pool, on condition that the pool has the
-// version that was judged.
+// version that was judged. The pool belongs to the cache.
 func (r *Reconciler) write(ctx context.Context, pool *v1alpha1.SubnetPool, verdict poolrules.Verdict) error {
 	key, now := client.ObjectKeyFromObject(pool), r.now()
-	judged := pool.DeepCopy()
+	judged := *pool
 	judged.Status = poolrules.Judged(pool, verdict, metav1.NewTime(now))
-	decided := !equality.Semantic.DeepEqual(judged.Status, pool.Status)
-	if figures, ok := r.figures(judged); ok && verdict.Action != poolrules.Clear {
-		judged.Status = poolrules.Status(judged, figures, metav1.NewTime(now))
+	decided := isDecided(&pool.Status, &judged.Status)
+	if figures, ok := r.figures(&judged); ok && verdict.Action != poolrules.Clear {
+		judged.Status = poolrules.Status(&judged, figures, metav1.NewTime(now))
 	}
 	if verdict.Action == poolrules.Keep && verdict.Reason != "" {
 		meta.SetStatusCondition(&judged.Status.Conditions, metav1.Condition{
@@ -129,13 +130,18 @@ func (r *Reconciler) write(ctx context.Context, pool *v1alpha1.SubnetPool, verdi
 			ObservedGeneration: pool.Generation, LastTransitionTime: metav1.NewTime(now),
 		})
 	}
-	if !equality.Semantic.DeepEqual(judged.Status, pool.Status) {
-		if err := r.client.Status().Patch(ctx, judged, patchOf(pool)); err != nil {
+	patch, err := patchOf(pool.ResourceVersion, &pool.Status, &judged.Status)
+	if err != nil {
+		return err
+	}
+	if patch != nil {
+		version, err := r.patch(ctx, key, patch)
+		if err != nil {
 			return client.IgnoreNotFound(fmt.Errorf("cannot write the status of pool %s: %w", key, err))
 		}
 		if !decided {
 			// The event of a verdict must wake this controller and others.
-			r.feed.Wrote(key, judged.ResourceVersion)
+			r.feed.Wrote(key, version)
 		}
 	}
 	r.metrics.shown(key, &judged.Status, now)
@@ -143,16 +149,20 @@ func (r *Reconciler) write(ctx context.Context, pool *v1alpha1.SubnetPool, verdi
 	return nil
 }
 
-// patchOf returns a patch that applies to this version of a pool only.
-func patchOf(pool *v1alpha1.SubnetPool) client.Patch {
-	base := pool.DeepCopy()
-	if base.Status.ObservedGeneration == 0 {
-		// A patch leaves out what does not change, and a first 0 would never
-		// be written.
-		base.Status.AllocatedCount, base.Status.UtilizationPercent, base.Status.FragmentationPercent = -1, -1, -1
-	}
+// patch writes the status of a pool and returns the pool's new version. The API server
+// answers with the metadata only.
+func (r *Reconciler) patch(ctx context.Context, key client.ObjectKey, data []byte) (string, error) {
+	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	answer.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.SubnetPoolKind))
+	err := r.client.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, data))
 
-	return client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+	return answer.ResourceVersion, err
+}
+
+// isDecided reports whether a verdict has changed a status.
+func isDecided(before, after *v1alpha1.SubnetPoolStatus) bool {
+	return before.CIDR != after.CIDR || before.UID != after.UID || before.Parent != after.Parent || before.Lost != after.Lost ||
+		!sameConditions(before.Conditions, after.Conditions)
 }
 
 // figures returns the figures of a pool. It is false while the view has not seen the
@@ -167,10 +177,26 @@ func (r *Reconciler) figures(pool *v1alpha1.SubnetPool) (poolrules.Figures, bool
 	if f.All == nil || f.All.Prefix() != has {
 		return poolrules.Figures{}, false
 	}
-	listed := make(map[string]string, len(f.First))
-	for _, b := range f.First {
-		listed[b.Prefix.String()] = b.Owner
+
+	return poolrules.Figures{All: f.All, Own: f.Own, Delegated: f.Delegated, Listed: listed(f.First, pool.Status.AllocatedCIDRs)}, true
+}
+
+// listed maps blocks to their owners. It returns the map from before if that says the
+// same: most events of a large pool are about blocks that are not listed.
+func listed(blocks []ledger.Block, before map[string]string) map[string]string {
+	same := len(blocks) == len(before)
+	var text [64]byte
+	for i := 0; same && i < len(blocks); i++ {
+		owner, ok := before[string(blocks[i].Prefix.AppendTo(text[:0]))]
+		same = ok && owner == blocks[i].Owner
+	}
+	if same {
+		return before
+	}
+	all := make(map[string]string, len(blocks))
+	for _, b := range blocks {
+		all[b.Prefix.String()] = b.Owner
 	}
 
-	return poolrules.Figures{All: f.All, Own: f.Own, Delegated: f.Delegated, Listed: listed}, true
+	return all
 }

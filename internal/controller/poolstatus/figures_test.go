@@ -2,7 +2,8 @@ package poolstatus
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
+	"errors"
 	"net/netip"
 	"strconv"
 	"testing"
@@ -35,20 +36,60 @@ type statusWriter struct {
 	version int
 }
 
-func (w *statusWriter) Patch(_ context.Context, o client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
-	p, ok := o.(*v1alpha1.SubnetPool)
-	if !ok {
-		return fmt.Errorf("unexpected kind %T", o)
+func (w *statusWriter) Patch(_ context.Context, o client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+	data, err := patch.Data(o)
+	if err != nil {
+		return err
 	}
 	for i := range w.store.pools {
-		if w.store.pools[i].Name == p.Name {
+		if p := &w.store.pools[i]; p.Name == o.GetName() {
+			if err := merge(p, data); err != nil {
+				return err
+			}
 			w.version++
 			p.ResourceVersion = strconv.Itoa(w.version)
-			p.DeepCopyInto(&w.store.pools[i])
+			o.SetResourceVersion(p.ResourceVersion)
 		}
 	}
 
 	return nil
+}
+
+// merge applies a JSON merge patch to a pool.
+func merge(p *v1alpha1.SubnetPool, patch []byte) error {
+	before, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	var object, change map[string]any
+	if err := errors.Join(json.Unmarshal(before, &object), json.Unmarshal(patch, &change)); err != nil {
+		return err
+	}
+	after, err := json.Marshal(merged(object, change))
+	if err != nil {
+		return err
+	}
+	*p = v1alpha1.SubnetPool{}
+
+	return json.Unmarshal(after, p)
+}
+
+func merged(object, patch map[string]any) map[string]any {
+	if object == nil {
+		object = map[string]any{}
+	}
+	for key, value := range patch {
+		if part, ok := value.(map[string]any); ok {
+			inner, _ := object[key].(map[string]any)
+			object[key] = merged(inner, part)
+		} else if value == nil {
+			delete(object, key)
+		} else {
+			object[key] = value
+		}
+	}
+
+	return object
 }
 
 // H19: the view can be behind the cache. Then it counts another range than the pool has,

@@ -19,6 +19,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	decide "github.com/arbor-control/arbor/internal/decide/claim"
+	"github.com/arbor-control/arbor/internal/decide/poolblocks"
 )
 
 var errQuota = apierrors.NewForbidden(resources, "p-10-0-0-0-26", errors.New("exceeded quota: small, requested: count/subnets=1"))
@@ -57,6 +58,51 @@ func TestExactFirst(t *testing.T) {
 	want := map[string]string{"any": "10.0.0.128/26", "recorded": "10.0.0.0/26", "requested": "10.0.0.64/26"}
 	if diff := cmp.Diff(want, b.blocks()); diff != "" {
 		t.Errorf("blocks (-want +got):\n%s", diff)
+	}
+}
+
+// A claim for a block that was released says until when it stays unused.
+func TestCoolingBlock(t *testing.T) {
+	const taken, record = "cannot allocate 10.0.0.0/26 from 10.0.0.0/24: it is taken; use another block", "; the claim had this block before; remove its annotation ipam.plexaubnet.io/block to get any free block"
+	const cooling = "cannot allocate 10.0.0.0/26 from 10.0.0.0/24: 10.0.0.0/26 was released and stays unused until 2026-01-02T04:00:05Z; wait, or use another block"
+	cases := map[string]struct {
+		reason string
+		reuse  time.Duration
+		age    time.Duration // since the deletion of the Subnet, 0 if it is not deleted
+		change func(*v1alpha1.Subnet, *v1alpha1.SubnetClaim)
+		want   string
+	}{
+		"InUse":   {reason: "The block is in use.", reuse: time.Hour, want: taken},
+		"Cooling": {reason: "It was released four minutes ago.", reuse: time.Hour, age: 4 * time.Minute, want: cooling},
+		"Recorded": {reason: "Also if it is the block that the claim had.", reuse: time.Hour, age: 4 * time.Minute, want: cooling + record, change: func(_ *v1alpha1.Subnet, c *v1alpha1.SubnetClaim) {
+			c.Annotations = map[string]string{v1alpha1.BlockAnnotation: "p/10.0.0.0/26"}
+		}},
+		"Inside":   {reason: "The block is a part of what was released.", reuse: time.Hour, age: 4 * time.Minute, change: func(s *v1alpha1.Subnet, _ *v1alpha1.SubnetClaim) { s.Spec.CIDR = "10.0.0.0/25" }, want: strings.Replace(cooling, "10.0.0.0/26 was", "10.0.0.0/25 was", 1)},
+		"Over":     {reason: "The time is over, and the Subnet disappears at any moment.", reuse: time.Minute, age: 4 * time.Minute, want: taken},
+		"NoTime":   {reason: "The pool reuses blocks at once.", age: 4 * time.Minute, want: taken},
+		"Unjudged": {reason: "The Subnet never had its block.", reuse: time.Hour, age: 4 * time.Minute, change: func(s *v1alpha1.Subnet, _ *v1alpha1.SubnetClaim) { s.Status.Phase = "" }, want: taken},
+		"Child":    {reason: "The block of a child pool is free once the pool is gone.", reuse: time.Hour, age: 4 * time.Minute, change: func(s *v1alpha1.Subnet, _ *v1alpha1.SubnetClaim) { s.Status.PoolUID = "child" }, want: taken},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, "10.0.0.0/24")
+			b.pool.Spec.ReuseAfter = &metav1.Duration{Duration: tc.reuse}
+			s := &v1alpha1.Subnet{ObjectMeta: metav1.ObjectMeta{UID: "s"}, Spec: v1alpha1.SubnetSpec{PoolRef: "p", CIDR: "10.0.0.0/26"}, Status: v1alpha1.SubnetStatus{Phase: v1alpha1.SubnetAllocated}}
+			if tc.age != 0 {
+				s.DeletionTimestamp = new(metav1.NewTime(b.clock.Add(-tc.age)))
+			}
+			c := b.claim("c", 26)
+			c.Spec.BlockSize, c.Spec.RequestedCIDR = nil, "10.0.0.0/26"
+			if tc.change != nil {
+				tc.change(s, c)
+			}
+			block, _ := poolblocks.BlockOf(s)
+			b.allocator.view.Put(poolKey, block)
+			b.round()
+			if got := b.claims["c"].Status.Message; got != tc.want {
+				t.Errorf("%s\ngot  %s\nwant %s", tc.reason, got, tc.want)
+			}
+		})
 	}
 }
 

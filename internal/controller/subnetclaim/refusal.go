@@ -3,6 +3,7 @@ package subnetclaim
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +41,34 @@ func unavailable(name string, p *v1alpha1.SubnetPool) *word {
 
 	return pending(decide.ReasonPoolNotReady, fmt.Sprintf("pool %s is not ready: %s", name, why))
 }
+
+// coolingOr returns an error that says until when a block stays unused, if that is why
+// another one overlaps it, and the error itself otherwise.
+func (r *round) coolingOr(err error) error {
+	overlap, ok := errors.AsType[*cidr.Overlap](err)
+	if !ok {
+		return err
+	}
+	holder, ok := r.view.Holder(r.key, overlap.With)
+	if until := decide.CoolsUntil(holder, r.pool); ok && until.After(r.now) {
+		return &coolingError{overlap, until}
+	}
+
+	return err
+}
+
+// A coolingError is an Overlap with a block that was released.
+type coolingError struct {
+	overlap *cidr.Overlap
+	until   time.Time
+}
+
+func (e *coolingError) Error() string {
+	return fmt.Sprintf("cannot allocate %s from %s: %s was released and stays unused until %s; wait, or use another block",
+		e.overlap.Block, e.overlap.Pool, e.overlap.With, e.until.UTC().Format(time.RFC3339))
+}
+
+func (e *coolingError) Unwrap() error { return e.overlap }
 
 // why returns why no block was reserved. The text stays the same as long as nothing
 // changes for the claim: it is not about what else is free.

@@ -132,7 +132,7 @@ func (r *round) reserve(c *v1alpha1.SubnetClaim) (netip.Prefix, *word, error) {
 		Exact: wish.Exact, Length: wish.Length, Strategy: decide.Strategy(r.pool.Spec.Strategy),
 	}, r.now)
 	if err != nil {
-		return netip.Prefix{}, why(r.pool.Name, wish, err), err
+		return netip.Prefix{}, why(r.pool.Name, wish, r.coolingOr(err)), err
 	}
 
 	return block, nil, nil

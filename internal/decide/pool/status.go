@@ -3,6 +3,7 @@ package pool
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -43,9 +44,10 @@ type Figures struct {
 
 // Judged returns the status of a pool with a verdict in it. All figures stay as
 // they are: Clear must be written without them, because it only makes the pool a
-// candidate of a new version.
+// candidate of a new version. The maps in it are those of the pool.
 func Judged(p *v1alpha1.SubnetPool, v Verdict, now metav1.Time) v1alpha1.SubnetPoolStatus {
-	s := *p.Status.DeepCopy()
+	s := p.Status
+	s.Conditions = slices.Clone(s.Conditions)
 	switch v.Action {
 	case Grant:
 		s.CIDR, s.UID, s.Parent, s.Lost = p.Spec.CIDR, p.UID, p.ParentName(), 0

@@ -58,6 +58,9 @@ func BlockOf(s *v1alpha1.Subnet) (ledger.Block, bool) {
 		b.Backs = ledger.ChildID(string(pool))
 	}
 	b.Delegated = pool != "" || s.Spec.Backs != nil
+	if s.DeletionTimestamp != nil && s.Status.Phase == v1alpha1.SubnetAllocated {
+		b.Released = s.DeletionTimestamp.Unix()
+	}
 	prefix, err := netip.ParsePrefix(s.Spec.CIDR)
 	if err != nil || s.Status.Phase == v1alpha1.SubnetFailed {
 		return b, false

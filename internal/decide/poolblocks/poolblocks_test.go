@@ -52,11 +52,12 @@ func TestBlockOf(t *testing.T) {
 	backs := &v1alpha1.PoolReference{Name: "child"}
 	bound := &v1alpha1.PoolReference{Name: "child", UID: "c"}
 	cases := map[string]struct {
-		reason string
-		spec   v1alpha1.SubnetSpec
-		status v1alpha1.SubnetStatus
-		want   ledger.Block
-		absent bool
+		reason  string
+		spec    v1alpha1.SubnetSpec
+		status  v1alpha1.SubnetStatus
+		want    ledger.Block
+		deleted int64
+		absent  bool
 	}{
 		"Handmade":  {reason: "It has no claim.", want: ledger.Block{ID: "u", Name: "s", Prefix: block, Owner: "c"}},
 		"Claimed":   {reason: "It was taken for a claim.", spec: v1alpha1.SubnetSpec{ClaimRef: &v1alpha1.ClaimReference{Name: "n", UID: "1"}}, want: ledger.Block{ID: "u", Name: "s", Prefix: block, Owner: "c", Claim: "1"}},
@@ -67,6 +68,8 @@ func TestBlockOf(t *testing.T) {
 		"Bound":     {reason: "The status says which pool.", spec: v1alpha1.SubnetSpec{Backs: bound}, status: v1alpha1.SubnetStatus{PoolUID: "d"}, want: ledger.Block{ID: "u", Name: "s", Prefix: block, Owner: "c", Delegated: true, Backs: "pool/d"}},
 		"BoundOnly": {reason: "Also of a Subnet from before there was spec.backs.", status: v1alpha1.SubnetStatus{PoolUID: "d"}, want: ledger.Block{ID: "u", Name: "s", Prefix: block, Owner: "c", Delegated: true, Backs: "pool/d"}},
 		"Unmasked":  {reason: "It keeps these addresses from others.", spec: v1alpha1.SubnetSpec{CIDR: "10.0.0.5/24"}, want: ledger.Block{ID: "u", Name: "s", Prefix: block, Owner: "c"}},
+		"Released":  {reason: "It is being deleted, and its block stays unused for some time.", status: v1alpha1.SubnetStatus{Phase: v1alpha1.SubnetAllocated}, deleted: 9, want: ledger.Block{ID: "u", Name: "s", Prefix: block, Owner: "c", Released: 9}},
+		"Unjudged":  {reason: "It never had its block.", deleted: 9, want: ledger.Block{ID: "u", Name: "s", Prefix: block, Owner: "c"}},
 		"Failed":    {reason: "It takes nothing.", status: v1alpha1.SubnetStatus{Phase: v1alpha1.SubnetFailed}, want: ledger.Block{ID: "u", Name: "s", Owner: "c"}, absent: true},
 		"Sloppy":    {reason: "It is not a prefix.", spec: v1alpha1.SubnetSpec{CIDR: "010.0.0.0/24"}, want: ledger.Block{ID: "u", Name: "s", Owner: "c"}, absent: true},
 	}
@@ -74,6 +77,9 @@ func TestBlockOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &v1alpha1.Subnet{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "u"}, Spec: tc.spec, Status: tc.status}
 			s.Spec.ClusterID = "c"
+			if tc.deleted != 0 {
+				s.DeletionTimestamp = new(metav1.Unix(tc.deleted, 0))
+			}
 			if s.Spec.CIDR == "" {
 				s.Spec.CIDR = block.String()
 			}
