@@ -33,25 +33,33 @@ up: build ## Start Kubernetes with Arbor on it, in the foreground (ARGS="--nodes
 	@exec bin/arbor up $(ARGS)
 
 .PHONY: build
-build: ## Build bin/arbor, bin/arbor-manager, bin/arbor-scheduler, bin/arbor-executor and the kubectl plugin
+build: ## Build bin/arbor, bin/arbor-manager, bin/arbor-scheduler, bin/arbor-executor, synthesizers and the kubectl plugin
 	@[ -e bin/arbor ] || echo "Building Kubernetes $(KUBERNETES) from its Go modules: about ten minutes the first time, on two cores; seconds after that."
-	@$(STATIC) go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/arbor ./cmd/arbor-manager ./cmd/arbor-scheduler ./cmd/arbor-executor
+	@$(STATIC) go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/arbor ./cmd/arbor-manager ./cmd/arbor-scheduler ./cmd/arbor-executor ./cmd/arbor-synthesizer-yaml ./cmd/arbor-synthesizer-kustomize
 	@ln -sf arbor bin/kubectl-arbor
 	@ls -l bin/arbor bin/arbor-manager bin/arbor-scheduler bin/arbor-executor | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
 
+# Helm needs another version of Kubernetes than Arbor, so what renders charts is a
+# module of its own: docs/stock-synthesizers.md.
+.PHONY: synthesizers
+synthesizers: ## Build bin/arbor-synthesizer-helm, which renders Helm charts; make build builds the other two
+	@$(STATIC) go build -C synthesizers/helm -ldflags "-s -w -X main.release=$(RELEASE)" -o ../../bin/arbor-synthesizer-helm .
+
 .PHONY: test
-test: setup build verify lint ## Run all tests, on a real control plane where one is needed
+test: setup build synthesizers verify lint ## Run all tests, on a real control plane where one is needed
 	@echo "Building arbor-manager and arbor-scheduler with the race detector and coverage"
 	@go build $(RACE) -cover -coverpkg=./... -ldflags "$(LDFLAGS)" -o bin/test/ ./cmd/arbor-manager ./cmd/arbor-scheduler
 	@rm -rf bin/cover && mkdir -p bin/cover/processes
 	@ARBOR_MANAGER=$(CURDIR)/bin/test/arbor-manager ARBOR_SCHEDULER=$(CURDIR)/bin/test/arbor-scheduler ARBOR_COVERDIR=$(CURDIR)/bin/cover/processes \
 		go test $(RACE) -timeout=30m -coverprofile=bin/cover/unit.out $(TESTED)
+	@go test -C synthesizers/helm ./...
 	@test/coverage.sh bin/cover
 
 .PHONY: lint
 lint: ## Run golangci-lint, as pinned in tools/lint
 	@echo "Linting (the first time, golangci-lint is built from its modules: some minutes)"
 	@$(STATIC) go tool -modfile=tools/lint/go.mod golangci-lint run ./...
+	@lint=$$($(STATIC) go tool -modfile=tools/lint/go.mod -n golangci-lint) && cd synthesizers/helm && $(STATIC) $$lint run ./...
 
 .PHONY: generate
 generate: bin/helm ## Write all generated files anew; the list is in generate.go
@@ -104,8 +112,8 @@ PACKAGE = SOURCE_DATE_EPOCH=$(EPOCH) go run ./tools/release -ldflags "$(LDFLAGS)
 	-version "$(RELEASE)" -revision "$(shell git rev-parse HEAD 2>/dev/null)" -registry "$(REGISTRY)"
 
 .PHONY: image
-image: ## Build the images of manager and scheduler, bin/*.oci.tar, for amd64 and arm64, without Docker
-	@echo "Building arbor-manager and arbor-scheduler for every platform: some minutes the first time"
+image: ## Build the images of manager, scheduler and stock synthesizers, bin/*.oci.tar, for amd64 and arm64, without Docker
+	@echo "Building the programs of all images for every platform: some minutes the first time"
 	@$(PACKAGE) -platforms "$(PLATFORMS)" -out bin images
 
 .PHONY: release
@@ -124,10 +132,10 @@ vulncheck: ## Look for known vulnerabilities that Arbor's code reaches (needs th
 
 .PHONY: fuzz
 fuzz: ## Fuzz everything that parses, FUZZTIME (30s) each
-	@grep -rl --include='*_test.go' 'func Fuzz' api engine internal | while read -r file; do \
+	@grep -rl --include='*_test.go' 'func Fuzz' api engine internal synthesizers | while read -r file; do \
 		sed -n 's/^func \(Fuzz[A-Za-z]*\).*/\1/p' $$file | while read -r target; do \
 			echo "$$target in $$(dirname $$file)"; \
-			go test ./$$(dirname $$file) -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x; \
+			go test -C $$(dirname $$file) . -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x; \
 		done; \
 	done
 

@@ -15,6 +15,9 @@ type File struct {
 	Documents []*Document
 	// Errors in their order: what could not be read or parsed.
 	Errors []*Error
+	// Ignored are documents that could be parsed and are not objects, such as a line
+	// of text, in their order. Empty documents do not count.
+	Ignored []*Error
 }
 
 // An Error says which part of an input could not be used, and why.

@@ -59,7 +59,7 @@ func (p *parser) chunk(c chunk) {
 }
 
 // root turns the root of a document into one Document, or many if it is a
-// list. What is not an object is nobody's manifest and is left out.
+// list. What is not an object is left out.
 func (p *parser) root(c chunk, n *yaml.Node) error {
 	v, duplicates, err := p.build.document(n)
 	if err != nil {
@@ -68,6 +68,8 @@ func (p *parser) root(c chunk, n *yaml.Node) error {
 
 	obj, ok := v.(map[string]any)
 	if !ok {
+		p.ignore(v, n, c)
+
 		return nil
 	}
 
@@ -80,6 +82,13 @@ func (p *parser) root(c chunk, n *yaml.Node) error {
 	p.file.Documents = flatten(p.file.Documents, d)
 
 	return nil
+}
+
+// ignore records a document that is not an object, unless it is empty.
+func (p *parser) ignore(v any, n *yaml.Node, c chunk) {
+	if v != nil {
+		p.file.Ignored = append(p.file.Ignored, &Error{Line: n.Line + c.before, Err: errors.New("the document is not an object")})
+	}
 }
 
 // fail records why a chunk could not be used.

@@ -151,6 +151,18 @@ var rules = []rule{
 		why:   "a protocol is a function of bytes: whoever runs programs, and however, speaks it",
 	},
 	{
+		in:    "./internal/stock",
+		never: []string{"./api", "./internal", "./engine", clientGo, controllerRuntime, "k8s.io/api", "k8s.io/apimachinery"},
+		allow: []string{"./internal/stock", "./internal/manifest"},
+		why:   "a renderer is a function of files and inputs, in a small image, and another module links it with other versions of Kubernetes",
+	},
+	{
+		in:     "./internal/stock",
+		except: []string{"./internal/stock/kustomize"},
+		never:  []string{"sigs.k8s.io/kustomize"},
+		why:    "whoever delivers plain manifests or a chart does without kustomize",
+	},
+	{
 		in:     "./internal/krm",
 		direct: []string{"context", "math/rand", "net/http", "os", "time"},
 		why:    "a protocol is a function of bytes: whoever runs programs, and however, speaks it",

@@ -33,14 +33,16 @@ func (o options) makeImage(ctx context.Context, i product.Image) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	image := o.describe(i)
+	module := builder{root: filepath.Join(o.root, i.Module), ldflags: o.ldflags}
+	packages := i.Packages()
 	for _, p := range o.platforms {
-		files, err := o.texts(ctx, p, i.Commands)
+		files, err := o.texts(ctx, p, i)
 		if err != nil {
 			return err
 		}
-		for _, name := range i.Commands {
+		for n, name := range i.Commands {
 			at := filepath.Join(dir, p.Arch, name)
-			if err := o.build(ctx, p, "./cmd/"+name, at); err != nil {
+			if err := module.build(ctx, p, packages[n], at); err != nil {
 				return err
 			}
 			data, err := os.ReadFile(at)
@@ -89,7 +91,7 @@ func (o options) makeNotices(ctx context.Context, name string) error {
 	if at < 0 {
 		return fmt.Errorf("%q is no image; say whose notices: notices %s", name, product.Images[0].Name)
 	}
-	files, err := o.texts(ctx, product.Platforms[0], product.Images[at].Commands)
+	files, err := o.texts(ctx, product.Platforms[0], product.Images[at])
 	if err != nil {
 		return err
 	}
@@ -98,12 +100,12 @@ func (o options) makeNotices(ctx context.Context, name string) error {
 }
 
 // texts are the licences that go along: Arbor's own, and those of others.
-func (o options) texts(ctx context.Context, p product.Platform, commands []string) ([]oci.File, error) {
+func (o options) texts(ctx context.Context, p product.Platform, i product.Image) ([]oci.File, error) {
 	own, err := os.ReadFile(filepath.Join(o.root, "LICENSE"))
 	if err != nil {
 		return nil, err
 	}
-	modules, err := licence.Linked(ctx, o.root, p.OS, p.Arch, product.Packages(commands)...)
+	modules, err := licence.Linked(ctx, filepath.Join(o.root, i.Module), p.OS, p.Arch, i.Packages()...)
 	if err != nil {
 		return nil, err
 	}

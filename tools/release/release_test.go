@@ -30,8 +30,19 @@ func tiny(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	all := map[string]string{"go.mod": "module example.com/tiny\n\ngo 1.26.0\n", "LICENSE": "do as you like\n"}
+	const program = "package main\n\nimport \"os\"\n\nvar release string\n\nfunc main() { os.Stdout.WriteString(\"tiny \" + release + \"\\n\") }\n"
 	for _, name := range product.InRelease {
-		all["cmd/"+name+"/main.go"] = "package main\n\nimport \"os\"\n\nvar release string\n\nfunc main() { os.Stdout.WriteString(\"tiny \" + release + \"\\n\") }\n"
+		all["cmd/"+name+"/main.go"] = program
+	}
+	for _, i := range product.Images {
+		if i.Module != "" {
+			all[i.Module+"/go.mod"], all[i.Module+"/main.go"] = "module example.com/tiny/"+i.Module+"\n\ngo 1.26.0\n", program
+
+			continue
+		}
+		for _, name := range i.Commands {
+			all["cmd/"+name+"/main.go"] = program
+		}
 	}
 	for name, content := range all {
 		at := filepath.Join(dir, name)
@@ -229,7 +240,10 @@ func TestRelease(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	want := []string{"SHA256SUMS", "THIRD_PARTY_NOTICES", "arbor-manager.oci.tar", "arbor-scheduler.oci.tar"}
+	want := []string{"SHA256SUMS", "THIRD_PARTY_NOTICES"}
+	for _, i := range product.Images {
+		want = append(want, i.Name+".oci.tar")
+	}
 	for _, name := range product.InRelease {
 		for _, arch := range []string{"amd64", "arm64"} {
 			want = append(want, name+"_linux_"+arch, name+"_linux_"+arch+".cdx.json")

@@ -2,6 +2,7 @@ package licence_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -33,6 +34,24 @@ func TestShipped(t *testing.T) {
 		} {
 			if diff := cmp.Diff(want, found[path]); diff != "" {
 				t.Errorf("%s, for %s (-want +got):\n%s", path, p, diff)
+			}
+		}
+	}
+}
+
+// So has what is linked into the images, which have programs of their own.
+func TestImages(t *testing.T) {
+	for _, i := range product.Images {
+		modules, err := licence.Linked(t.Context(), filepath.Join(root, i.Module), "linux", "arm64", i.Packages()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, wrong := range licence.Check(modules) {
+			t.Errorf("%s: %s", i.Name, wrong)
+		}
+		for _, m := range modules {
+			if m.Path == product.Module {
+				t.Errorf("%s: Arbor itself is taken for the work of others", i.Name)
 			}
 		}
 	}

@@ -76,7 +76,8 @@ type listed struct {
 }
 
 // Linked returns the modules that packages of the module in dir are made of, for
-// one platform, without C. The module itself is none of them.
+// one platform, without C. The module itself, and those that it takes from folders
+// next to it, are not among them.
 func Linked(ctx context.Context, dir, goos, goarch string, packages ...string) ([]Module, error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-deps", "-json=Dir,Standard,Module", "--"}, packages...)...) //nolint:gosec // the packages are those of the product
 	cmd.Dir = dir
@@ -114,8 +115,8 @@ type collected struct {
 func collect(all map[string]*collected, p listed) error {
 	path, version, root, dir := Std, runtime.Version(), goroot(p.Dir), p.Dir
 	switch {
-	case p.Module != nil && p.Module.Main:
-		return nil
+	case p.Module != nil && (p.Module.Main || p.Module.Replace != nil && p.Module.Replace.Version == ""):
+		return nil // Arbor itself; its other modules take it from a folder
 	case p.Module != nil:
 		path, version, root = p.Module.Path, p.Module.Version, p.Module.Dir
 	case !p.Standard:

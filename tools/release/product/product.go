@@ -34,6 +34,9 @@ type Image struct {
 	Description string
 	// Commands are the programs that it holds.
 	Commands []string
+	// Module is the folder of the module that its only program is, if that is not a
+	// command of Arbor's own module.
+	Module string
 }
 
 // Images are those of every release. The scheduler has one of its own: it is as large
@@ -41,6 +44,18 @@ type Image struct {
 var Images = []Image{
 	{Name: "arbor-manager", Stage: "manager", Description: "Arbor's controllers and admission webhooks", Commands: []string{"arbor-manager", "arbor-executor"}},
 	{Name: "arbor-scheduler", Stage: "scheduler", Description: "kube-scheduler that places the pods of a PodGroup together or not at all", Commands: []string{"arbor-scheduler"}},
+	{Name: "arbor-synthesizer-yaml", Stage: "synthesizer-yaml", Description: "Synthesizer that delivers plain manifests", Commands: []string{"arbor-synthesizer-yaml"}},
+	{Name: "arbor-synthesizer-kustomize", Stage: "synthesizer-kustomize", Description: "Synthesizer that delivers a kustomization", Commands: []string{"arbor-synthesizer-kustomize"}},
+	{Name: "arbor-synthesizer-helm", Stage: "synthesizer-helm", Description: "Synthesizer that delivers a Helm chart", Commands: []string{"arbor-synthesizer-helm"}, Module: "synthesizers/helm"},
+}
+
+// Packages are the import patterns of the programs of an image, within its module.
+func (i Image) Packages() []string {
+	if i.Module != "" {
+		return []string{"."}
+	}
+
+	return Packages(i.Commands)
 }
 
 // Entrypoint is what runs if nothing else is said.
