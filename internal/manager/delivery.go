@@ -45,7 +45,7 @@ func (o *DeliveryOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Namespace, "composition-namespace", o.Namespace, "The one namespace whose compositions, slices and symphonies are looked at. Empty: all.")
 	fs.StringVar(&o.LabelSelector, "composition-label-selector", o.LabelSelector, "Label selector of the compositions that are delivered. Empty: all.")
 	fs.StringVar(&o.ResourceFilter, "resource-filter", o.ResourceFilter, "CEL expression about self, a manifest, and composition, which says whether it is delivered. Empty: all are.")
-	fs.StringVar(&o.PruneGuard, "prune-guard", o.PruneGuard, "Which syntheses must not delete objects before that is confirmed: empty (one without manifests, after one with two or more) or off.")
+	fs.StringVar(&o.PruneGuard, "prune-guard", o.PruneGuard, "Which syntheses must not delete objects before a user confirms it: empty (without manifests, and two objects or more to delete), a percentage such as 50 (those, and any that would delete more than this share of the objects) or off.")
 	fs.DurationVar(&o.UnreadableGrace, "unreadable-grace", o.UnreadableGrace, "How long deletions wait for a composition whose slices cannot be read, which may want the objects.")
 	fs.StringVar(&o.Drift, "drift", o.Drift, "What to do about objects that other clients change or delete: correct (at once), report (on the Composition, until the next synthesis) or interval (correct at the reconcile interval of the manifest, if it has one).")
 	fs.BoolVar(&o.FailOpen, "fail-open", o.FailOpen, "Report objects as reconciled although they could not be delivered. The annotation eno.azure.io/fail-open of a manifest takes precedence.")
@@ -73,8 +73,8 @@ func (o *DeliveryOptions) Validate() error {
 	if !slices.Contains([]string{delivery.MigrationOff, delivery.MigrationReport, delivery.MigrationOn}, o.Migration) {
 		return fmt.Errorf("--ownership-migration %q: it must be %s, %s or %s", o.Migration, delivery.MigrationOff, delivery.MigrationReport, delivery.MigrationOn)
 	}
-	if o.PruneGuard != delivery.PruneGuardEmpty && o.PruneGuard != delivery.PruneGuardOff {
-		return fmt.Errorf("--prune-guard %q: it must be %s or %s", o.PruneGuard, delivery.PruneGuardEmpty, delivery.PruneGuardOff)
+	if _, err := delivery.ParsePruneGuard(o.PruneGuard); err != nil {
+		return fmt.Errorf("--prune-guard %q: %w", o.PruneGuard, err)
 	}
 	if !slices.Contains([]string{delivery.DriftCorrect, delivery.DriftReport, delivery.DriftInterval}, o.Drift) {
 		return fmt.Errorf("--drift %q: it must be %s, %s or %s", o.Drift, delivery.DriftCorrect, delivery.DriftReport, delivery.DriftInterval)
@@ -113,7 +113,11 @@ func setupDelivery(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := delivery.Options{Workers: o.Delivery.Workers, Migration: o.Delivery.Migration, Selector: selector, Filter: filter, PruneGuard: o.Delivery.PruneGuard, UnreadableGrace: o.Delivery.UnreadableGrace, Drift: o.Delivery.Drift, FailOpen: o.Delivery.FailOpen}
+	guard, err := delivery.ParsePruneGuard(o.Delivery.PruneGuard)
+	if err != nil {
+		return nil, err
+	}
+	d := delivery.Options{Workers: o.Delivery.Workers, Migration: o.Delivery.Migration, Selector: selector, Filter: filter, PruneGuard: guard, UnreadableGrace: o.Delivery.UnreadableGrace, Drift: o.Delivery.Drift, FailOpen: o.Delivery.FailOpen}
 	if o.Delivery.RemoteKubeconfig != "" {
 		remote, err := restConfig(o.Delivery.RemoteKubeconfig)
 		if err != nil {

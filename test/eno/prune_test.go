@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/test/cluster"
 )
 
 // rejected is a manifest that the API server does not accept.
@@ -143,4 +144,49 @@ func TestEmptyOnRequest(t *testing.T) {
 	e.remove("deleted")
 	e.gone("deleted")
 	e.absent("deleted-1", "deleted-2")
+}
+
+// TestPruneShare has a program that suddenly prints a small part of its manifests. They
+// are applied, and the objects of the others are not deleted before a user confirms it.
+func TestPruneShare(t *testing.T) {
+	e := newEnv(t)
+	guard := "--prune-guard=50%"
+	e.restartWith(guard)
+	all := func(names ...string) (list []string) {
+		for _, name := range names {
+			list = append(list, configMap(name, "1"))
+		}
+
+		return list
+	}
+	e.compose("app", nil, all("a", "b", "c", "d")...)
+	e.ready("app")
+	e.change("app", all("a", "new")...)
+	digest := e.blocked("app", "would delete 3 of 4 objects, and --prune-guard allows 50%: ConfigMap "+e.namespace+"/b, ")
+	e.value("new", "1")
+	e.status("app", enov1.StatusReconciling, "PruneBlocked")
+	e.restart(guard)
+	if again := e.blocked("app", "3 of 4"); again != digest {
+		t.Errorf("the digest was %s and is %s", digest, again)
+	}
+	cluster.Eventually(e, "the metric counts the composition", func() error {
+		if n, err := manager.Value("eno_compositions_prune_blocked"); err != nil || n != 1 {
+			return fmt.Errorf("it counts %v, %w", n, errors.Join(err))
+		}
+
+		return nil
+	})
+	e.exist("b", "c", "d")
+
+	// Half of them may be deleted. Those that still wait since the synthesis before count.
+	e.change("app", all("a", "new", "b")...)
+	e.absent("c", "d")
+	e.unblocked("app")
+	e.ready("app")
+
+	e.change("app", all("b")...)
+	e.edit("app", annotated(enov1.AnnotationConfirmPrune, e.blocked("app", "2 of 3")))
+	e.absent("a", "new")
+	e.unblocked("app")
+	e.ready("app")
 }

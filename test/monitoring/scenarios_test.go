@@ -72,6 +72,7 @@ var work = []scenario{
 	{alert: "ParentPoolReconcileSlow", what: "the API server takes 1.5 s for the status of a pool, while Subnets are made", breaks: slow},
 	{alert: "CompositionSynthesisFailing", what: "a program ends with an error, until its input is another", breaks: failing},
 	{alert: "CompositionsStuckReconciling", what: "the API server refuses a manifest, until there is another", breaks: stuck},
+	{alert: "CompositionPruneBlocked", what: "a program prints no manifests any more, until it does", breaks: pruneBlocked},
 	{alert: "DeliveryErrorRate", what: "manifests change, and the API server refuses half of them", breaks: refused},
 	{alert: "OwnershipMigrationsFailing", what: "ownership is split, and the manager may not write Deployments, until it may", breaks: split},
 	{alert: "WebhookDenialsSurging", what: "twenty invalid PodGroups a second, until nobody asks any more", breaks: denied},
@@ -256,6 +257,8 @@ deployment() { printf '{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"
 case $mode in
 good) items=$(config "$COMPOSITION_NAME-good") ;;
 refused) items="$(config "$COMPOSITION_NAME-good"),$(config Bad_Name)" ;;
+pair) items="$(config "$COMPOSITION_NAME-1"),$(config "$COMPOSITION_NAME-2")" ;;
+nothing) items= ;;
 many) items=$(for i in 1 2 3 4 5 6 7; do config "held-$i"; printf ,; done; config held-8) ;;
 named) items=$(deployment '"initContainers":[{"name":"base-os-bash","image":"base:2"}],') ;;
 dropped) items=$(deployment '') ;;
@@ -354,6 +357,15 @@ func stuck(t *testing.T, w *world) (map[string]string, func()) {
 	w.composition(t, "stuck", "refused")
 
 	return map[string]string{"job": plainJob, "synthesizer": "stuck"}, w.becomes(t, "stuck", "good")
+}
+
+func pruneBlocked(t *testing.T, w *world) (map[string]string, func()) {
+	t.Helper()
+	w.composition(t, "pruned", "pair")
+	w.ready(t, "pruned")
+	w.becomes(t, "pruned", "nothing")()
+
+	return map[string]string{"job": plainJob}, w.becomes(t, "pruned", "pair")
 }
 
 func refused(t *testing.T, w *world) (map[string]string, func()) {

@@ -143,6 +143,9 @@ const (
 	// ReasonEmptySynthesis is that of ConditionPruneBlocked for a synthesis without
 	// manifests.
 	ReasonEmptySynthesis = "EmptySynthesis"
+	// ReasonPruneShare is that of ConditionPruneBlocked for a synthesis that would delete
+	// a larger share of the objects than --prune-guard allows.
+	ReasonPruneShare = "PruneShareExceeded"
 	// ConditionDrifted is true while objects differ from the current synthesis and are
 	// not corrected. It is absent otherwise.
 	ConditionDrifted = "Drifted"

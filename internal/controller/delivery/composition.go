@@ -75,7 +75,9 @@ func (d *Deliverer) load(ctx context.Context, c *enov1.Composition, old *view) (
 		}
 	}
 	v.remembers(c)
-	d.guardPruning(v, old, c)
+	if err := d.guardPruning(ctx, v, old, c); err != nil {
+		return nil, err
+	}
 
 	return v, nil
 }

@@ -16,70 +16,109 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
-// What keeps a synthesis from deleting objects until somebody confirms it.
-const (
-	// PruneGuardEmpty stops a synthesis without manifests.
-	PruneGuardEmpty = "empty"
-	// PruneGuardOff stops nothing.
-	PruneGuardOff = "off"
-)
-
 // maxNamed is how many objects the condition PruneBlocked names.
 const maxNamed = 5
 
-// A pruneSet is what a synthesis without manifests would delete.
+// A pruneSet is what a synthesis would delete.
 type pruneSet struct {
+	decide.Pruning
+
 	objects []decide.Identity
 	digest  string
 	// confirmed is the value of the annotation that allowed it.
 	confirmed string
-	blocked   bool
-	// shared : another delivery has a part of the synthesis, so that only the two
-	// together could tell.
+	// blocked is the reason why it waits for a confirmation, "" if it does not.
+	blocked string
+	// shared is true if another delivery has a part of the synthesis, so that only the
+	// two together could decide.
 	shared bool
 }
 
-// guardPruning decides whether tombstones of a view wait for a confirmation: if the
-// synthesis has no manifest at all, would delete two objects or more, and nobody asked
-// for it. It is for views that nothing works on yet.
-func (d *Deliverer) guardPruning(v, old *view, c *enov1.Composition) {
-	if d.pruneGuard == PruneGuardOff || v.deleting {
-		return
+// guardPruning decides whether tombstones of a view wait for a confirmation. It is for
+// views that nothing works on yet.
+func (d *Deliverer) guardPruning(ctx context.Context, v, old *view, c *enov1.Composition) error {
+	if !d.pruneGuard.Enabled() || v.deleting {
+		return nil
 	}
 	set, pending := v.pruned()
+	set.Requested = isRequested(&c.Status, c.Annotations)
+	v.pruning = set
+	if !pending {
+		return nil
+	}
+	// The share is only asked for if it can matter.
+	if !set.Requested && set.Manifests > 0 && set.Deletes > 0 {
+		before, err := d.countBefore(ctx, c, set.objects)
+		if err != nil {
+			return err
+		}
+		v.pruning.Before = before
+	}
+	reason := d.pruneGuard.Blocks(v.pruning.Pruning)
 	confirmed := c.Annotations[enov1.AnnotationConfirmPrune]
 	switch {
-	case !pending || len(set.objects) < 2 || isAsked(&c.Status, c.Annotations):
+	case reason == "":
 	case confirmed == set.digest, old != nil && old.pruning.covers(set, confirmed):
-		set.confirmed = confirmed
+		v.pruning.confirmed = confirmed
 	default:
-		set.blocked = true
+		v.pruning.blocked = reason
 	}
-	v.pruning = set
+
+	return nil
 }
 
-// pruned is what a synthesis without manifests would delete, and whether some of it is
-// not deleted yet. There is nothing if it has manifests.
+// pruned is what a synthesis would delete, and whether some of it is not deleted yet.
 func (v *view) pruned() (set pruneSet, pending bool) {
 	for _, it := range v.items {
 		switch {
 		case it.elsewhere:
 			return pruneSet{shared: true}, false
-		case hidden(it) || !it.Tombstone:
-			return pruneSet{}, false
+		case hidden(it):
+			if twice, ok := it.problem.(*duplicateError); !ok || !twice.tombstone { //nolint:errorlint // it is never wrapped
+				set.Manifests++
+			}
+		case !it.Tombstone:
+			set.Manifests++
+		case it.Prunes():
+			pending = pending || !it.state.Deleted
+			// Those that are gone are among them, or the digest would change on the way.
+			set.objects = append(set.objects, it.Identity)
 		}
-		pending = pending || !it.state.Deleted
-		// Those that are gone are among them, or the digest would change on the way.
-		set.objects = append(set.objects, it.Identity)
 	}
-	set.digest = digestOf(set.objects)
+	set.Deletes, set.digest = len(set.objects), digestOf(set.objects)
 
 	return set, pending
 }
 
-// isAsked reports whether a person asked for the current synthesis: by an edit of the
+// countBefore counts the objects of the synthesis before the current one, together with
+// those that still wait to be deleted since an earlier one.
+func (d *Deliverer) countBefore(ctx context.Context, c *enov1.Composition, pruned []decide.Identity) (int, error) {
+	seen := make(map[decide.Identity]bool, len(pruned))
+	for _, id := range pruned {
+		seen[id] = true
+	}
+	if c.Status.PreviousSynthesis == nil {
+		return len(seen), nil
+	}
+	all, err := d.slices(ctx, c, c.Status.PreviousSynthesis, true)
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range all {
+		for _, m := range s.Spec.Resources {
+			r, _ := d.readManifest(m, nil) // invalid settings do not matter here
+			if r != nil && !m.Deleted && !r.IsPatch() {
+				seen[r.Identity] = true
+			}
+		}
+	}
+
+	return len(seen), nil
+}
+
+// isRequested reports whether a user asked for the current synthesis: by an edit of the
 // composition, by force or by a rollback.
-func isAsked(st *enov1.CompositionStatus, annotations map[string]string) bool {
+func isRequested(st *enov1.CompositionStatus, annotations map[string]string) bool {
 	current, last := st.CurrentSynthesis, st.PreviousSynthesis
 	switch {
 	case last == nil, current.RolledBackTo != "":
@@ -110,7 +149,7 @@ func digestOf(objects []decide.Identity) string {
 }
 
 // message names what is blocked, and how to confirm it.
-func (p pruneSet) message() string {
+func (p pruneSet) message(g decide.PruneGuard) string {
 	var all []string
 	for _, id := range p.objects[:min(len(p.objects), maxNamed)] {
 		all = append(all, id.String())
@@ -119,8 +158,8 @@ func (p pruneSet) message() string {
 		all = append(all, fmt.Sprintf("and %d more", n))
 	}
 
-	return clip(fmt.Sprintf("the synthesis has no manifests and would delete %d objects: %s; to delete them, set the annotation %s to %q",
-		len(p.objects), strings.Join(all, ", "), enov1.AnnotationConfirmPrune, p.digest))
+	return clip(fmt.Sprintf("%s: %s; to delete them, set the annotation %s to %q",
+		g.Explain(p.Pruning), strings.Join(all, ", "), enov1.AnnotationConfirmPrune, p.digest))
 }
 
 // reportPruning writes the condition PruneBlocked of a composition, and removes it when
@@ -130,9 +169,9 @@ func (d *Deliverer) reportPruning(ctx context.Context, v *view, c *enov1.Composi
 		return nil
 	}
 	changed := c.DeepCopy()
-	if v.pruning.blocked {
+	if v.pruning.blocked != "" {
 		meta.SetStatusCondition(&changed.Status.Conditions, metav1.Condition{
-			Type: enov1.ConditionPruneBlocked, Status: metav1.ConditionTrue, Reason: enov1.ReasonEmptySynthesis, Message: v.pruning.message(), ObservedGeneration: c.Generation,
+			Type: enov1.ConditionPruneBlocked, Status: metav1.ConditionTrue, Reason: v.pruning.blocked, Message: v.pruning.message(d.pruneGuard), ObservedGeneration: c.Generation,
 		})
 	} else {
 		meta.RemoveStatusCondition(&changed.Status.Conditions, enov1.ConditionPruneBlocked)
@@ -156,11 +195,11 @@ func sameCondition(a, b *enov1.Composition) bool {
 
 // block reports tombstones that wait for a confirmation.
 func (d *Deliverer) block(v *view) {
-	if !v.pruning.blocked {
+	if v.pruning.blocked == "" {
 		return
 	}
 	for _, it := range v.items {
-		if it.state.Deleted {
+		if hidden(it) || !it.Prunes() || it.state.Deleted {
 			continue
 		}
 		text := "it is not deleted: see the condition " + enov1.ConditionPruneBlocked
@@ -168,4 +207,19 @@ func (d *Deliverer) block(v *view) {
 			d.status.set(v, it, s)
 		}
 	}
+}
+
+// countBlocked counts the compositions whose objects are not deleted before a user
+// confirms it.
+func (d *Deliverer) countBlocked() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := 0
+	for _, v := range d.views {
+		if v.pruning.blocked != "" {
+			n++
+		}
+	}
+
+	return n
 }

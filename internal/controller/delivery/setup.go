@@ -56,8 +56,8 @@ type Options struct {
 	Selector labels.Selector
 	// Filter is of their resources, nil for all.
 	Filter *Filter
-	// PruneGuard is PruneGuardEmpty, the default, or PruneGuardOff.
-	PruneGuard string
+	// PruneGuard stops syntheses that would delete too many objects.
+	PruneGuard PruneGuard
 	// UnreadableGrace is how long deletions wait for a composition that cannot be read.
 	UnreadableGrace time.Duration
 	// Drift is DriftCorrect, the default, DriftReport or DriftInterval.
@@ -65,6 +65,15 @@ type Options struct {
 	// FailOpen passes over errors of manifests that do not set it.
 	FailOpen bool
 }
+
+// PruneGuardEmpty stops syntheses without manifests.
+const PruneGuardEmpty = decide.PruneGuardEmpty
+
+// A PruneGuard stops syntheses that would delete too many objects.
+type PruneGuard = decide.PruneGuard
+
+// ParsePruneGuard reads empty, off, or a percentage such as 50 or 50%.
+func ParsePruneGuard(text string) (PruneGuard, error) { return decide.ParsePruneGuard(text) }
 
 // A Filter says which resources are delivered.
 type Filter = decide.Filter
@@ -74,18 +83,17 @@ func ParseFilter(expression string) (*Filter, error) { return decide.NewFilter(e
 
 // A Deliverer delivers the current syntheses of all compositions.
 type Deliverer struct {
-	client    client.Client
-	reader    client.Reader
-	remote    client.Client
-	mapper    meta.RESTMapper
-	discovery discovery.DiscoveryInterface
-	manifests *decide.Reader
-	migrator  *ownership.Migrator
-	migration string
-	selector  labels.Selector
-	filter    *Filter
-	// pruneGuard is one of the constants.
-	pruneGuard string
+	client     client.Client
+	reader     client.Reader
+	remote     client.Client
+	mapper     meta.RESTMapper
+	discovery  discovery.DiscoveryInterface
+	manifests  *decide.Reader
+	migrator   *ownership.Migrator
+	migration  string
+	selector   labels.Selector
+	filter     *Filter
+	pruneGuard PruneGuard
 	drift      string
 	workers    int
 	watches    *watches
@@ -156,7 +164,7 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 		workqueue.TypedRateLimitingQueueConfig[key]{Name: "delivery-resources"},
 	)
 	m.workers.Set(float64(o.Workers))
-	m.queued, m.unwritten = d.queue.Len, d.status.depth
+	m.queued, m.unwritten, m.pruneBlocked = d.queue.Len, d.status.depth, d.countBlocked
 	d.selector, d.filter, d.pruneGuard, d.grace = o.Selector, o.Filter, o.PruneGuard, o.UnreadableGrace
 	d.manifests.FailOpen, d.drift = o.FailOpen, o.Drift
 	if d.selector == nil {

@@ -1,0 +1,92 @@
+package delivery
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// Values of --prune-guard, besides a percentage.
+const (
+	// PruneGuardEmpty stops a synthesis without manifests.
+	PruneGuardEmpty = "empty"
+	// PruneGuardOff stops nothing.
+	PruneGuardOff = "off"
+)
+
+const (
+	// allOfThem is the share of a guard that stops empty syntheses only.
+	allOfThem = 100
+	// minGuarded is how many objects a synthesis must delete to be stopped.
+	minGuarded = 2
+)
+
+// A PruneGuard stops a synthesis that would delete too many objects until a user
+// confirms it. The zero value stops nothing.
+type PruneGuard struct {
+	on bool
+	// percent is the share of the objects that may be deleted without confirmation.
+	percent int
+}
+
+// ParsePruneGuard reads the value of --prune-guard: empty, off, or a percentage such as
+// 50 or 50%.
+func ParsePruneGuard(text string) (PruneGuard, error) {
+	switch text {
+	case PruneGuardOff:
+		return PruneGuard{}, nil
+	case PruneGuardEmpty:
+		return PruneGuard{on: true, percent: allOfThem}, nil
+	}
+	percent, err := strconv.Atoi(strings.TrimSuffix(text, "%"))
+	if err != nil || percent < 0 || percent > allOfThem {
+		return PruneGuard{}, fmt.Errorf("it must be %s, %s or a percentage from 0 to 100, such as 50", PruneGuardEmpty, PruneGuardOff)
+	}
+
+	return PruneGuard{on: true, percent: percent}, nil
+}
+
+// Enabled reports whether the guard stops anything.
+func (g PruneGuard) Enabled() bool { return g.on }
+
+// A Pruning is what a synthesis would do to the objects of the one before.
+type Pruning struct {
+	// Manifests is how many the synthesis has, and Deletes is how many objects it would
+	// delete.
+	Manifests, Deletes int
+	// Before is how many objects the synthesis before had.
+	Before int
+	// Requested is true if a user asked for the synthesis.
+	Requested bool
+}
+
+// Blocks returns the reason why a synthesis must not delete objects before a user
+// confirms it, "" if it may.
+func (g PruneGuard) Blocks(p Pruning) string {
+	switch {
+	case !g.on || p.Requested || p.Deletes < minGuarded:
+		return ""
+	case p.Manifests == 0:
+		return enov1.ReasonEmptySynthesis
+	case p.Deletes*allOfThem > g.percent*max(p.Before, p.Deletes):
+		return enov1.ReasonPruneShare
+	}
+
+	return ""
+}
+
+// Explain describes what a guard has stopped.
+func (g PruneGuard) Explain(p Pruning) string {
+	if p.Manifests == 0 {
+		return fmt.Sprintf("the synthesis has no manifests and would delete %d objects", p.Deletes)
+	}
+
+	return fmt.Sprintf("the synthesis would delete %d of %d objects, and --prune-guard allows %d%%", p.Deletes, max(p.Before, p.Deletes), g.percent)
+}
+
+// Prunes reports whether a resource is a tombstone whose object is to be deleted.
+func (r *Resource) Prunes() bool {
+	return r.Tombstone && !r.IsPatch() && !r.DisableReconciliation && r.Prune != enov1.PruneNever
+}
