@@ -27,6 +27,13 @@ const deliveryExamples = `  # What is delivered in the current namespace, and wh
   # What would the next apply change?
   arbor delivery diff web -n shop
 
+  # Delete an old object now that the new one needs to be gone
+  arbor delivery prune web --first Service/web-v1
+
+  # Leave the objects alone for a while
+  arbor delivery suspend web --reason "database maintenance"
+  arbor delivery resume web
+
   # Go back to what was there before, and on again
   arbor delivery history web
   arbor delivery rollback web --to previous
@@ -51,7 +58,9 @@ func NewDelivery(streams genericiooptions.IOStreams) *cobra.Command {
 
 func buildDelivery(streams genericiooptions.IOStreams, connect connector, servers serverConnector, now func() time.Time) *cobra.Command {
 	cmd := newDelivery(streams, connect, now)
-	cmd.AddCommand(newDeliveryDiff(streams, connect, servers), newDeliveryHistory(streams, connect), newDeliveryRollback(streams, connect, servers))
+	cmd.AddCommand(newDeliveryDiff(streams, connect, servers), newDeliveryHistory(streams, connect), newDeliveryRollback(streams, connect, servers),
+		newDeliveryPrune(streams, connect, servers), newDeliverySuspend(streams, connect, servers, now), newDeliveryResume(streams, connect, servers),
+		newDeliveryRender(streams, connect, servers))
 
 	return cmd
 }

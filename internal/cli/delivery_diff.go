@@ -8,10 +8,12 @@ import (
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	synthesisrules "github.com/arbor-control/arbor/internal/decide/synthesis"
 )
 
 const deliveryDiffExamples = `  # What would the next apply change?
@@ -20,11 +22,16 @@ const deliveryDiffExamples = `  # What would the next apply change?
   # What would going back change?
   arbor delivery diff web -n shop --synthesis previous
 
+  # What would a composition change that is not in the cluster yet, or is another there? For CI
+  arbor delivery diff -f composition.yaml --synthesizer synthesizer.yaml
+  arbor delivery diff -f composition.yaml --exec 'go run ./synthesizer'
+
   # Which removals are blocked, and by whom?
   arbor delivery diff web -n shop -o json | jq '.objects[] | select(.blocked != []) | {object, blocked}'`
 
 type deliveryDiffOptions struct {
 	scope
+	renderer
 
 	servers   serverConnector
 	format    string
@@ -34,7 +41,7 @@ type deliveryDiffOptions struct {
 func newDeliveryDiff(streams genericiooptions.IOStreams, connect connector, servers serverConnector) *cobra.Command {
 	o := &deliveryDiffOptions{scope: newScope(streams, connect), servers: servers}
 	cmd := &cobra.Command{
-		Use:   "diff COMPOSITION",
+		Use:   "diff COMPOSITION | -f COMPOSITION.yaml (--synthesizer FILE | --exec COMMAND)",
 		Short: "Show what the next apply of a composition would change",
 		Long: `Have the server rehearse the apply of each manifest of a composition, as ` + decide.Manager + `, and
 show what it would change: a unified diff per object, new objects as additions, and
@@ -47,24 +54,156 @@ It compares the manifests of the synthesis in flight if there are any yet, and e
 of the current one. --synthesis takes another one of the history: then it shows what
 a rollback to that would change.
 
+With -f, the program is run on this machine first, as "arbor delivery render" does, and its
+manifests are compared: with what they would change, and which objects of the current
+synthesis they no longer have. The composition need not be in the cluster.
+
 It needs the rights to get and to patch the objects, and to create those that are
 new. What must not be looked at is said of each object.
 
 Exit codes: 0 no difference, 1 differences or blocked removals, 2 it could not look,
 at all or at one of the objects.`,
 		Example: deliveryDiffExamples,
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return o.rehearse(cmd.Context())
+			}
+
+			return o.run(cmd.Context(), args[0])
+		},
 	}
 
 	cmd.Flags().StringVarP(&o.format, "output", "o", formatText, "output format: text (the differences), json or yaml")
+	cmd.Flags().StringArrayVarP(&o.paths, "filename", "f", nil, "file or folder with the Composition and inputs, - for standard input; may be repeated")
+	o.renderer.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&o.synthesis, "synthesis", "", "the synthesis to compare: its uuid or the beginning of that, or previous")
 	o.addClusterFlags(cmd.Flags())
-	checkUsage(cmd, cobra.ExactArgs(1))
+	checkUsage(cmd, cobra.MaximumNArgs(1))
 
 	return cmd
 }
 
+// rehearse compares what a program makes of a composition in a file.
+func (o *deliveryDiffOptions) rehearse(ctx context.Context) error {
+	if err := checkFormat(o.format, formatText, formatTable, formatJSON, formatYAML); err != nil {
+		return err
+	}
+
+	if err := o.check(o.paths); err != nil {
+		return err
+	}
+
+	if o.synthesis != "" {
+		return blind("cannot compare both a file and --synthesis: leave one of them out")
+	}
+
+	done, err := o.render(ctx, &o.renderer, o.servers)
+	o.report(done)
+
+	if err != nil {
+		return blind("%w", err)
+	}
+
+	c := done.composition
+
+	all, before, err := o.replacing(ctx, done)
+	if err != nil {
+		return blind("%w", err)
+	}
+
+	s, err := o.servers(o.flags)
+	if err != nil {
+		return blind("%w", err)
+	}
+
+	v := o.compareAll(ctx, &differ{server: s, composition: c, reader: decide.NewReader(), before: before}, all)
+	v.Namespace, v.Name, v.Role = c.Namespace, c.Name, roleRendered
+
+	if err := v.print(o.Out, o.ErrOut, o.format); err != nil {
+		return err
+	}
+
+	return v.end()
+}
+
+// replacing are rendered manifests and tombstones of what the current synthesis in the
+// cluster has besides them, with what was applied before.
+func (o *deliveryDiffOptions) replacing(ctx context.Context, done *rendering) (all []delivered, before map[ObjectRef]delivered, err error) {
+	d, err := o.newDeliveries()
+	if err != nil {
+		return nil, nil, err
+	}
+
+	c := done.composition
+	if err := d.read(ctx, query{resource: compositionResource, namespace: c.Namespace, name: c.Name}); err != nil {
+		return nil, nil, err
+	}
+
+	var (
+		current []*enov1.ResourceSlice
+		states  = map[ObjectRef]enov1.ResourceState{}
+	)
+
+	before = map[ObjectRef]delivered{}
+
+	for _, live := range d.sorted() {
+		now := live.Status.CurrentSynthesis
+		if err := d.readSlices(ctx, live, now); err != nil {
+			return nil, nil, err
+		}
+
+		earlier, missing := d.manifests(live, now)
+		if len(missing) > 0 {
+			return nil, nil, fmt.Errorf("cannot compare with synthesis %s: its manifests are gone (%s)", shortUUID(now.UUID), strings.Join(missing, ", "))
+		}
+
+		for _, one := range earlier {
+			states[one.ref] = enov1.ResourceState{UID: one.state.UID}
+
+			if !one.tombstone && one.err == nil {
+				before[one.ref] = one
+			}
+		}
+
+		current = d.slicesOf(live, now)
+	}
+
+	fresh := make([]string, len(done.output.Items))
+	for i, item := range done.output.Items {
+		fresh[i] = item.Manifest
+	}
+
+	for _, m := range synthesisrules.Manifests(fresh, current) {
+		one := readManifest(m)
+		one.state = states[one.ref]
+		all = append(all, one)
+	}
+
+	return all, before, nil
+}
+
+// slicesOf are the slices of a synthesis that were read.
+func (d *deliveries) slicesOf(c *enov1.Composition, s *enov1.Synthesis) []*enov1.ResourceSlice {
+	if s == nil {
+		return nil
+	}
+
+	var all []*enov1.ResourceSlice
+
+	for _, ref := range s.ResourceSlices {
+		if slice := d.slices[types.NamespacedName{Namespace: c.Namespace, Name: refName(ref)}]; slice != nil {
+			all = append(all, slice)
+		}
+	}
+
+	return all
+}
+
 func (o *deliveryDiffOptions) run(ctx context.Context, name string) error {
+	if len(o.paths) > 0 || o.renderer.synthesizer != "" || o.command != "" {
+		return blind("cannot compare both a composition of the cluster and one of a file: leave out %q, or -f, --synthesizer and --exec", name)
+	}
+
 	if err := checkFormat(o.format, formatText, formatTable, formatJSON, formatYAML); err != nil {
 		return err
 	}

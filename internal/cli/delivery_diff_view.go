@@ -16,12 +16,15 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
+// roleRendered is the role of manifests that were made on this machine.
+const roleRendered = "rendered"
+
 // DiffView is what arbor delivery diff prints for programs.
 type DiffView struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Synthesis is the one whose manifests were compared, and Role what it is to
-	// the composition.
+	// the composition. There is none for manifests that were rendered.
 	Synthesis string       `json:"synthesis"`
 	Role      string       `json:"role,omitempty"`
 	Objects   []ObjectDiff `json:"objects"`
@@ -189,7 +192,11 @@ func (v DiffView) print(out, errOut io.Writer, format string) error {
 
 func (v DiffView) conclusion() string {
 	text := "synthesis " + shortUUID(v.Synthesis)
-	if v.Role != "" {
+
+	switch {
+	case v.Synthesis == "":
+		text = v.Role + " manifests"
+	case v.Role != "":
 		text += " (" + v.Role + ")"
 	}
 

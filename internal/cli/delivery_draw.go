@@ -211,6 +211,8 @@ func (r *deliveryDrawer) compositionMark(c CompositionView) (mark, colour string
 	switch {
 	case stuck:
 		return r.bad, red
+	case c.Suspended != "":
+		return r.warn, yellow
 	case c.State == enov1.StatusReady:
 		return r.good, green
 	case c.State == enov1.StatusNotReady:

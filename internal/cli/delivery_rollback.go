@@ -2,14 +2,12 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
@@ -29,16 +27,14 @@ const deliveryRollbackExamples = `  # What would it change?
 const toPrevious = "previous"
 
 type deliveryRollbackOptions struct {
-	scope
+	annotator
 
-	servers serverConnector
-	to      string
-	resume  bool
-	dryRun  bool
+	to     string
+	resume bool
 }
 
 func newDeliveryRollback(streams genericiooptions.IOStreams, connect connector, servers serverConnector) *cobra.Command {
-	o := &deliveryRollbackOptions{scope: newScope(streams, connect), servers: servers}
+	o := &deliveryRollbackOptions{annotator: annotator{scope: newScope(streams, connect), servers: servers}}
 	cmd := &cobra.Command{
 		Use:   "rollback COMPOSITION --to UUID|previous | --resume",
 		Short: "Go back to an earlier synthesis of a composition, and on again",
@@ -47,8 +43,8 @@ nothing is synthesized until --resume. The beginning of a uuid is enough if no o
 begins like it; "arbor delivery history" lists them, and "arbor delivery diff
 --synthesis" shows beforehand what would change.
 
-It writes the annotation ` + enov1.AnnotationRollback + `, and nothing else; if somebody changes the
-composition at the same time, nothing is written.
+It writes the annotation ` + enov1.AnnotationRollback + `, and nothing else; if another client
+changes the composition at the same time, nothing is written.
 
 Exit codes: 0 it is pinned, or was already, 1 no such composition or synthesis, or it
 could not be changed, 2 it could not look.`,
@@ -194,7 +190,7 @@ func (o *deliveryRollbackOptions) pin(ctx context.Context, d *deliveries, c *eno
 		return o.say(c, "is already pinned to "+what)
 	}
 
-	if err := o.write(ctx, c, &target.UUID); err != nil {
+	if err := o.annotate(ctx, c, map[string]*string{enov1.AnnotationRollback: &target.UUID}); err != nil {
 		return err
 	}
 
@@ -215,7 +211,7 @@ func (o *deliveryRollbackOptions) resumeFrom(ctx context.Context, c *enov1.Compo
 		return o.say(c, "is not pinned: nothing to do")
 	}
 
-	if err := o.write(ctx, c, nil); err != nil {
+	if err := o.annotate(ctx, c, map[string]*string{enov1.AnnotationRollback: nil}); err != nil {
 		return err
 	}
 
@@ -225,44 +221,4 @@ func (o *deliveryRollbackOptions) resumeFrom(ctx context.Context, c *enov1.Compo
 
 	return o.say(c, "is no longer pinned to "+shortUUID(pin)+"\n"+
 		"It is synthesized again if anything has changed since.")
-}
-
-// write sets the annotation, or takes it away, on the composition as it was
-// read.
-func (o *deliveryRollbackOptions) write(ctx context.Context, c *enov1.Composition, uuid *string) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": c.ResourceVersion, "annotations": map[string]any{enov1.AnnotationRollback: uuid},
-	}})
-	if err != nil {
-		return blind("%w", err)
-	}
-
-	s, err := o.servers(o.flags)
-	if err != nil {
-		return blind("%w", err)
-	}
-
-	ref := ObjectRef{APIVersion: enov1.GroupVersion.String(), Kind: enov1.CompositionKind, Namespace: c.Namespace, Name: c.Name}
-
-	err = s.Annotate(ctx, ref, patch, o.dryRun)
-	if apierrors.IsConflict(err) {
-		return cannotDo("%s was changed by somebody else just now, and not by this: try again", ref)
-	}
-
-	if err != nil {
-		return &ExitError{Code: ExitFound, Err: fmt.Errorf("cannot change %s: %w", ref, err)}
-	}
-
-	return nil
-}
-
-func (o *deliveryRollbackOptions) say(c *enov1.Composition, text string) error {
-	lines := strings.Split("composition "+c.Namespace+"/"+c.Name+" "+text, "\n")
-	for i := range lines {
-		lines[i] = clean(lines[i])
-	}
-
-	_, err := fmt.Fprintln(o.Out, strings.Join(lines, "\n"))
-
-	return err
 }

@@ -132,7 +132,7 @@ to see what that changes: arbor delivery diff web -n shop --synthesis 11111111
 			reason: "somebody else was faster",
 			args:   []string{"web", "--to", "previous"},
 			fails:  conflict,
-			want:   result{Code: ExitFound, Err: `Composition shop/web was changed by somebody else just now, and not by this: try again`},
+			want:   result{Code: ExitFound, Err: `Composition shop/web was changed by another client at the same time, and nothing was written: try again`},
 			patches: []string{
 				`{"metadata":{"annotations":{"arbor-control.dev/rollback-to":"11111111-aaaa-4000-8000-000000000000"},"resourceVersion":"7"}}`,
 			},

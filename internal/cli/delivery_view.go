@@ -37,8 +37,10 @@ type CompositionView struct {
 	// State is the one of its status, or what follows from the rest of that.
 	State string `json:"state"`
 	// PinnedTo is the synthesis that it is rolled back to.
-	PinnedTo string     `json:"pinnedTo,omitempty"`
-	Notes    []NoteView `json:"notes"`
+	PinnedTo string `json:"pinnedTo,omitempty"`
+	// Suspended is since when and why it is not delivered.
+	Suspended string     `json:"suspended,omitempty"`
+	Notes     []NoteView `json:"notes"`
 	// InFlight and Current have their resources. Previous ones have none.
 	InFlight *SynthesisView `json:"inFlight,omitempty"`
 	Current  *SynthesisView `json:"current,omitempty"`
@@ -100,13 +102,19 @@ func (v *DeliveryView) add(c CompositionView) {
 }
 
 func (d *deliveries) compositionView(c *enov1.Composition) CompositionView {
-	return CompositionView{
+	v := CompositionView{
 		Namespace: c.Namespace, Name: c.Name, Symphony: symphonyOf(c), Synthesizer: c.Spec.Synthesizer.Name,
 		State: compositionState(c), PinnedTo: c.Annotations[enov1.AnnotationRollback], Notes: compositionNotes(c),
 		InFlight: d.synthesisView(c, c.Status.InFlightSynthesis, true),
 		Current:  d.synthesisView(c, c.Status.CurrentSynthesis, true),
 		Previous: d.synthesisView(c, c.Status.PreviousSynthesis, false),
 	}
+
+	if s := suspended(c); s != nil {
+		v.Suspended = s.String()
+	}
+
+	return v
 }
 
 // compositionState is what the status says in a word, or what follows from the
@@ -169,6 +177,9 @@ func (d delivered) view(all []delivered, going bool) ResourceView {
 	return v
 }
 
+// badConditions are those that a user should know about when they are true.
+var badConditions = []string{enov1.ConditionPruneBlocked, enov1.ConditionPruneWaiting}
+
 // compositionNotes are what a person should know of a composition beside its
 // state. What is stuck comes first.
 func compositionNotes(c *enov1.Composition) []NoteView {
@@ -180,6 +191,10 @@ func compositionNotes(c *enov1.Composition) []NoteView {
 		}
 	}
 
+	if s := suspended(c); s != nil {
+		say(SeverityWarning, "%s; nothing is delivered until arbor delivery resume %s -n %s", s, c.Name, c.Namespace)
+	}
+
 	noteResults(c, say)
 
 	if s := c.Status.Simplified; s != nil && s.Error != "" {
@@ -187,8 +202,8 @@ func compositionNotes(c *enov1.Composition) []NoteView {
 	}
 
 	for _, condition := range c.Status.Conditions {
-		// All of them are good when they are true, and may yet become so.
-		if condition.Status == metav1.ConditionFalse {
+		// Most of them are good when they are true.
+		if good := !slices.Contains(badConditions, condition.Type); good == (condition.Status == metav1.ConditionFalse) {
 			say(SeverityWarning, "%s: %s", condition.Type, withoutEmpty(condition.Message, condition.Reason))
 		}
 	}

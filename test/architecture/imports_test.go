@@ -200,7 +200,7 @@ var rules = []rule{
 	{
 		in:    "./internal/cli",
 		never: []string{"./internal"},
-		allow: []string{"./internal/cli", "./internal/decide", "./internal/view", "./internal/ownership", "./internal/kube", "./internal/manifest"},
+		allow: []string{"./internal/cli", "./internal/decide", "./internal/view", "./internal/ownership", "./internal/kube", "./internal/manifest", "./internal/krm", "./internal/executor"},
 		why:   "the commands enter at decide, as webhooks and controllers do, not through them",
 	},
 	{

@@ -85,6 +85,13 @@ const (
 	// AnnotationConfirmPrune on a composition has the digest of the condition
 	// PruneBlocked, and lets these objects be deleted.
 	AnnotationConfirmPrune = "arbor-control.dev/confirm-prune"
+	// AnnotationSuspend on a composition has delivery write nothing for it. Its value is a
+	// time, a space and the reason.
+	AnnotationSuspend = "arbor-control.dev/suspend"
+	// AnnotationPruneFirst on a composition has the uuid of a synthesis, and the objects
+	// that are deleted before the manifests of that synthesis are applied, each as
+	// KIND[.GROUP]/[NAMESPACE/]NAME, separated by spaces.
+	AnnotationPruneFirst = "arbor-control.dev/prune-first"
 )
 
 // Values of AnnotationPrune.
@@ -152,6 +159,16 @@ const (
 	// ReasonObjectsChanged is that of ConditionDrifted: other clients have changed or
 	// deleted objects.
 	ReasonObjectsChanged = "ObjectsChanged"
+	// ConditionPruneWaiting is true while a manifest cannot be applied, probably because an
+	// object must be deleted first that is deleted last. It is absent otherwise.
+	ConditionPruneWaiting = "PruneWaiting"
+	// ReasonApplyRejected is that of ConditionPruneWaiting.
+	ReasonApplyRejected = "ApplyRejected"
+	// ConditionSuspended is true while delivery writes nothing for the composition. It is
+	// absent otherwise.
+	ConditionSuspended = "Suspended"
+	// ReasonRequested is that of ConditionSuspended.
+	ReasonRequested = "Requested"
 	// ConditionReady : all of its objects are ready.
 	ConditionReady = "Ready"
 

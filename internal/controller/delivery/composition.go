@@ -36,7 +36,7 @@ func (d *Deliverer) Reconcile(ctx context.Context, request reconcile.Request) (r
 		}
 		d.known(request.NamespacedName, c)
 
-		return reconcile.Result{}, d.reportPruning(ctx, old, c)
+		return reconcile.Result{}, d.reportConditions(ctx, old, c)
 	}
 	v, err := d.load(ctx, c, old)
 	if err != nil {
@@ -58,7 +58,7 @@ func (d *Deliverer) Reconcile(ctx context.Context, request reconcile.Request) (r
 	d.warn(v, old)
 	d.showDrift(v, old, c)
 
-	return reconcile.Result{}, d.reportPruning(ctx, v, c)
+	return reconcile.Result{}, d.reportConditions(ctx, v, c)
 }
 
 // load reads the slices of a composition, past the cache, which has no manifests.

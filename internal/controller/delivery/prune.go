@@ -8,15 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
-// maxNamed is how many objects the condition PruneBlocked names.
+// maxNamed is how many objects a condition names.
 const maxNamed = 5
 
 // A pruneSet is what a synthesis would delete.
@@ -29,15 +25,13 @@ type pruneSet struct {
 	confirmed string
 	// blocked is the reason why it waits for a confirmation, "" if it does not.
 	blocked string
-	// shared is true if another delivery has a part of the synthesis, so that only the
-	// two together could decide.
-	shared bool
 }
 
 // guardPruning decides whether tombstones of a view wait for a confirmation. It is for
 // views that nothing works on yet.
 func (d *Deliverer) guardPruning(ctx context.Context, v, old *view, c *enov1.Composition) error {
-	if !d.pruneGuard.Enabled() || v.deleting {
+	// If another delivery has some of the manifests, only the two together could decide.
+	if !d.pruneGuard.Enabled() || v.deleting || v.shared {
 		return nil
 	}
 	set, pending := v.pruned()
@@ -71,8 +65,6 @@ func (d *Deliverer) guardPruning(ctx context.Context, v, old *view, c *enov1.Com
 func (v *view) pruned() (set pruneSet, pending bool) {
 	for _, it := range v.items {
 		switch {
-		case it.elsewhere:
-			return pruneSet{shared: true}, false
 		case hidden(it):
 			if twice, ok := it.problem.(*duplicateError); !ok || !twice.tombstone { //nolint:errorlint // it is never wrapped
 				set.Manifests++
@@ -150,47 +142,21 @@ func digestOf(objects []decide.Identity) string {
 
 // message names what is blocked, and how to confirm it.
 func (p pruneSet) message(g decide.PruneGuard) string {
+	return clip(fmt.Sprintf("%s: %s; to delete them, set the annotation %s to %q",
+		g.Explain(p.Pruning), firstOf(p.objects), enov1.AnnotationConfirmPrune, p.digest))
+}
+
+// firstOf names objects, and how many more there are.
+func firstOf(objects []decide.Identity) string {
 	var all []string
-	for _, id := range p.objects[:min(len(p.objects), maxNamed)] {
+	for _, id := range objects[:min(len(objects), maxNamed)] {
 		all = append(all, id.String())
 	}
-	if n := len(p.objects) - maxNamed; n > 0 {
+	if n := len(objects) - maxNamed; n > 0 {
 		all = append(all, fmt.Sprintf("and %d more", n))
 	}
 
-	return clip(fmt.Sprintf("%s: %s; to delete them, set the annotation %s to %q",
-		g.Explain(p.Pruning), strings.Join(all, ", "), enov1.AnnotationConfirmPrune, p.digest))
-}
-
-// reportPruning writes the condition PruneBlocked of a composition, and removes it when
-// nothing is blocked.
-func (d *Deliverer) reportPruning(ctx context.Context, v *view, c *enov1.Composition) error {
-	if v.elsewhere || v.pruning.shared {
-		return nil
-	}
-	changed := c.DeepCopy()
-	if v.pruning.blocked != "" {
-		meta.SetStatusCondition(&changed.Status.Conditions, metav1.Condition{
-			Type: enov1.ConditionPruneBlocked, Status: metav1.ConditionTrue, Reason: v.pruning.blocked, Message: v.pruning.message(d.pruneGuard), ObservedGeneration: c.Generation,
-		})
-	} else {
-		meta.RemoveStatusCondition(&changed.Status.Conditions, enov1.ConditionPruneBlocked)
-	}
-	if len(changed.Status.Conditions) == len(c.Status.Conditions) && sameCondition(changed, c) {
-		return nil
-	}
-	err := d.client.Status().Patch(ctx, changed, client.MergeFromWithOptions(c, client.MergeFromWithOptimisticLock{}))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot write condition %s of composition %s: %w", enov1.ConditionPruneBlocked, v.name, err)
-	}
-
-	return nil
-}
-
-func sameCondition(a, b *enov1.Composition) bool {
-	x, y := meta.FindStatusCondition(a.Status.Conditions, enov1.ConditionPruneBlocked), meta.FindStatusCondition(b.Status.Conditions, enov1.ConditionPruneBlocked)
-
-	return x == nil && y == nil || x != nil && y != nil && *x == *y
+	return strings.Join(all, ", ")
 }
 
 // block reports tombstones that wait for a confirmation.
@@ -199,7 +165,7 @@ func (d *Deliverer) block(v *view) {
 		return
 	}
 	for _, it := range v.items {
-		if hidden(it) || !it.Prunes() || it.state.Deleted {
+		if hidden(it) || !it.Prunes() || it.first || it.state.Deleted {
 			continue
 		}
 		text := "it is not deleted: see the condition " + enov1.ConditionPruneBlocked

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -21,6 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
@@ -103,6 +106,8 @@ type Deliverer struct {
 	courtesy   *rate.Limiter
 	metrics    *Metrics
 	now        func() time.Time
+	// compositions is the queue of the controller, nil until that is started.
+	compositions atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
 
 	mu    sync.Mutex
 	views map[types.NamespacedName]*view
@@ -133,6 +138,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("delivery").
 		For(&enov1.Composition{}).
+		WatchesRawSource(source.Func(d.requeues)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: loaders, RateLimiter: kube.NewLimiter()}).
 		Complete(kube.Patient(d))
 }

@@ -36,6 +36,8 @@ type version struct {
 	asked bool
 	// elsewhere : somebody else delivers the composition.
 	elsewhere bool
+	// suspended is why nothing is written, "" if something may be.
+	suspended string
 }
 
 // versionOf is what a view of a composition as it is now would be of.
@@ -43,6 +45,9 @@ func (d *Deliverer) versionOf(c *enov1.Composition) version {
 	v := version{
 		uid: c.UID, slices: slicesOf(c.Status.CurrentSynthesis), settings: settingsOf(c),
 		deleting: c.DeletionStarted(), abandoned: c.Abandoned(), asked: isAsked(&c.Status, c.Annotations),
+	}
+	if text, ok := c.Annotations[enov1.AnnotationSuspend]; ok && !v.deleting {
+		v.suspended = decide.ParseSuspension(text).String()
 	}
 	v.elsewhere = !d.selector.Matches(labels.Set(c.Labels))
 	if d.filter != nil { // it may ask for any of them
@@ -65,7 +70,7 @@ func slicesOf(s *enov1.Synthesis) string {
 // settingsOf are the annotations that manifests fall back to.
 func settingsOf(c *enov1.Composition) string {
 	var all []string
-	for _, name := range append(decide.Inherited(), enov1.AnnotationPrune, enov1.AnnotationConfirmPrune) {
+	for _, name := range append(decide.Inherited(), enov1.AnnotationPrune, enov1.AnnotationConfirmPrune, enov1.AnnotationPruneFirst) {
 		if value, ok := c.Annotations[name]; ok {
 			all = append(all, name+"="+value)
 		}
@@ -84,13 +89,18 @@ type view struct {
 	owner *enov1.Composition
 	items []*item
 	byID  map[decide.Identity]*item
-	// pruning is what a synthesis without manifests would delete.
+	// pruning is what the synthesis would delete.
 	pruning pruneSet
+	// prunes is true if there are tombstones, shared if another delivery has some of the
+	// manifests.
+	prunes, shared bool
 	// wants are the objects that are to be there, whoever delivers them.
 	wants []decide.Identity
 
 	mu       sync.Mutex
 	schedule *decide.Schedule
+	// rejected is true if the condition PruneWaiting was reported.
+	rejected bool
 	// report has its own lock: successive views of a composition share it.
 	report *report
 	// drift has its own lock, too. Views of one synthesis share it.
@@ -122,6 +132,8 @@ type item struct {
 	rivals []int
 	// memory is only used by whoever works on the item.
 	memory *memory
+	// first is true for a tombstone that a user wants to have deleted now.
+	first bool
 	// base is the version of the live object that overrides have made the item for,
 	// "" if there are none.
 	base string
@@ -360,6 +372,9 @@ func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *vi
 	}
 	v.want()
 	d.narrow(v, c, all)
+	v.requestFirst(c)
+	v.shared = slices.ContainsFunc(v.items, func(it *item) bool { return it.elsewhere })
+	v.prunes = slices.ContainsFunc(v.items, func(it *item) bool { return !hidden(it) && it.Prunes() })
 	v.chain()
 	v.schedule = decide.NewSchedule(v.resources(), v.deleting)
 	v.schedule.Unusable(v.unusable())

@@ -355,6 +355,9 @@ func (d *Deliverer) settle(v *view, it *item, s enov1.ResourceState) {
 	if changed {
 		d.status.set(v, it, s)
 	}
+	if changed && v.concernsWaiting(s) {
+		d.requeue(v.name)
+	}
 	for _, next := range opened {
 		if !hidden(next) {
 			d.queue.Add(key{v.name, next.Identity})

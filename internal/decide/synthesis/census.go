@@ -66,13 +66,13 @@ func wordOf(c *enov1.Composition) string {
 
 // pendingSince is since when the cluster does not agree with a composition that
 // has been synthesized, or since when it is being deleted. One that waits until
-// others are deleted is not stuck itself.
+// others are deleted is not stuck itself, nor is one that is suspended.
 func pendingSince(c *enov1.Composition) (time.Time, bool) {
 	current := c.Status.CurrentSynthesis
 	switch {
 	case c.DeletionTimestamp != nil:
 		return c.DeletionTimestamp.Time, c.Status.DependencyStatus == nil
-	case current == nil || current.Reconciled != nil:
+	case current == nil || current.Reconciled != nil || meta.IsStatusConditionTrue(c.Status.Conditions, enov1.ConditionSuspended):
 		return time.Time{}, false
 	}
 	var since time.Time

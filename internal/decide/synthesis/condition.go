@@ -45,7 +45,12 @@ func simplified(v View, after *enov1.Composition, o *anObstacle, p Progress) *en
 		return &enov1.SimplifiedStatus{Status: o.status, Error: shorten(o.message)}
 	}
 
-	return come(current, p)
+	s := come(current, p)
+	if c := meta.FindStatusCondition(st.Conditions, enov1.ConditionSuspended); c != nil && current != nil {
+		s.Error = c.Message
+	}
+
+	return s
 }
 
 // going is the word for a composition that is being deleted.

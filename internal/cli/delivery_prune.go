@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+)
+
+const deliveryPruneExamples = `  # Which manifest cannot be applied, and which objects wait to be deleted?
+  arbor delivery web -n shop
+
+  # Delete the old Service now: it has the node port that the new one needs
+  arbor delivery prune web -n shop --first Service/web-v1
+
+  # If several objects are called like this, add the API group or the namespace
+  arbor delivery prune web -n shop --first Ingress.networking.k8s.io/shop/web
+
+  # Only check it
+  arbor delivery prune web -n shop --first Service/web-v1 --dry-run`
+
+// maxChoices is how many objects an error lists.
+const maxChoices = 10
+
+type deliveryPruneOptions struct {
+	annotator
+
+	first []string
+}
+
+func newDeliveryPrune(streams genericiooptions.IOStreams, connect connector, servers serverConnector) *cobra.Command {
+	o := &deliveryPruneOptions{annotator: annotator{scope: newScope(streams, connect), servers: servers}}
+	cmd := &cobra.Command{
+		Use:   "prune COMPOSITION --first KIND/NAME",
+		Short: "Delete an object now that a composition would delete last",
+		Long: `Delete an object that the current synthesis of a composition no longer has, without
+waiting until all manifests are applied. This is for an apply that needs the old object
+to be gone first, for example because both claim one node port, or because of a quota:
+the condition ` + enov1.ConditionPruneWaiting + ` of the composition names the manifest and the object.
+
+The object is named as KIND/NAME, KIND.GROUP/NAME, or with its namespace as
+KIND/NAMESPACE/NAME. It must wait to be deleted. Only this object is deleted, also if the
+deletion of all others waits for a confirmation, and only for the current synthesis.
+
+It writes the annotation ` + enov1.AnnotationPruneFirst + `, and nothing else; if another client
+changes the composition at the same time, nothing is written. Delivery deletes the object.
+
+Exit codes: 0 it is requested, or was already, 1 no such composition, no such object, or it
+could not be changed, 2 it could not look.`,
+		Example: deliveryPruneExamples,
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+	}
+
+	cmd.Flags().StringArrayVar(&o.first, "first", nil, "the object to delete now, as KIND[.GROUP]/[NAMESPACE/]NAME; may be repeated")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "have the server check it, and change nothing")
+	o.addClusterFlags(cmd.Flags())
+	checkUsage(cmd, cobra.ExactArgs(1))
+
+	return cmd
+}
+
+func (o *deliveryPruneOptions) run(ctx context.Context, name string) error {
+	if len(o.first) == 0 {
+		return blind("cannot tell which object to delete: use --first KIND/NAME")
+	}
+
+	d, c, err := o.oneComposition(ctx, name)
+	if err != nil {
+		return err
+	}
+
+	current := c.Status.CurrentSynthesis
+
+	switch {
+	case c.DeletionTimestamp != nil:
+		return cannotDo("cannot prune %s/%s: it is being deleted, with all of its objects", c.Namespace, c.Name)
+	case current == nil:
+		return cannotDo("cannot prune %s/%s: it has no synthesis yet", c.Namespace, c.Name)
+	}
+
+	if err := d.readSlices(ctx, c, current); err != nil {
+		return blind("%w", err)
+	}
+
+	all, missing := d.manifests(c, current)
+	if len(missing) > 0 {
+		return cannotDo("cannot prune %s/%s: manifests of its current synthesis are gone (%s)", c.Namespace, c.Name, strings.Join(missing, ", "))
+	}
+
+	var objects []decide.Identity
+
+	for _, text := range o.first {
+		id, err := findTombstone(c, all, text)
+		if err != nil {
+			return err
+		}
+
+		objects = append(objects, id)
+	}
+
+	return o.request(ctx, c, objects)
+}
+
+// request writes the annotation, with the objects that it has already for this synthesis.
+func (o *deliveryPruneOptions) request(ctx context.Context, c *enov1.Composition, objects []decide.Identity) error {
+	request := decide.ParsePruneFirst(c.Annotations[enov1.AnnotationPruneFirst])
+	if request.Synthesis != c.Status.CurrentSynthesis.UUID {
+		request = decide.PruneFirst{Synthesis: c.Status.CurrentSynthesis.UUID}
+	}
+
+	var names []string
+
+	added := false
+
+	for _, id := range objects {
+		names = append(names, id.String())
+
+		if !slices.Contains(request.Objects, id) {
+			request.Objects, added = append(request.Objects, id), true
+		}
+	}
+
+	what := strings.Join(names, ", ")
+	if !added {
+		return o.say(c, "deletes "+what+" already: it was requested before")
+	}
+
+	value := request.String()
+	if err := o.annotate(ctx, c, map[string]*string{enov1.AnnotationPruneFirst: &value}); err != nil {
+		return err
+	}
+
+	if o.dryRun {
+		return o.say(c, "would delete "+what+" now (dry run: nothing was written)")
+	}
+
+	return o.say(c, "deletes "+what+" now\n"+
+		"This is for synthesis "+shortUUID(request.Synthesis)+" only. Other objects are deleted when all manifests have been applied.\n"+
+		"To see how far it is: arbor delivery "+c.Name+" -n "+c.Namespace)
+}
+
+// findTombstone finds the waiting tombstone that a text names.
+func findTombstone(c *enov1.Composition, all []delivered, text string) (decide.Identity, error) {
+	match, ok := parseObject(text)
+	if !ok {
+		return decide.Identity{}, blind("cannot read --first %q: write KIND/NAME, KIND.GROUP/NAME or KIND/NAMESPACE/NAME", text)
+	}
+
+	var found, waiting []decide.Identity
+
+	why := "no manifest of the current synthesis, and none that it dropped, is called so"
+
+	for _, one := range all {
+		id := identityOf(one.ref)
+		state := notWaiting(one, c)
+
+		if state == "" {
+			waiting = append(waiting, id)
+		}
+
+		switch {
+		case !match(id):
+		case state == "":
+			found = append(found, id)
+		default:
+			why = id.String() + " " + state
+		}
+	}
+
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return decide.Identity{}, cannotDo("%s does not wait to be deleted: %s; %s", text, why, choicesOf(waiting))
+	}
+
+	return decide.Identity{}, cannotDo("%s is the name of several objects: choose %s", text, arguments(found))
+}
+
+// notWaiting returns why a manifest is not an object that waits to be deleted, "" if it is.
+func notWaiting(one delivered, c *enov1.Composition) string {
+	if one.err != nil || one.ref.Name == "" {
+		return "cannot be read"
+	}
+
+	if !one.tombstone {
+		return "is a manifest of the current synthesis"
+	}
+
+	if one.state.Deleted {
+		return "is deleted already"
+	}
+
+	d := &differ{composition: c, reader: decide.NewReader()}
+
+	switch r, _ := d.read(one); {
+	case r == nil:
+		return "cannot be read"
+	case r.Prune == enov1.PruneNever:
+		return "is never pruned: annotation " + enov1.AnnotationPrune + " says so"
+	case !r.Prunes():
+		return "is left alone"
+	}
+
+	return ""
+}
+
+// parseObject reads KIND[.GROUP]/[NAMESPACE/]NAME, and returns what matches it. The kind
+// may be written as kubectl takes it, in lower case or in the plural.
+func parseObject(text string) (match func(decide.Identity) bool, ok bool) {
+	parts := strings.Split(text, "/")
+	if len(parts) != 2 && len(parts) != 3 || slices.Contains(parts, "") {
+		return nil, false
+	}
+
+	kind, group, grouped := strings.Cut(strings.ToLower(parts[0]), ".")
+
+	return func(id decide.Identity) bool {
+		plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: id.Kind})
+
+		return (kind == strings.ToLower(id.Kind) || kind == plural.Resource) && (!grouped || group == id.Group) &&
+			id.Name == parts[len(parts)-1] && (len(parts) == 2 || id.Namespace == parts[1])
+	}, true
+}
+
+func identityOf(ref ObjectRef) decide.Identity {
+	gv, _ := schema.ParseGroupVersion(ref.APIVersion) // its manifest was read before
+
+	return decide.Identity{Group: gv.Group, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
+}
+
+// choicesOf lists objects for the one who has to choose.
+func choicesOf(waiting []decide.Identity) string {
+	if len(waiting) == 0 {
+		return "no object waits to be deleted"
+	}
+
+	return "these objects do: " + arguments(waiting)
+}
+
+func arguments(all []decide.Identity) string {
+	names := make([]string, 0, maxChoices)
+	for _, id := range all[:min(len(all), maxChoices)] {
+		names = append(names, id.Argument())
+	}
+
+	if n := len(all) - maxChoices; n > 0 {
+		names = append(names, fmt.Sprintf("and %d more", n))
+	}
+
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,180 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/krm"
+)
+
+// maxRejection is how much of an error the condition PruneWaiting has.
+const maxRejection = 400
+
+// conditions are those of a composition that delivery writes. They are absent unless
+// they are true.
+func (d *Deliverer) conditions(v *view) []metav1.Condition {
+	suspended := metav1.Condition{Type: enov1.ConditionSuspended}
+	if v.suspended != "" {
+		suspended.Reason, suspended.Message = enov1.ReasonRequested, clip(v.suspended)
+	}
+	if v.shared {
+		return []metav1.Condition{suspended} // no delivery knows all manifests
+	}
+	blocked := metav1.Condition{Type: enov1.ConditionPruneBlocked}
+	if v.pruning.blocked != "" {
+		blocked.Reason, blocked.Message = v.pruning.blocked, v.pruning.message(d.pruneGuard)
+	}
+	waiting := metav1.Condition{Type: enov1.ConditionPruneWaiting}
+	if text := v.pruneWaiting(); text != "" {
+		waiting.Reason, waiting.Message = enov1.ReasonApplyRejected, clip(text)
+	}
+
+	return []metav1.Condition{suspended, blocked, waiting}
+}
+
+// reportConditions writes the conditions of a composition that delivery knows about.
+func (d *Deliverer) reportConditions(ctx context.Context, v *view, c *enov1.Composition) error {
+	if v.elsewhere {
+		return nil
+	}
+	changed := c.DeepCopy()
+	for _, cond := range d.conditions(v) {
+		if cond.Reason == "" {
+			meta.RemoveStatusCondition(&changed.Status.Conditions, cond.Type)
+
+			continue
+		}
+		cond.Status, cond.ObservedGeneration = metav1.ConditionTrue, c.Generation
+		meta.SetStatusCondition(&changed.Status.Conditions, cond)
+	}
+	if equality.Semantic.DeepEqual(changed.Status.Conditions, c.Status.Conditions) {
+		return nil
+	}
+	err := d.client.Status().Patch(ctx, changed, client.MergeFromWithOptions(c, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot write the conditions of composition %s: %w", v.name, err)
+	}
+	d.tellSuspended(v, c)
+
+	return nil
+}
+
+// tellSuspended records events when a composition is suspended and resumed. c is as it
+// was before its conditions were written.
+func (d *Deliverer) tellSuspended(v *view, c *enov1.Composition) {
+	was := meta.IsStatusConditionTrue(c.Status.Conditions, enov1.ConditionSuspended)
+	switch is := v.suspended != ""; {
+	case was == is || v.deleting || !d.courtesy.Allow():
+	case is:
+		d.recorder.Eventf(v.owner, nil, corev1.EventTypeNormal, "Suspended", action, "%s", clip(v.suspended))
+	default:
+		d.recorder.Eventf(v.owner, nil, corev1.EventTypeNormal, "Resumed", action, "the composition is delivered again")
+	}
+}
+
+// requeues remembers the queue of compositions, so that workers can have one reconciled.
+func (d *Deliverer) requeues(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	d.compositions.Store(&queue)
+
+	return nil
+}
+
+// requeue has the conditions of a composition reported again.
+func (d *Deliverer) requeue(name types.NamespacedName) {
+	if queue := d.compositions.Load(); queue != nil {
+		(*queue).Add(reconcile.Request{NamespacedName: name})
+	}
+}
+
+// requestFirst marks the tombstones that a user wants to have deleted now.
+func (v *view) requestFirst(c *enov1.Composition) {
+	request := decide.ParsePruneFirst(c.Annotations[enov1.AnnotationPruneFirst])
+	if request.Synthesis != v.synthesis {
+		return
+	}
+	for _, id := range request.Objects {
+		it := v.byID[id]
+		if it == nil {
+			id.Namespace = "" // the kind may be cluster-scoped
+			it = v.byID[id]
+		}
+		if it != nil && it.Prunes() {
+			it.Prune, it.first = enov1.PruneFirst, true
+		}
+	}
+}
+
+// waitingTombstones are the objects that are deleted later. The lock is held.
+func (v *view) waitingTombstones() []decide.Identity {
+	var all []decide.Identity
+	for _, it := range v.items {
+		if !hidden(it) && it.Prunes() && !it.state.Deleted && !v.mayRun(it) {
+			all = append(all, it.Identity)
+		}
+	}
+
+	return all
+}
+
+// concernsWaiting reports whether the condition PruneWaiting may change with the new
+// state of an item.
+func (v *view) concernsWaiting(s enov1.ResourceState) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+
+	return v.prunes && (v.rejected || s.ReconciliationError != nil)
+}
+
+// pruneWaiting describes a manifest that cannot be applied, probably because a tombstone
+// must be deleted first, "" if there is none.
+func (v *view) pruneWaiting() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.rejected = false
+	if v.deleting || v.suspended != "" || !v.prunes {
+		return ""
+	}
+	waiting := v.waitingTombstones()
+	if len(waiting) == 0 {
+		return ""
+	}
+	text, more := "", 0
+	for _, it := range v.items {
+		first := it.needsPruning(waiting)
+		switch {
+		case len(first) == 0:
+		case text != "":
+			more++
+		default:
+			text = fmt.Sprintf("%s cannot be applied (%s). It may need one of these objects to be deleted first, which are deleted last: %s. To delete one now: arbor delivery prune %s -n %s --first %s",
+				it.Identity, krm.Shorten(*it.state.ReconciliationError, maxRejection), firstOf(first), v.name.Name, v.name.Namespace, first[0].Argument())
+		}
+	}
+	v.rejected = text != ""
+	if more > 0 {
+		text += fmt.Sprintf(" (and %d more manifests)", more)
+	}
+
+	return text
+}
+
+// needsPruning are the waiting tombstones of which one may have to be deleted before the
+// item can be applied. The lock is held.
+func (i *item) needsPruning(waiting []decide.Identity) []decide.Identity {
+	if hidden(i) || i.Tombstone || i.state.Reconciled || i.state.ReconciliationError == nil {
+		return nil
+	}
+
+	return decide.NeedsPruning(i.Target(), *i.state.ReconciliationError, waiting)
+}

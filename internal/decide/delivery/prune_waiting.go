@@ -1,0 +1,146 @@
+package delivery
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// quotaText is in the error of an object that a quota has no room for.
+const quotaText = "exceeded quota"
+
+// takenTexts are in errors about something that only one object may have: those of the API
+// server about ports and addresses, and what admission webhooks usually say.
+var takenTexts = []string{"already allocated", "already in use", "already defined", "already taken", "already claimed"}
+
+// NeedsPruning returns the waiting tombstones of which one may have to be deleted before
+// the apply of an object can succeed, the most likely first. message is why it failed.
+// There are none if it failed for another reason.
+func NeedsPruning(object Identity, message string, waiting []Identity) []Identity {
+	rank := rankTaken
+	if strings.Contains(message, quotaText) {
+		rank = rankQuota
+	}
+	var all []Identity
+	for _, id := range waiting {
+		if rank(object, id, message) > 0 {
+			all = append(all, id)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Identity) int {
+		return cmp.Compare(rank(object, a, message), rank(object, b, message))
+	})
+
+	return all
+}
+
+// rankQuota is how likely a tombstone uses up the quota of an object, 1 for the most
+// likely, 0 if it does not.
+func rankQuota(object, id Identity, _ string) int {
+	switch {
+	case id.Namespace != object.Namespace:
+		return 0
+	case isSameKind(object, id):
+		return 1
+	}
+
+	return 2
+}
+
+// rankTaken is how likely a tombstone has something that only one object may have, 1 for
+// the most likely, 0 if it does not.
+func rankTaken(object, id Identity, message string) int {
+	isNamesake := id.Namespace == object.Namespace && id.Name == object.Name
+	taken := slices.ContainsFunc(takenTexts, func(text string) bool { return strings.Contains(message, text) })
+	switch {
+	case !isNamesake && mentions(message, id):
+		return 1
+	case !taken || !isSameKind(object, id):
+		return 0
+	case id.Namespace == object.Namespace:
+		return 2
+	}
+
+	return 3
+}
+
+func isSameKind(a, b Identity) bool { return a.Group == b.Group && a.Kind == b.Kind }
+
+// mentions reports whether a text names an object by its namespace and name.
+func mentions(text string, id Identity) bool {
+	if id.Namespace == "" {
+		return false
+	}
+	name := id.Namespace + "/" + id.Name
+	for rest := text; ; {
+		at := strings.Index(rest, name)
+		if at < 0 {
+			return false
+		}
+		after := rest[at+len(name):]
+		if (at == 0 || !isNameByte(rest[at-1])) && (after == "" || !isNameByte(after[0])) {
+			return true
+		}
+		rest = after
+	}
+}
+
+// isNameByte reports whether a byte can be a part of a longer name. A dot can end a
+// sentence, and counts as no part of it.
+func isNameByte(b byte) bool {
+	return b == '-' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z'
+}
+
+// A PruneFirst is a request to delete tombstones of one synthesis without waiting for
+// its manifests. See AnnotationPruneFirst.
+type PruneFirst struct {
+	// Synthesis is the uuid of the synthesis that the request is for.
+	Synthesis string
+	Objects   []Identity
+}
+
+// ParsePruneFirst reads the annotation. Words that do not name an object are ignored.
+func ParsePruneFirst(text string) PruneFirst {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return PruneFirst{}
+	}
+	p := PruneFirst{Synthesis: words[0]}
+	for _, word := range words[1:] {
+		parts := strings.Split(word, "/")
+		if len(parts) != 2 && len(parts) != 3 {
+			continue
+		}
+		id := Identity{Name: parts[len(parts)-1]}
+		id.Kind, id.Group, _ = strings.Cut(parts[0], ".")
+		if len(parts) == 3 {
+			id.Namespace = parts[1]
+		}
+		p.Objects = append(p.Objects, id)
+	}
+
+	return p
+}
+
+// String is the value of the annotation.
+func (p PruneFirst) String() string {
+	words := []string{p.Synthesis}
+	for _, id := range p.Objects {
+		words = append(words, id.Argument())
+	}
+
+	return strings.Join(words, " ")
+}
+
+// Argument names an object on a command line: KIND[.GROUP]/[NAMESPACE/]NAME.
+func (i Identity) Argument() string {
+	text := i.Kind
+	if i.Group != "" {
+		text += "." + i.Group
+	}
+	if i.Namespace != "" {
+		text += "/" + i.Namespace
+	}
+
+	return text + "/" + i.Name
+}
