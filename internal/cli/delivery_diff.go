@@ -200,7 +200,7 @@ func (d *deliveries) slicesOf(c *enov1.Composition, s *enov1.Synthesis) []*enov1
 }
 
 func (o *deliveryDiffOptions) run(ctx context.Context, name string) error {
-	if len(o.paths) > 0 || o.renderer.synthesizer != "" || o.command != "" {
+	if len(o.paths) > 0 || o.synthesizer != "" || o.command != "" {
 		return blind("cannot compare both a composition of the cluster and one of a file: leave out %q, or -f, --synthesizer and --exec", name)
 	}
 

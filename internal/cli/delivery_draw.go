@@ -201,15 +201,8 @@ func (r *deliveryDrawer) waitMark() string {
 }
 
 func (r *deliveryDrawer) compositionMark(c CompositionView) (mark, colour string) {
-	stuck := slices.ContainsFunc(c.Notes, func(n NoteView) bool { return n.Severity == SeverityError })
-
-	for _, s := range []*SynthesisView{c.InFlight, c.Current} {
-		stuck = stuck || s != nil && (s.State == SynthesisFailed || len(s.MissingSlices) > 0 ||
-			slices.ContainsFunc(s.Resources, func(v ResourceView) bool { return v.State == ResourceError }))
-	}
-
 	switch {
-	case stuck:
+	case c.isStuck():
 		return r.bad, red
 	case c.Suspended != "":
 		return r.warn, yellow
@@ -222,6 +215,18 @@ func (r *deliveryDrawer) compositionMark(c CompositionView) (mark, colour string
 	default:
 		return r.waitMark(), dim
 	}
+}
+
+// isStuck reports whether something of a composition failed.
+func (c CompositionView) isStuck() bool {
+	stuck := slices.ContainsFunc(c.Notes, func(n NoteView) bool { return n.Severity == SeverityError })
+
+	for _, s := range []*SynthesisView{c.InFlight, c.Current} {
+		stuck = stuck || s != nil && (s.State == SynthesisFailed || len(s.MissingSlices) > 0 ||
+			slices.ContainsFunc(s.Resources, func(v ResourceView) bool { return v.State == ResourceError }))
+	}
+
+	return stuck
 }
 
 func (r *deliveryDrawer) ago(t *metav1.Time) string {

@@ -221,12 +221,12 @@ func parseObject(text string) (match func(decide.Identity) bool, ok bool) {
 		return nil, false
 	}
 
-	kind, group, grouped := strings.Cut(strings.ToLower(parts[0]), ".")
+	kind, group, grouped := strings.Cut(parts[0], ".")
 
 	return func(id decide.Identity) bool {
 		plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: id.Kind})
 
-		return (kind == strings.ToLower(id.Kind) || kind == plural.Resource) && (!grouped || group == id.Group) &&
+		return (strings.EqualFold(kind, id.Kind) || strings.EqualFold(kind, plural.Resource)) && (!grouped || strings.EqualFold(group, id.Group)) &&
 			id.Name == parts[len(parts)-1] && (len(parts) == 2 || id.Namespace == parts[1])
 	}, true
 }

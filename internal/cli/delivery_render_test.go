@@ -77,7 +77,7 @@ func inFiles(t *testing.T, composition, program string) []string {
 func TestDeliveryRender(t *testing.T) {
 	const manifest = "---\napiVersion: v1\ndata:\n  a: from-file\nkind: ConfigMap\nmetadata:\n  name: c\n  namespace: shop\n"
 
-	plain := strings.Split(rendered, "  bindings:")[0]
+	plain, _, _ := strings.Cut(rendered, "  bindings:")
 	west := `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"west"}}`
 	inCluster := `{"apiVersion":"eno.azure.io/v1","kind":"Synthesizer","metadata":{"name":"web-synth"},"spec":{"command":["sh","-c","exit 9"],"refs":[{"key":"region","resource":{"version":"v1","kind":"Namespace"}}]}}`
 	tests := map[string]struct {
@@ -151,6 +151,7 @@ func TestDeliveryRender(t *testing.T) {
 				if tc.offline {
 					servers = func(*genericclioptions.ConfigFlags) (server, error) {
 						t.Error("a cluster was asked")
+
 						return nil, os.ErrNotExist
 					}
 				}

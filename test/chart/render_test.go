@@ -46,6 +46,7 @@ var matrix = map[string]rendering{
 	"SynthesisAlone": {values: only("synthesis"), has: []string{"ClusterRole/arbor-synthesis"}, not: []string{"ClusterRole/arbor-delivery", "Service/arbor-webhook", "ValidatingWebhookConfiguration/"}, args: []string{"--controllers=synthesis", "--webhooks=false", "--synthesis-timeout=30s"}},
 	"DeliveryAlone":  {values: only("delivery"), has: []string{"ClusterRole/arbor-delivery"}, not: []string{"ClusterRole/arbor-synthesis", "Service/arbor-webhook"}, args: []string{"--controllers=delivery", "--delivery-workers=16", "--drift=correct", "--fail-open=false"}},
 	"DriftReported":  {values: only("delivery", "delivery.drift=report", "delivery.failOpen=true"), args: []string{"--drift=report", "--fail-open=true"}},
+	"PruneShare":     {values: only("delivery", "delivery.pruneGuard=50"), args: []string{"--prune-guard=50"}},
 	"Everything": {
 		values: all("metrics.serviceMonitor.enabled=true", "metrics.rules.enabled=true", "metrics.dashboards.enabled=true", "crds.manage=helm", "metrics.readers[0].kind=ServiceAccount", "metrics.readers[0].namespace=monitoring", "metrics.readers[0].name=prometheus"),
 		has:    []string{"ServiceMonitor/arbor-manager", "PrometheusRule/arbor-subnets", "PrometheusRule/arbor-compositions", "PrometheusRule/arbor-admission", "ConfigMap/arbor-dashboard-subnets", "ConfigMap/arbor-dashboard-admission", "CustomResourceDefinition/podgroups.scheduling.run.ai", "CustomResourceDefinition/symphonies.eno.azure.io", "ClusterRoleBinding/arbor-metrics-reader"},
@@ -174,6 +175,8 @@ func TestBadValues(t *testing.T) {
 		"Certificates":   {[]string{"webhooks.certificates=vault"}, []string{"/webhooks/certificates", "'arbor', 'cert-manager'"}},
 		"Level":          {[]string{"log.level=loud"}, []string{"/log/level", "'debug', 'info', 'warn', 'error'"}},
 		"Migration":      {[]string{"delivery.ownershipMigration=perhaps"}, []string{"/delivery/ownershipMigration", "'off', 'report', 'on'"}},
+		"PruneGuard":     {[]string{"delivery.pruneGuard=half"}, []string{"/delivery/pruneGuard", "does not match pattern"}},
+		"PruneShare":     {[]string{"delivery.pruneGuard=101"}, []string{"/delivery/pruneGuard", "got 101, want 100"}},
 		"Rule":           {[]string{"delivery.rules[0].apiGroups[0]=apps"}, []string{"/delivery/rules/0", "missing properties", "'resources'", "'verbs'"}},
 		"Duration":       {[]string{"synthesis.timeout=30"}, []string{"got number, want string"}},
 		"DurationWord":   {[]string{"synthesis.timeout=soon"}, []string{`synthesis.timeout "soon": it must be a duration, such as 30s`}},

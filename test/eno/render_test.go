@@ -15,14 +15,14 @@ import (
 // rehearsed is a composition whose program prints its input under another name.
 const rehearsed = `apiVersion: eno.azure.io/v1
 kind: Composition
-metadata: {namespace: NAMESPACE, name: app}
+metadata: {namespace: HOME, name: app}
 spec:
-  synthesizer: {name: NAMESPACE-app}
-  bindings: [{key: in, resource: {namespace: NAMESPACE, name: in}}]
+  synthesizer: {name: HOME-app}
+  bindings: [{key: in, resource: {namespace: HOME, name: in}}]
 ---
 apiVersion: eno.azure.io/v1
 kind: Synthesizer
-metadata: {name: NAMESPACE-app, labels: {test: NAMESPACE}}
+metadata: {name: HOME-app, labels: {test: HOME}}
 spec:
   image: none
   command:
@@ -39,7 +39,7 @@ spec:
 func TestRehearse(t *testing.T) {
 	e := newEnv(t)
 	must(t, e.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "in"}, Data: map[string]string{"a": "one"}}))
-	text := strings.ReplaceAll(rehearsed, "NAMESPACE", e.namespace)
+	text := strings.ReplaceAll(rehearsed, "HOME", e.namespace)
 	file := filepath.Join(t.TempDir(), "app.yaml")
 	must(t, os.WriteFile(file, []byte(text), 0o600))
 	diff := []string{"delivery", "diff", "-f", file, "--synthesizer", file}

@@ -19,11 +19,12 @@ func service(name string, port int) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: %s}\nspec: {type: NodePort, ports: [{name: a, port: 80, nodePort: %d}]}\n", name, port)
 }
 
-// condition waits until a condition of a composition is true, with a text in its message.
-func (e *env) condition(name, kind, text string) string {
+// condition waits until a condition of the composition app is true, with a text in its
+// message.
+func (e *env) condition(kind, text string) string {
 	e.Helper()
 	message := ""
-	e.await(name, "has the condition "+kind, func(c *enov1.Composition) error {
+	e.await("app", "has the condition "+kind, func(c *enov1.Composition) error {
 		cond := meta.FindStatusCondition(c.Status.Conditions, kind)
 		if cond == nil || !strings.Contains(cond.Message, text) {
 			return fmt.Errorf("the condition is %+v", cond)
@@ -36,10 +37,10 @@ func (e *env) condition(name, kind, text string) string {
 	return message
 }
 
-// unconditional waits until a composition does not have a condition.
-func (e *env) unconditional(name, kind string) {
+// unconditional waits until the composition app does not have a condition.
+func (e *env) unconditional(kind string) {
 	e.Helper()
-	e.await(name, "does not have the condition "+kind, func(c *enov1.Composition) error {
+	e.await("app", "does not have the condition "+kind, func(c *enov1.Composition) error {
 		if cond := meta.FindStatusCondition(c.Status.Conditions, kind); cond != nil {
 			return errors.New(cond.Message)
 		}
@@ -67,15 +68,16 @@ func TestPruneWaiting(t *testing.T) {
 	e.compose("app", nil, service("old", 31234), configMap("kept", "1"), configMap("dropped", "1"))
 	e.ready("app")
 	e.change("app", service("new", 31234), configMap("kept", "2"))
-	message := e.condition("app", enov1.ConditionPruneWaiting, "Service "+e.namespace+"/new cannot be applied (")
+	message := e.condition(enov1.ConditionPruneWaiting, "Service "+e.namespace+"/new cannot be applied (")
 	for _, want := range []string{"already allocated", "deleted last: Service " + e.namespace + "/old. ", "arbor delivery prune app -n " + e.namespace + " --first Service/" + e.namespace + "/old"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("the condition does not say %q:\n%s", want, message)
 		}
 	}
+	t.Log(message)
 	e.value("kept", "2")
 	e.restart()
-	e.condition("app", enov1.ConditionPruneWaiting, message)
+	e.condition(enov1.ConditionPruneWaiting, message)
 	if out := e.arbor(0, "delivery", "app"); !strings.Contains(out, message) {
 		t.Errorf("arbor delivery does not show %q:\n%s", message, out)
 	}
@@ -86,7 +88,7 @@ func TestPruneWaiting(t *testing.T) {
 
 	t.Log(e.arbor(0, "delivery", "prune", "app", "--first", "Service/old"))
 	e.ready("app")
-	e.unconditional("app", enov1.ConditionPruneWaiting)
+	e.unconditional(enov1.ConditionPruneWaiting)
 	e.absent("dropped")
 	for name, want := range map[string]bool{"old": false, "new": true} {
 		err := e.Get(e.Context(), client.ObjectKey{Namespace: e.namespace, Name: name}, &corev1.Service{})
@@ -124,7 +126,7 @@ func TestSuspend(t *testing.T) {
 	e.compose("app", nil, configMap("one", "1"), configMap("two", "1"), configMap("three", "1"))
 	e.ready("app")
 	t.Log(e.arbor(0, "delivery", "suspend", "app", "--reason", "moving the database"))
-	text := e.condition("app", enov1.ConditionSuspended, ": moving the database")
+	text := e.condition(enov1.ConditionSuspended, ": moving the database")
 	e.status("app", enov1.StatusReady, text)
 	e.event("Suspended", ": moving the database")
 
@@ -157,12 +159,12 @@ func TestSuspend(t *testing.T) {
 	e.value("new", "2")
 	e.absent("three")
 	e.ready("app")
-	e.unconditional("app", enov1.ConditionSuspended)
+	e.unconditional(enov1.ConditionSuspended)
 	e.event("Resumed", "delivered again")
 
 	// Deletion does not wait.
 	e.arbor(0, "delivery", "suspend", "app", "--reason", "again")
-	e.condition("app", enov1.ConditionSuspended, ": again")
+	e.condition(enov1.ConditionSuspended, ": again")
 	e.remove("app")
 	e.gone("app")
 	e.absent("one", "two", "new")

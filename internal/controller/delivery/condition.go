@@ -100,7 +100,7 @@ func (d *Deliverer) requeue(name types.NamespacedName) {
 // requestFirst marks the tombstones that a user wants to have deleted now.
 func (v *view) requestFirst(c *enov1.Composition) {
 	request := decide.ParsePruneFirst(c.Annotations[enov1.AnnotationPruneFirst])
-	if request.Synthesis != v.synthesis {
+	if request.Synthesis != c.Status.CurrentSynthesis.UUID {
 		return
 	}
 	for _, id := range request.Objects {

@@ -17,7 +17,7 @@ import (
 func (v *view) keeps(it *item) bool {
 	m := it.memory
 
-	return !v.deleting && !it.Tombstone && !it.IsPatch() && !it.Overridden() && len(it.rivals) == 0 && it.problem == nil &&
+	return !v.deleting && v.suspended == "" && !it.Tombstone && !it.IsPatch() && !it.Overridden() && len(it.rivals) == 0 && it.problem == nil &&
 		m.judged == nil && m.desired != "" && m.tracked
 }
 

@@ -36,19 +36,17 @@ func (d *Deliverer) guardPruning(ctx context.Context, v, old *view, c *enov1.Com
 	}
 	set, pending := v.pruned()
 	set.Requested = isRequested(&c.Status, c.Annotations)
-	v.pruning = set
 	if !pending {
+		v.pruning = set
+
 		return nil
 	}
-	// The share is only asked for if it can matter.
-	if !set.Requested && set.Manifests > 0 && set.Deletes > 0 {
-		before, err := d.countBefore(ctx, c, set.objects)
-		if err != nil {
-			return err
-		}
-		v.pruning.Before = before
+	var err error
+	if set.Before, err = d.countBefore(ctx, c, set); err != nil {
+		return err
 	}
-	reason := d.pruneGuard.Blocks(v.pruning.Pruning)
+	v.pruning = set
+	reason := d.pruneGuard.Blocks(set.Pruning)
 	confirmed := c.Annotations[enov1.AnnotationConfirmPrune]
 	switch {
 	case reason == "":
@@ -83,13 +81,14 @@ func (v *view) pruned() (set pruneSet, pending bool) {
 }
 
 // countBefore counts the objects of the synthesis before the current one, together with
-// those that still wait to be deleted since an earlier one.
-func (d *Deliverer) countBefore(ctx context.Context, c *enov1.Composition, pruned []decide.Identity) (int, error) {
-	seen := make(map[decide.Identity]bool, len(pruned))
-	for _, id := range pruned {
+// those that still wait to be deleted since an earlier one. It reads slices only if the
+// number matters.
+func (d *Deliverer) countBefore(ctx context.Context, c *enov1.Composition, set pruneSet) (int, error) {
+	seen := make(map[decide.Identity]bool, len(set.objects))
+	for _, id := range set.objects {
 		seen[id] = true
 	}
-	if c.Status.PreviousSynthesis == nil {
+	if set.Requested || set.Manifests == 0 || !d.pruneGuard.NeedsShare() {
 		return len(seen), nil
 	}
 	all, err := d.slices(ctx, c, c.Status.PreviousSynthesis, true)

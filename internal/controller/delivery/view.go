@@ -32,7 +32,7 @@ type version struct {
 	slices              string
 	settings            string
 	deleting, abandoned bool
-	// asked : a person asked for the synthesis. See isAsked.
+	// asked : a person asked for the synthesis. See isRequested.
 	asked bool
 	// elsewhere : somebody else delivers the composition.
 	elsewhere bool
@@ -44,7 +44,7 @@ type version struct {
 func (d *Deliverer) versionOf(c *enov1.Composition) version {
 	v := version{
 		uid: c.UID, slices: slicesOf(c.Status.CurrentSynthesis), settings: settingsOf(c),
-		deleting: c.DeletionStarted(), abandoned: c.Abandoned(), asked: isAsked(&c.Status, c.Annotations),
+		deleting: c.DeletionStarted(), abandoned: c.Abandoned(), asked: isRequested(&c.Status, c.Annotations),
 	}
 	if text, ok := c.Annotations[enov1.AnnotationSuspend]; ok && !v.deleting {
 		v.suspended = decide.ParseSuspension(text).String()

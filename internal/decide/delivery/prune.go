@@ -51,6 +51,9 @@ func ParsePruneGuard(text string) (PruneGuard, error) {
 // Enabled reports whether the guard stops anything.
 func (g PruneGuard) Enabled() bool { return g.on }
 
+// NeedsShare reports whether the guard depends on how many objects there were before.
+func (g PruneGuard) NeedsShare() bool { return g.on && g.percent < allOfThem }
+
 // A Pruning is what a synthesis would do to the objects of the one before.
 type Pruning struct {
 	// Manifests is how many the synthesis has, and Deletes is how many objects it would

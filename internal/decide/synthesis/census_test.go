@@ -33,6 +33,11 @@ func TestCountStates(t *testing.T) {
 	}
 }
 
+// suspended is a composition that delivery writes nothing for.
+func suspended(c *enov1.Composition) {
+	c.Status.Conditions = []metav1.Condition{{Type: enov1.ConditionSuspended, Status: metav1.ConditionTrue, Message: "Suspended since noon: maintenance"}}
+}
+
 func TestCountStuck(t *testing.T) {
 	agreed := func(c *enov1.Composition) { c.Status.CurrentSynthesis.Reconciled = after(2) }
 	said := func(status metav1.ConditionStatus, seconds int) func(*enov1.Composition) {
@@ -58,6 +63,16 @@ func TestCountStuck(t *testing.T) {
 		"OldWord":     {reason: "What is said of an earlier synthesis is nothing of this one.", changes: []func(*enov1.Composition){said(metav1.ConditionTrue, 500)}, seconds: 62, want: 1},
 		"Deleted":     {reason: "It is being deleted, and has time.", changes: []func(*enov1.Composition){agreed, deleted(500)}, seconds: 560},
 		"Undeletable": {reason: "It cannot be deleted.", changes: []func(*enov1.Composition){agreed, deleted(500)}, seconds: 561, want: 1},
+		"Suspended": {
+			reason:  "A user has stopped its delivery.",
+			changes: []func(*enov1.Composition){suspended},
+			seconds: 1000,
+		},
+		"SuspendedDeleted": {
+			reason:  "Its deletion does not wait for that.",
+			changes: []func(*enov1.Composition){suspended, deleted(500)},
+			seconds: 561, want: 1,
+		},
 		"Dependents": {
 			reason:  "Others have to go first.",
 			changes: []func(*enov1.Composition){deleted(1), func(c *enov1.Composition) { c.Status.DependencyStatus = &enov1.DependencyStatus{Blocked: true} }},

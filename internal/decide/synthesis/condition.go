@@ -45,8 +45,12 @@ func simplified(v View, after *enov1.Composition, o *anObstacle, p Progress) *en
 		return &enov1.SimplifiedStatus{Status: o.status, Error: shorten(o.message)}
 	}
 
-	s := come(current, p)
-	if c := meta.FindStatusCondition(st.Conditions, enov1.ConditionSuspended); c != nil && current != nil {
+	return withSuspension(st, come(current, p))
+}
+
+// withSuspension shows on a status that delivery is suspended.
+func withSuspension(st *enov1.CompositionStatus, s *enov1.SimplifiedStatus) *enov1.SimplifiedStatus {
+	if c := meta.FindStatusCondition(st.Conditions, enov1.ConditionSuspended); c != nil && st.CurrentSynthesis != nil {
 		s.Error = c.Message
 	}
 

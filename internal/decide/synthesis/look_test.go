@@ -95,6 +95,17 @@ func TestLook(t *testing.T) {
 				"Reconciling: Deployment default/web: no quota (and 2 more)", "NotReady: Deployment default/web: no quota (and 2 more)",
 			},
 		},
+		"Suspended": {
+			reason: "It is the reason why nothing else happens.", changes: []func(*enov1.Composition){suspended}, slices: []*enov1.ResourceSlice{slice(fine, stuck("no quota"), fine)},
+			want: []string{
+				"Reconciling", "Suspended since noon: maintenance", "Synthesized: 3 resources in 1 slice",
+				"Reconciling: Deployment default/web: no quota", "NotReady: Deployment default/web: no quota",
+			},
+		},
+		"SuspendedReady": {
+			reason: "Users should know, also if all is well.", changes: []func(*enov1.Composition){suspended}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
+			want: []string{"Ready", "Suspended since noon: maintenance", "Synthesized: 3 resources in 1 slice", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
+		},
 		"Behind": {
 			reason: "A slice that says nothing yet.", slices: []*enov1.ResourceSlice{slice()},
 			want: []string{
