@@ -22,10 +22,10 @@ func (e *env) write(name, value string) {
 	must(e, e.Patch(e.Context(), o, client.RawPatch("application/merge-patch+json", []byte(`{"data":{"a":"`+value+`"}}`)), client.FieldOwner("someone")))
 }
 
-// drifted waits until the condition Drifted has all of some texts, or is absent.
-func (e *env) drifted(name string, texts ...string) {
+// drifted waits until the condition Drifted of app has all of some texts, or is absent.
+func (e *env) drifted(texts ...string) {
 	e.Helper()
-	e.await(name, fmt.Sprintf("has drifted: %q", texts), func(c *enov1.Composition) error {
+	e.await("app", fmt.Sprintf("has drifted: %q", texts), func(c *enov1.Composition) error {
 		cond := meta.FindStatusCondition(c.Status.Conditions, enov1.ConditionDrifted)
 		if len(texts) == 0 && cond != nil {
 			return errors.New("it has drifted")
@@ -51,20 +51,20 @@ func TestDriftReported(t *testing.T) {
 	e.event("Drifted", "changed: data.a differs, last written by someone")
 	must(t, e.Delete(t.Context(), e.config("deleted")))
 	both := []string{"2 objects are not as they were delivered", "changed: data.a differs", "deleted: it does not exist"}
-	e.drifted("app", both...)
+	e.drifted(both...)
 
 	e.restart("--drift=report")
 	e.write("kept", "2")
-	e.drifted("app", append(both[1:], "3 objects", "kept: data.a differs")...)
+	e.drifted(append(both[1:], "3 objects", "kept: data.a differs")...)
 	if o := e.config("changed"); o.Data["a"] != "2" || e.config("deleted") != nil {
 		t.Errorf("it was corrected: %v", o.Data)
 	}
 	e.write("kept", "1") // another client repairs it
-	e.drifted("app", both...)
+	e.drifted(both...)
 
 	e.change("app", configMap("changed", "3"), configMap("deleted", "1"), configMap("kept", "1"))
 	e.value("changed", "3")
-	e.drifted("app")
+	e.drifted()
 	e.ready("app")
 	e.exist("deleted")
 }

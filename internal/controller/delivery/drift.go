@@ -204,7 +204,8 @@ func (w *statusWriter) writeDrift(ctx context.Context, v *view) error {
 	if c.UID != v.uid || c.Status.CurrentSynthesis == nil || slicesOf(c.Status.CurrentSynthesis) != v.slices || v.isShared() {
 		return nil
 	}
-	next, changed := c.DeepCopy(), false
+	next := c.DeepCopy()
+	var changed bool
 	if message := v.drift.message(); message != "" {
 		changed = meta.SetStatusCondition(&next.Status.Conditions, metav1.Condition{
 			Type: enov1.ConditionDrifted, Status: metav1.ConditionTrue, Reason: enov1.ReasonObjectsChanged, Message: message, ObservedGeneration: c.Generation,
