@@ -329,3 +329,31 @@ func TestPatchOfNextSynthesis(t *testing.T) {
 		w.eventually("theirs", "patched", value)
 	}
 }
+
+// TestPatchOfBusyObject has another client write to the target of a Patch, again and
+// again, and at last to what the Patch sets. Only that is corrected.
+func TestPatchOfBusyObject(t *testing.T) {
+	w := newWorld(t)
+	theirs := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"theirs": "0"},
+		"metadata": map[string]any{"namespace": w.ns, "name": "theirs"},
+	}}
+	must(t, w.c.Create(t.Context(), theirs, client.FieldOwner(other)))
+	m := start(t)
+	patches := func() float64 { return m.Sum(t, `eno_reconciliation_actions_total{action="patch"}`) }
+	w.synthesize(`{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: theirs}, patch: {apiVersion: v1, kind: ConfigMap, ops: [{op: add, path: /data/patched, value: ours}]}}`)
+	w.ready()
+	for i := range 30 {
+		w.merge(w.config("theirs"), fmt.Sprintf(`{data: {theirs: "%d"}}`, i+1))
+	}
+	quiet(t, m, time.Second)
+	if got := patches(); got != 1 {
+		t.Errorf("30 writes of another field caused %v patches", got-1)
+	}
+	w.merge(w.config("theirs"), `{data: {patched: stolen}}`)
+	w.eventually("theirs", "patched", "ours")
+	value(t, m, `eno_reconciliation_actions_total{action="patch"}`, "2", is(2))
+	if all := w.events("Contested"); len(all) > 0 {
+		t.Errorf("it is reported as contested: %+v", all)
+	}
+}

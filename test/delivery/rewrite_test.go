@@ -48,7 +48,7 @@ func TestRewriteRejected(t *testing.T) {
 	}
 	w.synthesize(manifest(`{a: "1", b: "1"}`))
 	w.ready()
-	for _, text := range strings.Split(strings.ReplaceAll(rewritePolicy, "NAME", w.ns), "---\n") {
+	for text := range strings.SplitSeq(strings.ReplaceAll(rewritePolicy, "NAME", w.ns), "---\n") {
 		o := &unstructured.Unstructured{}
 		must(t, yaml.Unmarshal([]byte(text), &o.Object))
 		must(t, w.objects.Create(t.Context(), o))

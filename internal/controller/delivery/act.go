@@ -184,28 +184,49 @@ func (d *Deliverer) remove(ctx context.Context, it *item, a decide.Action, s sit
 // left of it, ownership is put right first.
 func (d *Deliverer) apply(ctx context.Context, v *view, it *item) (*unstructured.Unstructured, error) {
 	scopes := d.scopes(it)
-	var before *unstructured.Unstructured
-	if len(scopes) > 0 {
-		before = it.before()
-	}
-	drops := before != nil && decide.Drops(before.Object, it.Object.Object) || len(scopes) > 0 && it.Mode == fields.Whole
+	before := it.beforeIn(scopes)
 	migrates := len(scopes) > 0 && d.migration == MigrationOn
-	switch {
-	case drops && migrates:
-		o, err := d.migrate(ctx, v, it, scopes, before)
-		if !ownership.OnlyRewrite(err) {
+	var rejected error
+	if it.takesOver(scopes, before) {
+		if !migrates {
+			d.detect(ctx, v, it, scopes, before)
+		} else if o, err := d.migrate(ctx, v, it, scopes, before); ownership.OnlyRewrite(err) {
+			rejected = err // the finding is reported; the apply may work without it
+		} else {
 			return o, err
 		}
-		migrates = false // the finding is reported; the apply may work without it
-	case drops:
-		d.detect(ctx, v, it, scopes, before)
 	}
+	o, err := d.applyPlainly(ctx, it)
+	switch {
+	case rejected != nil && err != nil:
+		return nil, fmt.Errorf("%w; without it: %w", rejected, err)
+	case rejected == nil && migrates && apierrors.IsInvalid(err):
+		return d.migrate(ctx, v, it, scopes, before)
+	}
+
+	return o, err
+}
+
+// beforeIn is before, nil if there are no scopes to use it for.
+func (i *item) beforeIn(scopes []fields.Scope) *unstructured.Unstructured {
+	if len(scopes) == 0 {
+		return nil
+	}
+
+	return i.before()
+}
+
+// takesOver reports whether fields of other managers may have to be taken over: because
+// the manifest drops something, or asks for whole scopes.
+func (i *item) takesOver(scopes []fields.Scope, before *unstructured.Unstructured) bool {
+	return len(scopes) > 0 && (i.Mode == fields.Whole || before != nil && decide.Drops(before.Object, i.Object.Object))
+}
+
+// applyPlainly applies an object and does nothing about ownership.
+func (d *Deliverer) applyPlainly(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
 	o := it.Object.DeepCopy()
 	o.SetResourceVersion(it.base) // what overrides took from another version may not hold
 	err := d.remote.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.ForceOwnership, client.FieldOwner(decide.Manager))
-	if apierrors.IsInvalid(err) && migrates {
-		return d.migrate(ctx, v, it, scopes, before)
-	}
 	if err != nil {
 		return nil, homeless(fmt.Errorf("cannot apply %s: %w", it.Identity, err))
 	}

@@ -1,8 +1,8 @@
 package delivery
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,13 +58,13 @@ func BenchmarkBacklog(b *testing.B) {
 	const many = 5_000
 	var unread []unreadEntry
 	for i := range many {
-		unread = append(unread, unreadEntry{name: types.NamespacedName{Namespace: "n", Name: fmt.Sprint(i)}, version: "1"})
+		unread = append(unread, unreadEntry{name: types.NamespacedName{Namespace: "n", Name: strconv.Itoa(i)}, version: "1"})
 	}
 	b.ReportAllocs()
 	for b.Loop() {
 		all := newBacklog()
 		for i := range many {
-			all.add(&view{name: types.NamespacedName{Namespace: "d", Name: fmt.Sprint(i)}}, unread)
+			all.add(&view{name: types.NamespacedName{Namespace: "d", Name: strconv.Itoa(i)}}, unread)
 		}
 		released := 0
 		for _, one := range unread {

@@ -236,7 +236,7 @@ func (d *Deliverer) rival(ctx context.Context, it *item, s situation) string {
 
 // decide decides, with the live object where it is needed.
 func (d *Deliverer) decide(ctx context.Context, v *view, it *item, s situation) (decide.Action, situation, error) {
-	s.Ours = it.memory.isOurs(s.Live)
+	s.Ours, s.Patched = it.memory.isOurs(s.Live), it.isPatched(s)
 	a := decide.Decide(it.Resource, s.Situation)
 	unready := a.Verb == decide.Nothing && it.Watched() && !v.isReady(it)
 	if s.Looked || a.Verb != decide.Look && !unready {
@@ -247,6 +247,7 @@ func (d *Deliverer) decide(ctx context.Context, v *view, it *item, s situation) 
 		return a, s, err
 	}
 	s.Looked, s.Live, s.Ours = true, live, it.memory.isOurs(live)
+	s.Patched = it.isPatched(s)
 
 	return decide.Decide(it.Resource, s.Situation), s, nil
 }

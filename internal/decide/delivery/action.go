@@ -53,6 +53,8 @@ type Situation struct {
 	// Drifted : the object was changed since it was written last, as far as that can be
 	// told without reading it.
 	Drifted bool
+	// Patched : the operations of the Patch would leave Live as it is.
+	Patched bool
 	// Ours : Live is known to have been delivered, even if others have taken every
 	// field of it since.
 	Ours bool
@@ -121,18 +123,12 @@ func whole(r *Resource, s Situation) Action {
 	return Action{Verb: Replace, Reason: "it is another"}
 }
 
-// patch is about objects that somebody else makes. A change of such an object is mostly
-// not about what the Patch sets, so it is read first: if the operations would change
-// nothing, there is nothing to correct. A Patch deletes its target once in each
-// synthesis.
+// patch is about objects that somebody else makes. A Patch deletes its target once in
+// each synthesis.
 func patch(r *Resource, s Situation) Action {
 	switch {
-	case !r.Removes && s.Drifted && !s.Looked:
-		return Action{Verb: Look}
-	case !r.Removes && s.Drifted && s.Live != nil && r.isPatched(s.Live):
-		return Action{Verb: Nothing, Reason: "the object has what the patch sets"}
 	case !r.Removes:
-		return Action{Verb: Patch, Reason: "the object may not agree with it"}
+		return modify(s)
 	case s.Ran:
 		return Action{Verb: Nothing, Reason: "the patch has deleted the object in this synthesis"}
 	case !s.Looked:
@@ -146,6 +142,20 @@ func patch(r *Resource, s Situation) Action {
 	}
 
 	return Action{Verb: Delete, Foreground: true, Reason: "the patch deletes the object, which is not gone yet"}
+}
+
+// modify is about a Patch that changes its target. Most writes of others to it are not
+// about what the Patch sets, so it is read first: if the operations would change nothing,
+// there is nothing to correct.
+func modify(s Situation) Action {
+	switch {
+	case s.Drifted && !s.Looked:
+		return Action{Verb: Look}
+	case s.Drifted && s.Patched:
+		return Action{Verb: Nothing, Reason: "the object has what the patch sets"}
+	}
+
+	return Action{Verb: Patch, Reason: "the object may not agree with it"}
 }
 
 // removePatch is about a Patch whose composition is being deleted.

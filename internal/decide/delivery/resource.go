@@ -6,7 +6,6 @@ import (
 	"maps"
 	"strings"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -225,22 +224,6 @@ func (r *Resource) DropNamespace() {
 // it changes.
 func (r *Resource) Target() Identity {
 	return Identity{Group: r.GVK.Group, Kind: r.GVK.Kind, Namespace: r.Namespace, Name: r.Name}
-}
-
-// isPatched reports whether the operations of a Patch would leave an object as it is.
-// Only the server knows about those that cannot be carried out.
-func (r *Resource) isPatched(live *unstructured.Unstructured) bool {
-	ops, err := jsonpatch.DecodePatch(r.Ops)
-	if err != nil {
-		return false
-	}
-	before, err := json.Marshal(live.Object)
-	if err != nil {
-		return false
-	}
-	after, err := ops.Apply(before)
-
-	return err == nil && jsonpatch.Equal(before, after)
 }
 
 // IsPatch says whether it changes an object that somebody else makes.

@@ -30,6 +30,7 @@ func refs(names ...string) []*enov1.ResourceSliceRef {
 func TestUnchanged(t *testing.T) {
 	a, b := enov1.Manifest{Manifest: manifest("a")}, enov1.Manifest{Manifest: manifest("b")}
 	tombstone := enov1.Manifest{Manifest: manifest("c"), Deleted: true}
+	both := []*enov1.ResourceSlice{sliceOf("1", "now", a), sliceOf("2", "now", b)}
 	deleted := sliceOf("2", "now", b)
 	deleted.DeletionTimestamp = after(0)
 	cases := map[string]struct {
@@ -47,18 +48,9 @@ func TestUnchanged(t *testing.T) {
 		"Returns":    {"What was deleted is back.", []string{a.Manifest, tombstone.Manifest}, []*enov1.ResourceSlice{sliceOf("1", "now", a), sliceOf("2", "now", tombstone)}, nil, false},
 		"Lost":       {"A lost slice is written again.", []string{a.Manifest}, []*enov1.ResourceSlice{sliceOf("1", "now", a)}, nil, false},
 		"Deleted":    {"So is one that is being deleted.", []string{a.Manifest, b.Manifest}, []*enov1.ResourceSlice{sliceOf("1", "now", a), deleted}, nil, false},
-		"Forced": {
-			"Force delivers everything again.", []string{a.Manifest, b.Manifest}, []*enov1.ResourceSlice{sliceOf("1", "now", a), sliceOf("2", "now", b)},
-			func(st *enov1.CompositionStatus) { st.InFlightSynthesis.Forced = true }, false,
-		},
-		"Rollback": {
-			"A rollback that was asked for is in the history.", []string{a.Manifest, b.Manifest}, []*enov1.ResourceSlice{sliceOf("1", "now", a), sliceOf("2", "now", b)},
-			func(st *enov1.CompositionStatus) { st.InFlightSynthesis.RolledBackTo = "old" }, false,
-		},
-		"First": {
-			"There is nothing to take over.", nil, nil,
-			func(st *enov1.CompositionStatus) { st.CurrentSynthesis = nil }, false,
-		},
+		"Forced":     {"Force delivers everything again.", []string{a.Manifest, b.Manifest}, both, func(st *enov1.CompositionStatus) { st.InFlightSynthesis.Forced = true }, false},
+		"Rollback":   {"A rollback that was asked for is in the history.", []string{a.Manifest, b.Manifest}, both, func(st *enov1.CompositionStatus) { st.InFlightSynthesis.RolledBackTo = "old" }, false},
+		"First":      {"There is nothing to take over.", nil, nil, func(st *enov1.CompositionStatus) { st.CurrentSynthesis = nil }, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

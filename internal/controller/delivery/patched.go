@@ -1,0 +1,26 @@
+package delivery
+
+import (
+	"encoding/json"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+)
+
+// isPatched reports whether the operations of a Patch would leave the object that was
+// read as it is. Only the server knows about those that cannot be carried out.
+func (i *item) isPatched(s situation) bool {
+	if !i.IsPatch() || !s.Drifted || s.Live == nil {
+		return false
+	}
+	ops, err := jsonpatch.DecodePatch(i.Ops)
+	if err != nil {
+		return false
+	}
+	before, err := json.Marshal(s.Live.Object)
+	if err != nil {
+		return false
+	}
+	after, err := ops.Apply(before)
+
+	return err == nil && jsonpatch.Equal(before, after)
+}
