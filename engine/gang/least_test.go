@@ -20,7 +20,9 @@ func TestLeast(t *testing.T) {
 		"Held":  {"members that are held are not placed", flat(1).with(1, "default", gang.Held, gpu(1)).with(1, "default", gang.Waiting, gpu(1)), []int64{1, 4}, 4},
 		"Optional": {
 			"one of two subgroups is enough",
-			tree(set("", "s", 1), leaf("s", "x", 2), leaf("s", "y", 1)).with(2, "x", gang.Waiting, gpu(1)).with(1, "y", gang.Waiting, gpu(1)), []int64{1, 1, 5}, 2,
+			tree(set("", "s", 1), leaf("s", "x", 2), leaf("s", "y", 1)).with(2, "x", gang.Waiting, gpu(1)).with(1, "y", gang.Waiting, gpu(1)),
+			[]int64{1, 1, 5},
+			2,
 		},
 		"Incomplete": {"without enough members there is no minimum to ask for", flat(3).with(2, "default", gang.Waiting, gpu(1)), []int64{4, 4}, 0},
 		"Huge":       {"the sum does not overflow", flat(2).with(2, "default", gang.Waiting, gpu(1)), []int64{math.MaxInt64, math.MaxInt64}, math.MaxInt64},

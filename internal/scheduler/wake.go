@@ -184,7 +184,7 @@ func (s *Scheduler) onPod(before, now any) {
 	if is == nil && was != nil {
 		s.preemptor.gone(was.UID)
 	}
-	own := s.groups.isOwnChange(was, is) || countsAlike(was, is)
+	known := s.isKnown(was, is)
 	s.onRegrouped(was, is)
 	last := types.NamespacedName{}
 	for _, pod := range []*corev1.Pod{was, is} {
@@ -200,7 +200,7 @@ func (s *Scheduler) onPod(before, now any) {
 			s.rounds.deleted(key, pod.UID)
 			s.backOffs.deleted(key, pod.UID)
 		}
-		s.onMember(key, own, was == nil)
+		s.onMember(key, known, was == nil)
 	}
 }
 
@@ -221,6 +221,12 @@ func (s *Scheduler) onRegrouped(was, is *corev1.Pod) {
 		defer s.recovered(workerEvents, types.NamespacedName{Namespace: is.Namespace, Name: is.Name})
 		s.kube.SchedulingQueue.Activate(klog.Background(), map[string]*corev1.Pod{is.Namespace + "/" + is.Name: is})
 	})
+}
+
+// isKnown takes a change of a pod, and reports whether it is no news to the gate: it is a
+// binding that this scheduler has made, or the pod counts as before.
+func (s *Scheduler) isKnown(was, is *corev1.Pod) bool {
+	return s.groups.isOwnChange(was, is) || countsAlike(was, is)
 }
 
 // countsAlike reports whether a pod counts for the minimums of its gang as before: only its
