@@ -87,13 +87,7 @@ func (o *poolsCheckOptions) run(ctx context.Context) error {
 	}
 
 	report := newCheckReport(s, findings)
-	if report.Summary.empty() && *o.flags.Namespace != "" {
-		if err := o.explainEmpty(ctx, *o.flags.Namespace); err != nil {
-			return err
-		}
-	}
-
-	if err := o.print(report); err != nil {
+	if err := o.print(ctx, report); err != nil {
 		return err
 	}
 
@@ -190,7 +184,13 @@ func (s CheckSummary) String() string {
 	return fmt.Sprintf("checked %s, %s, %s", count(s.Pools, "pool"), count(s.Subnets, "subnet"), count(s.Claims+s.PoolClaims, "claim"))
 }
 
-func (o *poolsCheckOptions) print(r CheckReport) error {
+func (o *poolsCheckOptions) print(ctx context.Context, r CheckReport) error {
+	if r.Summary.empty() && *o.flags.Namespace != "" {
+		if err := o.explainEmpty(ctx, *o.flags.Namespace); err != nil {
+			return err
+		}
+	}
+
 	if done, err := printMachine(o.Out, o.format, r); done {
 		return err
 	}

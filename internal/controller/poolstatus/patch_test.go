@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"strconv"
 	"testing"
 	"time"
 
@@ -191,14 +192,14 @@ func (s *answeringStatus) Patch(_ context.Context, o client.Object, patch client
 // ones. What it costs must hardly depend on how many are listed.
 func BenchmarkWrite(b *testing.B) {
 	for _, n := range []int{100, poolrules.MaxListed} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			p := open(pool("p", "10.0.0.0/8", ""))
 			key := client.ObjectKeyFromObject(&p)
 			pools := view.NewPools()
 			pools.SetRange(key, netip.MustParsePrefix(p.Spec.CIDR))
 			for i := range n {
 				prefix := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 0}), 24)
-				pools.Put(key, ledger.Block{ID: fmt.Sprint(i), Name: fmt.Sprintf("s-%d", i), Owner: fmt.Sprintf("c-%d", i), Prefix: prefix})
+				pools.Put(key, ledger.Block{ID: strconv.Itoa(i), Name: fmt.Sprintf("s-%d", i), Owner: fmt.Sprintf("c-%d", i), Prefix: prefix})
 			}
 			c := &answering{}
 			r := New(c, c, pools, view.NewFeed(pools, func(string) {}), NewMetrics(prometheus.NewRegistry()), NewObstacles())
