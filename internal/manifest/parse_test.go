@@ -9,7 +9,7 @@ import (
 )
 
 // summary is a File in short: "line: name" per document, "line! error" per
-// error.
+// error, "line? reason" per document that was ignored.
 func summary(f File) []string {
 	var out []string
 
@@ -20,6 +20,10 @@ func summary(f File) []string {
 
 	for _, e := range f.Errors {
 		out = append(out, fmt.Sprintf("%d! %s", e.Line, withFix(e)))
+	}
+
+	for _, e := range f.Ignored {
+		out = append(out, fmt.Sprintf("%d? %s", e.Line, withFix(e)))
 	}
 
 	return out
@@ -44,7 +48,7 @@ func TestParse(t *testing.T) {
 	}{
 		"Nothing":         {reason: "an empty file is fine", text: "", want: nil},
 		"CommentsOnly":    {reason: "so is one without content", text: "# a\n---\n\n# b\n---\n~\n", want: nil},
-		"NotAnObject":     {reason: "lists and scalars are nobody's manifest", text: "- a\n---\nb\n", want: nil},
+		"NotAnObject":     {reason: "lists and scalars are no manifests, and not lost without a trace", text: "- a\n---\nb\n", want: want{"1? the document is not an object", "3? the document is not an object"}},
 		"ManyDocuments":   {reason: "lines count from the top of the file", text: "---\nkind: A\n---\n# x\n\nkind: B\n--- # c\nkind: C", want: want{"2: A ", "6: B ", "8: C "}},
 		"CarriageReturns": {reason: "files from Windows are read alike", text: "kind: A\r\n---\r\nkind: B\r\nmetadata:\r\n  name: x\r\n", want: want{"1: A ", "3: B x"}},
 		"ByteOrderMark":   {reason: "a mark at the start is not text", text: "\ufeff---\nkind: A\n", want: want{"2: A "}},

@@ -134,6 +134,11 @@ func (o Object) Check() error {
 	case metadata["name"] == nil && metadata["generateName"] != nil:
 		return fmt.Errorf("%s: metadata.generateName cannot be used: the object would be another one in every synthesis; set metadata.name", o.Source)
 	}
+
+	return o.checkMetadata(metadata)
+}
+
+func (o Object) checkMetadata(metadata map[string]any) error {
 	if err := o.checkText(metadata, "name", "metadata.name"); err != nil {
 		return err
 	}

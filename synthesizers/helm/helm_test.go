@@ -22,8 +22,11 @@ const (
 
 // output is what the program writes.
 type output struct {
-	Items   []map[string]any
-	Results []struct{ Message, Severity string }
+	Items   []map[string]any `json:"items"`
+	Results []struct {
+		Message  string `json:"message"`
+		Severity string `json:"severity"`
+	} `json:"results"`
 }
 
 // run runs the program on a chart for the Composition prod/site. Inputs are the
@@ -304,8 +307,11 @@ func TestInputKinds(t *testing.T) {
 // or one error.
 func FuzzTemplate(f *testing.F) {
 	for _, seed := range [][2]string{
-		{hooked("Job", "a", "pre-install"), "a: 1\n"}, {configMap + "{{ .Values.a }}\n", "a: b\n"}, {"{{ toYaml .Values }}", "apiVersion: v1\nkind: X\nmetadata: {name: a}\n"},
-		{"{{ range $k, $v := .Values }}{{ $k }}: {{ $v }}\n{{ end }}", "a: {b: [null]}\n"}, {"{{ tpl .Values.a . }}", "a: '{{ .Values.b }}'\nb: c\n"},
+		{hooked("Job", "a", "pre-install"), "a: 1\n"},
+		{configMap + "{{ .Values.a }}\n", "a: b\n"},
+		{"{{ toYaml .Values }}", "apiVersion: v1\nkind: X\nmetadata: {name: a}\n"},
+		{"{{ range $k, $v := .Values }}{{ $k }}: {{ $v }}\n{{ end }}", "a: {b: [null]}\n"},
+		{"{{ tpl .Values.a . }}", "a: '{{ .Values.b }}'\nb: c\n"},
 	} {
 		f.Add(seed[0], seed[1])
 	}

@@ -27,7 +27,7 @@ const maxRelease = 53
 
 // render renders the chart. It is loaded each time, because to render a chart
 // changes it.
-func (o options) render(ctx context.Context, r stock.Request) (stock.Rendering, error) {
+func (o *options) render(ctx context.Context, r stock.Request) (stock.Rendering, error) {
 	given, err := values(r.Inputs)
 	if err != nil {
 		return stock.Rendering{}, err
@@ -80,7 +80,7 @@ func check(all []stock.Object) error {
 }
 
 // load loads the chart with those of its dependencies that the values switch on.
-func (o options) load(given map[string]any) (*chart.Chart, error) {
+func (o *options) load(given map[string]any) (*chart.Chart, error) {
 	c, err := loader.Load(o.chart)
 	if err != nil {
 		return nil, fmt.Errorf("cannot load the chart %s: %w", o.chart, err)
@@ -122,7 +122,7 @@ func complete(c *chart.Chart) error {
 }
 
 // execute returns what the templates become, by their paths.
-func (o options) execute(ctx context.Context, c *chart.Chart, given map[string]any, r stock.Request) (map[string]string, error) {
+func (o *options) execute(ctx context.Context, c *chart.Chart, given map[string]any, r stock.Request) (map[string]string, error) {
 	name, namespace, err := o.names(r)
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func clock(repeated bool) func() time.Time {
 }
 
 // names are the name and the namespace of the release.
-func (o options) names(r stock.Request) (name, namespace string, err error) {
+func (o *options) names(r stock.Request) (name, namespace string, err error) {
 	name, namespace = o.release, r.Namespace
 	if name == "" {
 		name = r.Composition
@@ -177,7 +177,7 @@ func (o options) names(r stock.Request) (name, namespace string, err error) {
 	return name, namespace, nil
 }
 
-func (o options) capabilities() (*common.Capabilities, error) {
+func (o *options) capabilities() (*common.Capabilities, error) {
 	all := common.DefaultCapabilities.Copy()
 	all.APIVersions = append(slices.Clone(all.APIVersions), o.apiVersions...)
 	if o.kubeVersion == "" {

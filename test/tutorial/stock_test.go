@@ -168,7 +168,9 @@ func TestClusterScoped(t *testing.T) {
 	cmd.Env = []string{"COMPOSITION_NAMESPACE=here"}
 	data, err := cmd.Output()
 	must(t, err)
-	var list struct{ Items []metav1.PartialObjectMetadata }
+	var list struct {
+		Items []metav1.PartialObjectMetadata `json:"items"`
+	}
 	must(t, json.Unmarshal(data, &list))
 	if len(list.Items) < 40 || len(list.Items) != len(namespaced) {
 		t.Fatalf("of %d kinds, there are %d objects: %s", len(namespaced), len(list.Items), data)

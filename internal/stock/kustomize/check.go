@@ -55,6 +55,15 @@ func (t tree) checkRoot(dir string, seen map[string]bool) error {
 	if err := yaml.Unmarshal(t.files[name], &fields); err != nil {
 		return fmt.Errorf("%s: invalid YAML: %w", name, plain(err))
 	}
+	if err := checkFields(name, fields); err != nil {
+		return err
+	}
+
+	return t.checkRoots(dir, name, fields, seen)
+}
+
+// checkFields looks for charts and remote files in one kustomization.
+func checkFields(name string, fields map[string]any) error {
 	for _, field := range charts {
 		if fields[field] != nil {
 			return fmt.Errorf("%s: %s: kustomize does not render Helm charts here; use arbor-synthesizer-helm", name, field)
@@ -73,7 +82,7 @@ func (t tree) checkRoot(dir string, seen map[string]bool) error {
 		}
 	}
 
-	return t.checkRoots(dir, name, fields, seen)
+	return nil
 }
 
 // checkRoots wants everything that is built to be in the tree.
