@@ -178,7 +178,7 @@ func (d delivered) view(all []delivered, going bool) ResourceView {
 }
 
 // badConditions are those that a user should know about when they are true.
-var badConditions = []string{enov1.ConditionPruneBlocked, enov1.ConditionPruneWaiting}
+var badConditions = []string{enov1.ConditionPruneBlocked, enov1.ConditionPruneWaiting, enov1.ConditionDrifted}
 
 // compositionNotes are what a person should know of a composition beside its
 // state. What is stuck comes first.
