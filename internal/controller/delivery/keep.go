@@ -21,6 +21,9 @@ func (v *view) keeps(it *item) bool {
 		m.judged == nil && m.desired != "" && m.tracked
 }
 
+// corrects reports whether changes are corrected as soon as they are seen.
+func (d *Deliverer) corrects() bool { return d.drift != DriftReport && d.drift != DriftInterval }
+
 // keep recreates or corrects an object as it was applied last. The state of the item is
 // about what is desired now, and stays as it is.
 func (d *Deliverer) keep(ctx context.Context, k key, v *view, it *item) (time.Duration, error) {
@@ -31,7 +34,7 @@ func (d *Deliverer) keep(ctx context.Context, k key, v *view, it *item) (time.Du
 	}
 	last := it.as(&r, m.desired, "")
 	s := d.gather(v, last, decide.Situation{})
-	if !s.Drifted {
+	if !s.Drifted || !d.corrects() {
 		return 0, nil
 	}
 	if hold := m.damper.Hold(d.now()); hold > 0 {
