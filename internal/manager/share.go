@@ -100,6 +100,9 @@ func (s *sharer) subnet(o *v1alpha1.Subnet) {
 		s.share(&o.OwnerReferences[i].Kind)
 		s.share(&o.OwnerReferences[i].APIVersion)
 	}
+	// A cache may hand in an object that was here before. Its conditions are then those
+	// of other objects too, which are being read.
+	o.Status.Conditions = slices.Clone(o.Status.Conditions)
 	for i := range o.Status.Conditions {
 		c := &o.Status.Conditions[i]
 		s.share(&c.Type)

@@ -76,3 +76,24 @@ func TestSharerForgets(t *testing.T) {
 		}
 	}
 }
+
+// A reflector transforms what it lists a second time when it replaces the contents of a
+// cache. The objects then share conditions with others that are being read, which the
+// race detector sees if they are written.
+func TestTransformedTwice(t *testing.T) {
+	slim := slimSubnets()
+	cached, listed := decoded("good"), decoded("good")
+	for _, o := range []*v1alpha1.Subnet{cached, listed} {
+		if _, err := slim(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := make(chan *v1alpha1.Subnet)
+	go func() { read <- cached.DeepCopy() }()
+	if _, err := slim(listed); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(listed, <-read); diff != "" {
+		t.Errorf("two equal Subnets differ:\n%s", diff)
+	}
+}
