@@ -136,9 +136,9 @@ func TestDiffDecides(t *testing.T) {
 		w.manifest(`{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: theirs}, patch: {apiVersion: v1, kind: ConfigMap, ops: [{op: add, path: /data/x, value: "2"}]}}`),
 		w.manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: bad, annotations: {eno.azure.io/readiness-group: first}}}`),
 	)})
-	out := w.delivery(2, "diff", "web")
+	out := w.delivery(1, "diff", "web")
 	w.says(out, "it is left alone: somebody else made it", "override 0 (self.data.size) is Active", "-  x: \"1\"\n+  x: \"2\"",
-		`annotation eno.azure.io/readiness-group: cannot use "first"`, "1 changed, 1 left alone, 1 unknown")
+		`annotation eno.azure.io/readiness-group: cannot use "first"`, "1 changed, 1 left alone, 1 new")
 	if strings.Contains(out, "size:") {
 		t.Errorf("it shows a change that an override prevents:\n%s", out)
 	}
