@@ -128,14 +128,15 @@ func (b *Binder) subnets(ctx context.Context, c *v1alpha1.SubnetClaim) ([]v1alph
 	return slices.DeleteFunc(all, func(s v1alpha1.Subnet) bool { return s.DeletionTimestamp != nil }), err
 }
 
-// clear deletes the Subnets of a claim that Failed: the allocator creates another.
+// clear deletes the Subnets of a claim that Failed: the allocator creates another. A status
+// with the UID of another Subnet is no verdict, and is about to be reset.
 func (b *Binder) clear(ctx context.Context, subnets []v1alpha1.Subnet) error {
 	for i := range subnets {
 		s := &subnets[i]
-		if s.Status.Phase != v1alpha1.SubnetFailed {
+		if s.Status.Phase != v1alpha1.SubnetFailed || s.Status.UID != "" && s.Status.UID != s.UID {
 			continue
 		}
-		if err := client.IgnoreNotFound(b.client.Delete(ctx, s, client.Preconditions{UID: &s.UID})); err != nil {
+		if err := client.IgnoreNotFound(b.client.Delete(ctx, s, client.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion})); err != nil {
 			return fmt.Errorf("cannot delete Subnet %s/%s, which failed: %w", s.Namespace, s.Name, err)
 		}
 	}
