@@ -111,34 +111,41 @@ func consistsOf(child *v1alpha1.SubnetPool, s *v1alpha1.Subnet) bool {
 }
 
 // claimGone reports whether the claim that had a Subnet does not need it any more. The
-// API server must confirm that a claim is gone, because the cache may be behind.
+// API server must confirm that a claim is gone or bound to another Subnet, because the
+// cache may be behind.
 func (r *Reconciler) claimGone(ctx context.Context, s *v1alpha1.Subnet) (bool, error) {
 	c, err := r.cachedClaim(ctx, s)
 	if err != nil {
 		return false, err
-	}
-	if c != nil && claim.Surplus(c, s) {
-		return true, nil
 	}
 	p, err := r.cachedPool(ctx, s.Namespace, s.Spec.PoolRef)
 	if err != nil {
 		return false, err
 	}
 	had := r.lastClaim(s, p)
-	if had == "" || c != nil && c.UID == had {
+	if surplus := c != nil && claim.Surplus(c, s); !surplus && (had == "" || c != nil && c.UID == had) {
 		return false, nil
 	}
-	c = &v1alpha1.SubnetClaim{}
-	err = r.reader.Get(ctx, claimKey(s), c)
-	if apierrors.IsNotFound(err) {
-		return true, nil
-	}
-	if err != nil {
+
+	return r.confirmGone(ctx, s, had)
+}
+
+// confirmGone asks the API server whether the claim that had a Subnet last, "" if that is
+// not known, does not need it any more.
+func (r *Reconciler) confirmGone(ctx context.Context, s *v1alpha1.Subnet, had types.UID) (bool, error) {
+	c := &v1alpha1.SubnetClaim{}
+	err := r.reader.Get(ctx, claimKey(s), c)
+	switch {
+	case apierrors.IsNotFound(err):
+		return had != "", nil
+	case err != nil:
 		return false, fmt.Errorf("cannot read SubnetClaim %s: %w", claimKey(s), err)
+	case claim.Surplus(c, s):
+		return true, nil
 	}
 
 	// A claim of the same name may be a restored one.
-	return c.UID != had && !claim.Wants(c, s), nil
+	return had != "" && c.UID != had && !claim.Wants(c, s), nil
 }
 
 // lastClaim returns the UID of the claim that had a Subnet of a pool last, "" if it is
