@@ -26,6 +26,7 @@ func (v *view) chain() {
 	for _, chain := range decide.Chains(v.resources()) {
 		for at, i := range chain {
 			it := v.items[i]
+			it.chained = len(chain) > 1
 			for _, j := range chain[at+1:] {
 				if decide.Supersedes(v.items[j].Resource, it.Resource, it.text.object().Object) {
 					it.rivals = append(it.rivals, j)

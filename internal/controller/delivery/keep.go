@@ -17,7 +17,7 @@ import (
 func (v *view) keeps(it *item) bool {
 	m := it.memory
 
-	return !v.deleting && v.suspended == "" && !it.Tombstone && !it.IsPatch() && !it.Overridden() && len(it.rivals) == 0 && it.problem == nil &&
+	return !v.deleting && v.suspended == "" && !it.Tombstone && !it.IsPatch() && !it.Overridden() && !it.chained && it.problem == nil &&
 		m.judged == nil && m.desired != "" && m.tracked
 }
 
@@ -33,6 +33,7 @@ func (d *Deliverer) keep(ctx context.Context, k key, v *view, it *item) (time.Du
 		return 0, nil
 	}
 	last := it.as(&r, m.desired, "")
+	last.previous = "" // what is desired now may never have been applied
 	s := d.gather(v, last, decide.Situation{})
 	if !s.Drifted || !d.corrects() {
 		return 0, nil

@@ -130,6 +130,8 @@ type item struct {
 	// rivals are the places of items that decide about the same fields of the same
 	// object later. Once one of them may run, this one does not run again.
 	rivals []int
+	// chained is whether other items are about the same object.
+	chained bool
 	// memory is only used by whoever works on the item.
 	memory *memory
 	// first is true for a tombstone that a user wants to have deleted now.

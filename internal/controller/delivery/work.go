@@ -169,7 +169,8 @@ func (d *Deliverer) observe(v *view, it *item, s *situation) {
 		m.version = s.seen.version
 	}
 	if m.desired == it.desires() {
-		s.InSync = (same || d.drift == DriftInterval) && !d.due(it)
+		// A new synthesis is delivered whatever --drift says.
+		s.InSync = (same || d.drift == DriftInterval && m.applied == v.slices) && !d.due(it)
 		s.Drifted = !same && !s.InSync
 	}
 }

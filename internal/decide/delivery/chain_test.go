@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
@@ -65,5 +66,21 @@ func TestSupersedes(t *testing.T) {
 				t.Errorf("%s\nSupersedes(...): %t", tc.reason, got)
 			}
 		})
+	}
+}
+
+// A manifest that nothing can be done with, such as the tombstone of an object that is also
+// desired, does not count: nothing is pruned before the last manifest is applied, and
+// everything then.
+func TestHiddenDoesNotCount(t *testing.T) {
+	s := delivery.NewSchedule([]*delivery.Resource{{}, {}, nil, {Tombstone: true, Settings: delivery.Settings{Prune: enov1.PruneLast}}}, false)
+	s.Applied(2)
+	s.Applied(0)
+	if s.Open(3) {
+		t.Error("an object is pruned although a manifest is not applied")
+	}
+	s.Applied(1)
+	if !s.Open(3) {
+		t.Error("an object is not pruned although all manifests are applied")
 	}
 }

@@ -55,7 +55,9 @@ func NewSchedule(resources []*Resource, deleting bool) *Schedule {
 		if n, ok := groupOf(r, deleting); ok {
 			numbers[i] = n
 		}
-		if r != nil && !deleting {
+		if r == nil {
+			s.applied[i] = true // nothing waits for it
+		} else if !deleting {
 			s.addPruning(i, r)
 		}
 	}
