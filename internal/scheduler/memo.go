@@ -119,6 +119,17 @@ func (f *fitter) statuses(ctx context.Context, state fwk.CycleState, pod *corev1
 	if len(unknown) == 0 {
 		return all, nil
 	}
+	// A nomination or a reservation may disappear without a change of the node, also while
+	// the plugins are asked.
+	clean := func(i int) bool {
+		name := f.name(indexes[unknown[i]])
+
+		return !f.reserved(name) && len(f.fw.NominatedPodsForNode(name)) == 0
+	}
+	before := make([]bool, len(unknown))
+	for i := range unknown {
+		before[i] = clean(i)
+	}
 	asked, err := f.ask(ctx, state, pod, len(unknown), func(i int) fwk.NodeInfo { return f.nodes[indexes[unknown[i]]] })
 	if err != nil {
 		return nil, err
@@ -126,9 +137,8 @@ func (f *fitter) statuses(ctx context.Context, state fwk.CycleState, pod *corev1
 	for i, status := range asked {
 		at := indexes[unknown[i]]
 		all[unknown[i]] = status
-		// A nomination may disappear without a change of the node.
-		e, name := &m.entries[at], f.name(at)
-		e.filtered, e.status = !f.reserved(name) && len(f.fw.NominatedPodsForNode(name)) == 0, status
+		e := &m.entries[at]
+		e.filtered, e.status = before[i] && clean(i), status
 	}
 
 	return all, nil

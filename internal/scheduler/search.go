@@ -138,9 +138,10 @@ func (p *preemptor) searchIn(ctx context.Context, key types.NamespacedName, g *d
 	case victims.Found, victims.Fits:
 		return p.found(ctx, g, q, s, priority)
 	case victims.Impossible, victims.Insufficient:
-		s.blockers, err = q.blockers(ctx)
-
-		return err
+		// The names are for a message: without them the answer holds all the same.
+		if blockers, err := q.blockers(ctx); err == nil {
+			s.blockers = blockers
+		}
 	case victims.Unproven:
 	}
 
