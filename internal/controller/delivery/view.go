@@ -365,7 +365,7 @@ func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *vi
 				it.of, it.text = it.Resource, pack(it.Resource)
 			}
 			if s.initialized {
-				it.state = all[n].Status.Resources[index]
+				it.state = all[n].Status.Resources[index] //nolint:gosec // an initialized slice has a state for each resource
 				it.memory.left(it.state.UID)
 			}
 			v.items = append(v.items, it)
