@@ -44,8 +44,8 @@ var deliberate = map[string]string{
 	"subnetclaims.plexaubnet.io: v1alpha1: .spec.clusterID must match ^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$ now": "" +
 		"It becomes a label of the Subnet, and the API server refuses a label value that begins or ends with . or -: such a claim never got a block.",
 	"subnetpools.plexaubnet.io: v1alpha1: .status.allocatableCountBySize is merged in another way, which changes who owns its parts": statusOfManager,
-	"subnetpools.plexaubnet.io: v1alpha1: .status.allocatedCIDRs is merged in another way, which changes who owns its parts": statusOfManager,
-	"subnetpools.plexaubnet.io: v1alpha1: .status.freeCountBySize is merged in another way, which changes who owns its parts": statusOfManager,
+	"subnetpools.plexaubnet.io: v1alpha1: .status.allocatedCIDRs is merged in another way, which changes who owns its parts":         statusOfManager,
+	"subnetpools.plexaubnet.io: v1alpha1: .status.freeCountBySize is merged in another way, which changes who owns its parts":        statusOfManager,
 }
 
 // TestDefinitions holds the definitions against those of the last release.
