@@ -14,6 +14,7 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 	synthesisrules "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 const deliveryDiffExamples = `  # What would the next apply change?
@@ -106,17 +107,17 @@ func (o *deliveryDiffOptions) rehearse(ctx context.Context) error {
 
 	c := done.composition
 
-	all, before, err := o.replacing(ctx, done)
-	if err != nil {
-		return blind("%w", err)
-	}
-
 	s, err := o.servers(o.flags)
 	if err != nil {
 		return blind("%w", err)
 	}
 
-	v := o.compareAll(ctx, &differ{server: s, composition: c, reader: decide.NewReader(), before: before}, all)
+	all, before, err := o.replacing(ctx, done, s)
+	if err != nil {
+		return blind("%w", err)
+	}
+
+	v := o.compareAll(ctx, newDiffer(s, c, before), all)
 	v.Namespace, v.Name, v.Role = c.Namespace, c.Name, roleRendered
 
 	if err := v.print(o.Out, o.ErrOut, o.format); err != nil {
@@ -128,11 +129,13 @@ func (o *deliveryDiffOptions) rehearse(ctx context.Context) error {
 
 // replacing are rendered manifests and tombstones of what the current synthesis in the
 // cluster has besides them, with what was applied before.
-func (o *deliveryDiffOptions) replacing(ctx context.Context, done *rendering) (all []delivered, before map[ObjectRef]delivered, err error) {
+func (o *deliveryDiffOptions) replacing(ctx context.Context, done *rendering, s server) (all []delivered, before map[identity.Identity]delivered, err error) {
 	d, err := o.newDeliveries()
 	if err != nil {
 		return nil, nil, err
 	}
+
+	d.scopes = s.Scope
 
 	c := done.composition
 	if err := d.read(ctx, query{resource: compositionResource, namespace: c.Namespace, name: c.Name}); err != nil {
@@ -141,10 +144,11 @@ func (o *deliveryDiffOptions) replacing(ctx context.Context, done *rendering) (a
 
 	var (
 		current []*enov1.ResourceSlice
-		states  = map[ObjectRef]enov1.ResourceState{}
+		states  = map[identity.Identity]enov1.ResourceState{}
+		known   = map[identity.Identity]bool{}
 	)
 
-	before = map[ObjectRef]delivered{}
+	before = map[identity.Identity]delivered{}
 
 	for _, live := range d.sorted() {
 		now := live.Status.CurrentSynthesis
@@ -158,10 +162,10 @@ func (o *deliveryDiffOptions) replacing(ctx context.Context, done *rendering) (a
 		}
 
 		for _, one := range earlier {
-			states[one.ref] = enov1.ResourceState{UID: one.state.UID}
+			states[one.id] = enov1.ResourceState{UID: one.state.UID}
 
 			if !one.tombstone && one.err == nil {
-				before[one.ref] = one
+				before[one.id] = one
 			}
 		}
 
@@ -174,12 +178,12 @@ func (o *deliveryDiffOptions) replacing(ctx context.Context, done *rendering) (a
 	}
 
 	for _, m := range synthesisrules.Manifests(fresh, current) {
-		one := readManifest(m)
-		one.state = states[one.ref]
+		one := d.readManifest(m, known)
+		one.state = states[one.id]
 		all = append(all, one)
 	}
 
-	return all, before, nil
+	return withoutKept(all), before, nil
 }
 
 // slicesOf are the slices of a synthesis that were read.
@@ -218,17 +222,19 @@ func (o *deliveryDiffOptions) run(ctx context.Context, name string) error {
 		return asBlind(err)
 	}
 
-	all, before, err := d.toCompare(ctx, c, chosen)
-	if err != nil {
-		return blind("%w", err)
-	}
-
 	s, err := o.servers(o.flags)
 	if err != nil {
 		return blind("%w", err)
 	}
 
-	v := o.compareAll(ctx, &differ{server: s, composition: c, reader: decide.NewReader(), before: before}, all)
+	d.scopes = s.Scope
+
+	all, before, err := d.toCompare(ctx, c, chosen)
+	if err != nil {
+		return blind("%w", err)
+	}
+
+	v := o.compareAll(ctx, newDiffer(s, c, before), all)
 	v.Namespace, v.Name, v.Synthesis, v.Role = c.Namespace, c.Name, chosen.UUID, roleOf(c, chosen)
 
 	if err := v.print(o.Out, o.ErrOut, o.format); err != nil {
@@ -264,7 +270,7 @@ func (o *deliveryDiffOptions) choose(c *enov1.Composition) (*enov1.Synthesis, er
 
 // toCompare are the manifests of a synthesis, and what was applied before them.
 // Of an older synthesis, what only the current one has is to go.
-func (d *deliveries) toCompare(ctx context.Context, c *enov1.Composition, chosen *enov1.Synthesis) (all []delivered, before map[ObjectRef]delivered, err error) {
+func (d *deliveries) toCompare(ctx context.Context, c *enov1.Composition, chosen *enov1.Synthesis) (all []delivered, before map[identity.Identity]delivered, err error) {
 	current := c.Status.CurrentSynthesis
 
 	last := current
@@ -281,10 +287,7 @@ func (d *deliveries) toCompare(ctx context.Context, c *enov1.Composition, chosen
 		return nil, nil, fmt.Errorf("cannot compare %s: its manifests are gone (%s)", shortUUID(chosen.UUID), strings.Join(missing, ", "))
 	}
 
-	before, there := map[ObjectRef]delivered{}, map[ObjectRef]bool{}
-	for _, one := range all {
-		there[one.ref] = true
-	}
+	before = map[identity.Identity]delivered{}
 
 	earlier, _ := d.manifests(c, last)
 	for _, one := range earlier {
@@ -292,15 +295,15 @@ func (d *deliveries) toCompare(ctx context.Context, c *enov1.Composition, chosen
 			continue
 		}
 
-		before[one.ref] = one
+		before[one.id] = one
 
-		if isOld := chosen != current && chosen != c.Status.InFlightSynthesis; isOld && !there[one.ref] {
+		if isOld := chosen != current && chosen != c.Status.InFlightSynthesis; isOld && !one.id.IsPatch() {
 			one.tombstone = true
 			all = append(all, one)
 		}
 	}
 
-	return all, before, nil
+	return withoutKept(all), before, nil
 }
 
 func (o *deliveryDiffOptions) compareAll(ctx context.Context, d *differ, all []delivered) DiffView {

@@ -166,12 +166,21 @@ diff -u -N LIVE/v1.ConfigMap.shop.c MERGED/v1.ConfigMap.shop.c
 			reason: "what the applier leaves alone is not compared", live: []string{old},
 			manifests: []string{
 				strings.Replace(now, "readiness-group\":\"1", "disable-reconciliation\":\"true", 1), strings.Replace(now, "readiness-group\":\"1", "disable-updates\":\"true", 1),
-				"gone " + strings.Replace(now, "readiness-group\":\"1", "disable-reconciliation\":\"true", 1),
+				"gone " + strings.NewReplacer("readiness-group\":\"1", "disable-reconciliation\":\"true", `"name":"c"`, `"name":"d"`).Replace(now),
 			},
 			want: result{ErrOut: "synthesis 22222222 (current) of shop/web: 3 left alone\n", Out: `# ConfigMap shop/c: it is left alone: its reconciliation is disabled
 # ConfigMap shop/c: it is left alone: it is there, and its updates are disabled
-# ConfigMap shop/c: it is left alone: its reconciliation is disabled
+# ConfigMap shop/d: it is left alone: its reconciliation is disabled
 `},
+		},
+		"ClusterScoped": {
+			reason: "a chart that moves to another namespace keeps its cluster-scoped objects, as delivery does",
+			live:   []string{`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"view"}}`},
+			manifests: []string{
+				`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"namespace":"b","name":"view"}}`,
+				`gone {"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"namespace":"a","name":"view"}}`,
+			},
+			want: result{ErrOut: "synthesis 22222222 (current) of shop/web: 1 unchanged\n"},
 		},
 		"Unreadable": {
 			reason: "a manifest that is none", manifests: []string{"{"},

@@ -10,10 +10,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/engine/fields"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -38,7 +40,14 @@ type differ struct {
 	composition *enov1.Composition
 	reader      *decide.Reader
 	// before is what was applied last.
-	before map[ObjectRef]delivered
+	before map[identity.Identity]delivered
+}
+
+func newDiffer(s server, c *enov1.Composition, before map[identity.Identity]delivered) *differ {
+	reader := decide.NewReader()
+	reader.Scopes = func(gvk schema.GroupVersionKind) (namespaced, known bool) { return s.Scope(gvk.Group, gvk.Kind) }
+
+	return &differ{server: s, composition: c, reader: reader, before: before}
 }
 
 // read understands a manifest. There may be a resource with the error.
@@ -208,7 +217,7 @@ func (d *differ) block(v *ObjectDiff, one delivered, r *decide.Resource, live ma
 	}
 
 	request := fields.Request{To: decide.Manager, Mode: r.Mode, Next: thing.tree.Desired(r.Object.Object)}
-	if last, err := d.read(d.before[one.ref]); err == nil && d.before[one.ref].object != nil {
+	if last, err := d.read(d.before[one.id]); err == nil && d.before[one.id].object != nil {
 		request.Previous = thing.tree.Desired(r.Release(last.Object).Object)
 	}
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 // deliveries are objects of the delivery API, as far as they are asked for.
@@ -21,6 +22,9 @@ type deliveries struct {
 	symphonies   map[types.NamespacedName]*enov1.Symphony
 
 	list lister
+	// scopes knows which kinds of the cluster are namespaced. Without it, identities have
+	// the namespaces of the manifests.
+	scopes identity.Scopes
 }
 
 // Kinds of the delivery API as a cluster knows them.

@@ -13,6 +13,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 const deliveryPruneExamples = `  # Which manifest cannot be applied, and which objects wait to be deleted?
@@ -90,12 +91,21 @@ func (o *deliveryPruneOptions) run(ctx context.Context, name string) error {
 		return blind("%w", err)
 	}
 
+	s, err := o.servers(o.flags)
+	if err != nil {
+		return blind("%w", err)
+	}
+
+	d.scopes = s.Scope
+
 	all, missing := d.manifests(c, current)
 	if len(missing) > 0 {
 		return cannotDo("cannot prune %s/%s: manifests of its current synthesis are gone (%s)", c.Namespace, c.Name, strings.Join(missing, ", "))
 	}
 
-	var objects []decide.Identity
+	all = withoutKept(all)
+
+	var objects []identity.Identity
 
 	for _, text := range o.first {
 		id, err := findTombstone(c, all, text)
@@ -110,7 +120,7 @@ func (o *deliveryPruneOptions) run(ctx context.Context, name string) error {
 }
 
 // request writes the annotation, with the objects that it has already for this synthesis.
-func (o *deliveryPruneOptions) request(ctx context.Context, c *enov1.Composition, objects []decide.Identity) error {
+func (o *deliveryPruneOptions) request(ctx context.Context, c *enov1.Composition, objects []identity.Identity) error {
 	request := decide.ParsePruneFirst(c.Annotations[enov1.AnnotationPruneFirst])
 	if request.Synthesis != c.Status.CurrentSynthesis.UUID {
 		request = decide.PruneFirst{Synthesis: c.Status.CurrentSynthesis.UUID}
@@ -148,26 +158,25 @@ func (o *deliveryPruneOptions) request(ctx context.Context, c *enov1.Composition
 }
 
 // findTombstone finds the waiting tombstone that a text names.
-func findTombstone(c *enov1.Composition, all []delivered, text string) (decide.Identity, error) {
-	match, ok := parseObject(text)
+func findTombstone(c *enov1.Composition, all []delivered, text string) (identity.Identity, error) {
+	wanted, ok := identity.ParseSelector(text)
 	if !ok {
-		return decide.Identity{}, blind("cannot read --first %q: write KIND/NAME, KIND.GROUP/NAME or KIND/NAMESPACE/NAME", text)
+		return identity.Identity{}, blind("cannot read --first %q: write KIND/NAME, KIND.GROUP/NAME or KIND/NAMESPACE/NAME", text)
 	}
 
-	var found, waiting []decide.Identity
+	var found, waiting []identity.Identity
 
 	why := "no manifest of the current synthesis, and none that it dropped, is called so"
 
 	for _, one := range all {
-		id := identityOf(one.ref)
-		state := notWaiting(one, c)
+		id, state := one.id, notWaiting(one, c)
 
 		if state == "" {
 			waiting = append(waiting, id)
 		}
 
 		switch {
-		case !match(id):
+		case !wanted.Matches(id, pluralOf):
 		case state == "":
 			found = append(found, id)
 		default:
@@ -179,10 +188,10 @@ func findTombstone(c *enov1.Composition, all []delivered, text string) (decide.I
 	case 1:
 		return found[0], nil
 	case 0:
-		return decide.Identity{}, cannotDo("%s does not wait to be deleted: %s; %s", text, why, choicesOf(waiting))
+		return identity.Identity{}, cannotDo("%s does not wait to be deleted: %s; %s", text, why, choicesOf(waiting))
 	}
 
-	return decide.Identity{}, cannotDo("%s is the name of several objects: choose %s", text, arguments(found))
+	return identity.Identity{}, cannotDo("%s is the name of several objects: choose %s", text, arguments(found))
 }
 
 // notWaiting returns why a manifest is not an object that waits to be deleted, "" if it is.
@@ -213,32 +222,15 @@ func notWaiting(one delivered, c *enov1.Composition) string {
 	return ""
 }
 
-// parseObject reads KIND[.GROUP]/[NAMESPACE/]NAME, and returns what matches it. The kind
-// may be written as kubectl takes it, in lower case or in the plural.
-func parseObject(text string) (match func(decide.Identity) bool, ok bool) {
-	parts := strings.Split(text, "/")
-	if len(parts) != 2 && len(parts) != 3 || slices.Contains(parts, "") {
-		return nil, false
-	}
+// pluralOf is the name of the resource of a kind, as far as it can be guessed.
+func pluralOf(kind string) string {
+	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
 
-	kind, group, grouped := strings.Cut(parts[0], ".")
-
-	return func(id decide.Identity) bool {
-		plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: id.Kind})
-
-		return (strings.EqualFold(kind, id.Kind) || strings.EqualFold(kind, plural.Resource)) && (!grouped || strings.EqualFold(group, id.Group)) &&
-			id.Name == parts[len(parts)-1] && (len(parts) == 2 || id.Namespace == parts[1])
-	}, true
-}
-
-func identityOf(ref ObjectRef) decide.Identity {
-	gv, _ := schema.ParseGroupVersion(ref.APIVersion) // its manifest was read before
-
-	return decide.Identity{Group: gv.Group, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
+	return plural.Resource
 }
 
 // choicesOf lists objects for the one who has to choose.
-func choicesOf(waiting []decide.Identity) string {
+func choicesOf(waiting []identity.Identity) string {
 	if len(waiting) == 0 {
 		return "no object waits to be deleted"
 	}
@@ -246,7 +238,7 @@ func choicesOf(waiting []decide.Identity) string {
 	return "these objects do: " + arguments(waiting)
 }
 
-func arguments(all []decide.Identity) string {
+func arguments(all []identity.Identity) string {
 	names := make([]string, 0, maxChoices)
 	for _, id := range all[:min(len(all), maxChoices)] {
 		names = append(names, id.Argument())

@@ -38,6 +38,11 @@ func (s *serverInMemory) Rehearse(_ context.Context, w rehearsal) (map[string]an
 	return s.rehearse(w)
 }
 
+// Scope knows one cluster-scoped kind, and no other kind.
+func (s *serverInMemory) Scope(_, kind string) (namespaced, known bool) {
+	return false, kind == "ClusterRole"
+}
+
 func (s *serverInMemory) Annotate(_ context.Context, _ ObjectRef, patch []byte, dryRun bool) error {
 	text := string(patch)
 	if dryRun {

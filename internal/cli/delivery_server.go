@@ -4,8 +4,10 @@ import (
 	"context"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/klog/v2"
@@ -22,6 +24,8 @@ type server interface {
 	// Rehearse says what a write of the applier would make of an object, and
 	// writes nothing.
 	Rehearse(ctx context.Context, w rehearsal) (map[string]any, error)
+	// Scope reports whether a kind is namespaced, and whether the server knows it.
+	Scope(group, kind string) (namespaced, known bool)
 	// Annotate merges a patch into an object, as Arbor.
 	Annotate(ctx context.Context, ref ObjectRef, patch []byte, dryRun bool) error
 }
@@ -79,6 +83,15 @@ func (s apiServer) Rehearse(ctx context.Context, w rehearsal) (map[string]any, e
 	}
 
 	return o.Object, short(err)
+}
+
+func (s apiServer) Scope(group, kind string) (namespaced, known bool) {
+	mapping, err := s.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: kind})
+	if err != nil {
+		return false, false
+	}
+
+	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, true
 }
 
 func (s apiServer) Annotate(ctx context.Context, ref ObjectRef, patch []byte, dryRun bool) error {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 // A SynthesisState is how far a synthesis has come.
@@ -102,6 +104,7 @@ func (s ResourceStateWord) text() string {
 // A delivered is one manifest of a synthesis, and what has become of it.
 type delivered struct {
 	ref ObjectRef
+	id  identity.Identity
 	// object is what the manifest says, nil if it cannot be read; then err says
 	// why.
 	object map[string]any
@@ -118,6 +121,8 @@ func (d *deliveries) manifests(c *enov1.Composition, s *enov1.Synthesis) (all []
 		return nil, nil
 	}
 
+	known := map[identity.Identity]bool{}
+
 	for _, ref := range s.ResourceSlices {
 		slice := d.slices[types.NamespacedName{Namespace: c.Namespace, Name: refName(ref)}]
 		if slice == nil {
@@ -127,7 +132,7 @@ func (d *deliveries) manifests(c *enov1.Composition, s *enov1.Synthesis) (all []
 		}
 
 		for i, m := range slice.Spec.Resources {
-			one := readManifest(m)
+			one := d.readManifest(m, known)
 			if i < len(slice.Status.Resources) {
 				one.state = slice.Status.Resources[i]
 			}
@@ -139,18 +144,49 @@ func (d *deliveries) manifests(c *enov1.Composition, s *enov1.Synthesis) (all []
 	return all, missing
 }
 
-func readManifest(m enov1.Manifest) delivered {
+// readManifest reads one of the manifests of a synthesis. known are those before it.
+func (d *deliveries) readManifest(m enov1.Manifest, known map[identity.Identity]bool) delivered {
 	one := delivered{tombstone: m.Deleted}
 	if err := json.Unmarshal([]byte(m.Manifest), &one.object); err != nil {
 		one.err = fmt.Errorf("cannot read the manifest: %w", err)
 		one.object = nil
 	}
 
+	one.id, _ = identity.Of(one.object).Normalize(d.scopes)
+	one.id = identity.Number(one.id, known)
+	known[one.id] = true
+
 	if one.ref = refOf(one.object); one.ref.Kind == "" {
 		one.ref.Kind = "(no kind)"
 	}
 
+	one.ref.Namespace = one.id.Namespace
+
 	return one
+}
+
+// withoutKept removes the tombstones of objects that a manifest is about, as delivery
+// does: synthesis does not know which kinds are cluster-scoped. Of two tombstones of one
+// object, the first counts.
+func withoutKept(all []delivered) []delivered {
+	kept := identity.Kept{}
+
+	for _, one := range all {
+		if !one.tombstone {
+			kept.Add(one.id)
+		}
+	}
+
+	return slices.DeleteFunc(all, func(one delivered) bool {
+		if !one.tombstone || one.err != nil {
+			return false
+		}
+
+		again := !kept.LeavesTombstone(one.id)
+		kept.Add(one.id)
+
+		return again
+	})
 }
 
 // annotation is one of a manifest, "" if it is not there.

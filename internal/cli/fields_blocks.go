@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/arbor-control/arbor/engine/fields"
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 // Blocked is why a manager cannot remove something that it applies.
@@ -36,7 +37,7 @@ func blocksOf(all []Finding) []Block {
 		by      fields.Identity
 	}
 
-	sums, objects := map[pair]*Block{}, map[pair]map[ObjectRef]bool{}
+	sums, objects := map[pair]*Block{}, map[pair]map[identity.Identity]bool{}
 
 	for _, f := range all {
 		if f.Blocked == nil {
@@ -46,7 +47,7 @@ func blocksOf(all []Finding) []Block {
 		for _, by := range f.Blocked.By {
 			key := pair{f.Blocked.Manager, by}
 			if sums[key] == nil {
-				sums[key], objects[key] = &Block{Manager: key.manager, By: by}, map[ObjectRef]bool{}
+				sums[key], objects[key] = &Block{Manager: key.manager, By: by}, map[identity.Identity]bool{}
 			}
 
 			if f.Blocked.Fate == fields.Partial {
@@ -55,7 +56,7 @@ func blocksOf(all []Finding) []Block {
 				sums[key].Kept++
 			}
 
-			objects[key][f.Object] = true
+			objects[key][f.Object.identity()] = true
 			sums[key].Workloads = len(objects[key])
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"text/tabwriter"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 // Severity of a finding.
@@ -29,7 +31,8 @@ const (
 	reasonWarning      = "Warning"
 )
 
-// An ObjectRef names an object.
+// An ObjectRef says where to find an object, for people and programs that read the
+// output. Two of them can be about one object: compare identities.
 type ObjectRef struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -52,12 +55,16 @@ func (r ObjectRef) path() string {
 	return r.Namespace + "/" + r.Name
 }
 
+func (r ObjectRef) identity() identity.Identity {
+	return identity.New(r.APIVersion, r.Kind, r.Namespace, r.Name)
+}
+
 func (r ObjectRef) String() string {
 	if r.Name == "" {
 		return r.Kind
 	}
 
-	return r.Kind + " " + r.path()
+	return r.identity().String()
 }
 
 // A Finding is one thing that is wrong with one object.

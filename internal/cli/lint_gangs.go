@@ -5,6 +5,7 @@ import (
 
 	"github.com/arbor-control/arbor/engine/gang"
 	"github.com/arbor-control/arbor/internal/decide/scheduling"
+	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/manifest"
 )
 
@@ -16,7 +17,7 @@ func findDeadlocks(files []fileReport) {
 		report *fileReport
 		doc    *manifest.Document
 	}
-	sets := map[ObjectRef]place{}
+	sets := map[identity.Identity]place{}
 	d := &drafter{
 		priority: func(string) (int32, bool) { return 0, true },
 		notef:    func(string, ...any) {},
@@ -28,7 +29,7 @@ func findDeadlocks(files []fileReport) {
 				return
 			}
 			if ref := refOf(doc.Object); ref.Kind == "StatefulSet" {
-				sets[ref] = place{&files[i], doc}
+				sets[ref.identity()] = place{&files[i], doc}
 			}
 		}
 	}
@@ -37,7 +38,7 @@ func findDeadlocks(files []fileReport) {
 		if found == nil {
 			continue
 		}
-		at := sets[found.set]
+		at := sets[found.set.identity()]
 		at.report.findings = append(at.report.findings, Located{File: at.report.name, Line: at.doc.Line(policyField), Finding: Finding{
 			Severity: SeverityWarning, Object: found.set, Reason: reasonOrderedReady, Field: policyField,
 			Message: found.message, Fix: "write " + string(appsv1.ParallelPodManagement),

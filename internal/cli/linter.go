@@ -14,6 +14,7 @@ import (
 	"github.com/arbor-control/arbor/api/crds"
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	decide "github.com/arbor-control/arbor/internal/decide/estate"
+	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/manifest"
 	crdschema "github.com/arbor-control/arbor/internal/manifest/schema"
 )
@@ -322,7 +323,7 @@ func combine(files []fileReport) LintReport {
 	findDeadlocks(files)
 
 	r := LintReport{Findings: []Located{}}
-	first := map[ObjectRef]checked{}
+	first := map[identity.Identity]checked{}
 
 	for _, f := range files {
 		for _, c := range f.checked {
@@ -377,14 +378,14 @@ func compare(files []fileReport) {
 	}
 }
 
-func sameObject(first map[ObjectRef]checked, c checked) (Located, bool) {
+func sameObject(first map[identity.Identity]checked, c checked) (Located, bool) {
 	if c.ref.Name == "" {
 		return Located{}, false
 	}
 
-	was, twice := first[c.ref]
+	was, twice := first[c.ref.identity()]
 	if !twice {
-		first[c.ref] = c
+		first[c.ref.identity()] = c
 
 		return Located{}, false
 	}

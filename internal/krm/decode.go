@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 // Limits of what a program may write. A result goes into the status of a
@@ -33,9 +34,12 @@ type Output struct {
 	Results []enov1.Result
 }
 
-// An Item is one manifest. A Patch has the name of its target, and its own kind.
+// An Item is one manifest.
 type Item struct {
-	APIVersion, Kind, Namespace, Name string
+	// Identity is the object that the manifest is about, with the namespace as it is
+	// written: the protocol does not know the scopes of kinds.
+	identity.Identity
+
 	// Manifest is the item as the program wrote it, as JSON without spaces: nothing
 	// is read into numbers and lost.
 	Manifest string
@@ -101,44 +105,21 @@ func TooLarge() error {
 
 func decodeItems(raw []json.RawMessage) ([]Item, error) {
 	items := make([]Item, 0, len(raw))
-	first := make(map[identity]int, len(raw))
+	first := make(map[identity.Identity]int, len(raw))
 	for i, r := range raw {
 		item, err := decodeItem(r)
 		if err != nil {
 			return nil, fmt.Errorf("items[%d]: %w", i, err)
 		}
-		id := identityOf(item)
-		if j, ok := first[id]; ok && id.kind != enov1.PatchKind {
+		item.Identity = identity.Number(item.Identity, first)
+		if j, ok := first[item.Identity]; ok {
 			return nil, fmt.Errorf("items[%d]: %s is in the list already, as items[%d]", i, item, j)
 		}
-		first[id] = i
+		first[item.Identity] = i
 		items = append(items, item)
 	}
 
 	return items, nil
-}
-
-// identity is what makes two manifests the same object. Versions of a group are
-// views of one object. Patches change the object of somebody else, and several
-// may change the same.
-type identity struct{ group, kind, namespace, name string }
-
-func identityOf(i Item) identity {
-	group, _, ok := strings.Cut(i.APIVersion, "/")
-	if !ok {
-		group = ""
-	}
-
-	return identity{group, i.Kind, i.Namespace, i.Name}
-}
-
-// String names the item for people.
-func (i Item) String() string {
-	if i.Namespace == "" {
-		return i.Kind + " " + i.Name
-	}
-
-	return i.Kind + " " + i.Namespace + "/" + i.Name
 }
 
 func decodeItem(raw json.RawMessage) (Item, error) {
@@ -146,12 +127,12 @@ func decodeItem(raw json.RawMessage) (Item, error) {
 	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
 		return Item{}, fmt.Errorf("it is no object but %s", beginning(raw))
 	}
-	item, err := head(object)
+	head, err := headOf(object)
 	if err != nil {
 		return Item{}, err
 	}
-	if item.Kind == enov1.PatchKind && item.APIVersion == enov1.GroupVersion.String() {
-		if err := checkPatch(object); err != nil {
+	if identity.IsPatch(head.APIVersion, head.Kind) {
+		if head.Patch, err = targetOf(object); err != nil {
 			return Item{}, err
 		}
 	}
@@ -159,19 +140,18 @@ func decodeItem(raw json.RawMessage) (Item, error) {
 	if err := json.Compact(&compact, raw); err != nil {
 		return Item{}, fmt.Errorf("it is no JSON: %w", err)
 	}
-	item.Manifest = compact.String()
 
-	return item, nil
+	return Item{Identity: head.Identity(), Manifest: compact.String()}, nil
 }
 
-// head reads what every manifest must have.
-func head(object map[string]json.RawMessage) (Item, error) {
+// headOf reads what every manifest must have.
+func headOf(object map[string]json.RawMessage) (identity.Head, error) {
 	var (
-		item     Item
+		head     identity.Head
 		metadata map[string]json.RawMessage
 	)
 	if err := field(object, "metadata", &metadata); err != nil {
-		return Item{}, err
+		return identity.Head{}, err
 	}
 	for _, f := range []struct {
 		in       map[string]json.RawMessage
@@ -179,45 +159,47 @@ func head(object map[string]json.RawMessage) (Item, error) {
 		to       *string
 		optional bool
 	}{
-		{in: object, name: "apiVersion", to: &item.APIVersion},
-		{in: object, name: "kind", to: &item.Kind},
-		{in: metadata, at: "metadata.", name: "name", to: &item.Name},
-		{in: metadata, at: "metadata.", name: "namespace", to: &item.Namespace, optional: true},
+		{in: object, name: "apiVersion", to: &head.APIVersion},
+		{in: object, name: "kind", to: &head.Kind},
+		{in: metadata, at: "metadata.", name: "name", to: &head.Metadata.Name},
+		{in: metadata, at: "metadata.", name: "namespace", to: &head.Metadata.Namespace, optional: true},
 	} {
 		if err := field(f.in, f.name, f.to); err != nil {
-			return Item{}, fmt.Errorf("%s%w", f.at, err)
+			return identity.Head{}, fmt.Errorf("%s%w", f.at, err)
 		}
 		if *f.to == "" && !f.optional {
-			return Item{}, fmt.Errorf("%s%s is missing", f.at, f.name)
+			return identity.Head{}, fmt.Errorf("%s%s is missing", f.at, f.name)
 		}
 	}
 
-	return item, nil
+	return head, nil
 }
 
-// checkPatch wants what a Patch cannot do without: what it changes, and how.
-func checkPatch(object map[string]json.RawMessage) error {
-	var patch map[string]json.RawMessage
+// targetOf reads what a Patch changes, and checks how.
+func targetOf(object map[string]json.RawMessage) (identity.Target, error) {
+	var (
+		target identity.Target
+		patch  map[string]json.RawMessage
+		ops    []map[string]json.RawMessage
+	)
 	if err := field(object, "patch", &patch); err != nil {
-		return err
+		return target, err
 	}
-	var apiVersion, kind string
-	for name, to := range map[string]*string{"apiVersion": &apiVersion, "kind": &kind} {
-		if err := field(patch, name, to); err != nil {
-			return fmt.Errorf("patch.%w", err)
+	for _, f := range []struct {
+		name string
+		to   any
+	}{{"apiVersion", &target.APIVersion}, {"kind", &target.Kind}, {"ops", &ops}} {
+		if err := field(patch, f.name, f.to); err != nil {
+			return target, fmt.Errorf("patch.%w", err)
 		}
 	}
-	var ops []map[string]json.RawMessage
-	if err := field(patch, "ops", &ops); err != nil {
-		return fmt.Errorf("patch.%w", err)
-	}
 	switch {
-	case apiVersion == "":
-		return errors.New("patch.apiVersion is missing")
-	case kind == "":
-		return errors.New("patch.kind is missing")
+	case target.APIVersion == "":
+		return target, errors.New("patch.apiVersion is missing")
+	case target.Kind == "":
+		return target, errors.New("patch.kind is missing")
 	default:
-		return nil
+		return target, nil
 	}
 }
 

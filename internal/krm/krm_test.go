@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/krm"
 )
 
@@ -79,7 +80,7 @@ func TestDecode(t *testing.T) {
 		"Items": {
 			reason: "An item keeps its text.",
 			text:   `{"items":[ {"apiVersion":"v1", "kind":"Big","metadata":{"name":"a"},"n":12345678901234567890.10} ]}`,
-			want:   krm.Output{Items: []krm.Item{{APIVersion: "v1", Kind: "Big", Name: "a", Manifest: `{"apiVersion":"v1","kind":"Big","metadata":{"name":"a"},"n":12345678901234567890.10}`}}},
+			want:   krm.Output{Items: []krm.Item{{Identity: identity.New("v1", "Big", "", "a"), Manifest: `{"apiVersion":"v1","kind":"Big","metadata":{"name":"a"},"n":12345678901234567890.10}`}}},
 		},
 		"None": {
 			reason: "No items are an answer.",
@@ -102,15 +103,17 @@ func TestDecode(t *testing.T) {
 		"Patch": {
 			reason: "A Patch is an item.",
 			text:   `{"items":[` + patch + `]}`,
-			want:   krm.Output{Items: []krm.Item{{APIVersion: "eno.azure.io/v1", Kind: "Patch", Name: "a", Manifest: patch}}},
+			want:   krm.Output{Items: []krm.Item{{Identity: identity.NewPatch("v1", "ConfigMap", "", "a"), Manifest: patch}}},
 		},
 		"Patches": {
 			reason: "Several may change one object.",
 			text:   `{"items":[` + patch + `,` + patch + `]}`,
 			want: krm.Output{Items: []krm.Item{
-				{APIVersion: "eno.azure.io/v1", Kind: "Patch", Name: "a", Manifest: patch}, {APIVersion: "eno.azure.io/v1", Kind: "Patch", Name: "a", Manifest: patch},
+				{Identity: identity.Identity{Kind: "ConfigMap", Name: "a", Patch: 1}, Manifest: patch}, {Identity: identity.Identity{Kind: "ConfigMap", Name: "a", Patch: 2}, Manifest: patch},
 			}},
 		},
+		"OtherPatch":  {reason: "Only a Patch of this API may be there several times.", text: `{"items":[{"apiVersion":"b/v1","kind":"Patch","metadata":{"name":"a"}},{"apiVersion":"b/v1","kind":"Patch","metadata":{"name":"a"}}]}`, err: "items[1]: Patch a is in the list already, as items[0]"},
+		"NewerPatch":  {reason: "A Patch is one in every version.", text: `{"items":[{"apiVersion":"eno.azure.io/v2","kind":"Patch","metadata":{"name":"a"}}]}`, err: "items[0]: patch.apiVersion is missing"},
 		"Empty":       {reason: "Nothing is no answer.", text: " \n", err: "it is empty"},
 		"Garbage":     {reason: "A person recognises what was printed.", text: "Hello!", err: `it begins with "Hello!"`},
 		"Trailing":    {reason: "Nothing may follow.", text: `{"items":[]} done`, err: "as a ResourceList"},
@@ -217,7 +220,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		for i, item := range out.Items {
-			if item.APIVersion == "" || item.Kind == "" || item.Name == "" || !json.Valid([]byte(item.Manifest)) {
+			if item.Kind == "" || item.Name == "" || !json.Valid([]byte(item.Manifest)) {
 				t.Errorf("item %d was let through: %+v", i, item)
 			}
 		}

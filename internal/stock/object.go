@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 // An Object is one object of a rendering.
@@ -80,42 +82,20 @@ func complete(all []Object, namespace string) error {
 		}
 	}
 	scopes := scopesOf(all)
-	first := map[identity]Object{}
+	first := map[identity.Identity]Object{}
 	for _, o := range all {
 		if namespace != "" && o.text("metadata", "namespace") == "" && !scopes.cluster(o) {
 			o.Content["metadata"].(map[string]any)["namespace"] = namespace //nolint:forcetypeassert // it was checked
 		}
-		id := o.identity()
-		if before, ok := first[id]; ok && !o.isPatch() {
+		id, _ := identity.Of(o.Content).Normalize(scopes.known)
+		id = identity.Number(id, first)
+		if before, ok := first[id]; ok {
 			return fmt.Errorf("%s: %s is there already, in %s", o.Source, o, before.Source)
 		}
 		first[id] = o
 	}
 
 	return nil
-}
-
-// identity is what makes two manifests the same object: versions of a group are
-// views of one object.
-type identity struct{ group, kind, namespace, name string }
-
-func (o Object) identity() identity {
-	return identity{groupOf(o.text("apiVersion")), o.Kind(), o.text("metadata", "namespace"), o.text("metadata", "name")}
-}
-
-// isPatch reports whether this is a change of the object of somebody else. There
-// may be several of one object.
-func (o Object) isPatch() bool {
-	return groupOf(o.text("apiVersion")) == "eno.azure.io" && o.Kind() == "Patch"
-}
-
-func groupOf(apiVersion string) string {
-	group, _, ok := strings.Cut(apiVersion, "/")
-	if !ok {
-		return ""
-	}
-
-	return group
 }
 
 // Check looks at what every object must have.

@@ -1,5 +1,7 @@
 package stock
 
+import "github.com/arbor-control/arbor/internal/identity"
+
 // clusterScoped are the kinds of Kubernetes, and of Arbor, that have no
 // namespace, by group. A test compares them with an API server. Kinds that are
 // not known here get a namespace; delivery drops it if the server says that they
@@ -24,8 +26,13 @@ var clusterScoped = map[string][]string{
 
 type groupKind struct{ group, kind string }
 
-// scopes knows which kinds have no namespace.
+// scopes has the kinds that are known to be cluster-scoped.
 type scopes map[groupKind]bool
+
+// known is an [identity.Scopes]. Of other kinds it is not known whether they are namespaced.
+func (s scopes) known(group, kind string) (namespaced, known bool) {
+	return false, s[groupKind{group, kind}]
+}
 
 // scopesOf knows the kinds of Kubernetes, and those that CustomResourceDefinitions
 // among the objects define.
@@ -37,7 +44,7 @@ func scopesOf(all []Object) scopes {
 		}
 	}
 	for _, o := range all {
-		if groupOf(o.text("apiVersion")) == "apiextensions.k8s.io" && o.Kind() == "CustomResourceDefinition" && o.text("spec", "scope") == "Cluster" {
+		if id := identity.Of(o.Content); id.Group == "apiextensions.k8s.io" && id.Kind == "CustomResourceDefinition" && !id.IsPatch() && o.text("spec", "scope") == "Cluster" {
 			s[groupKind{o.text("spec", "group"), o.text("spec", "names", "kind")}] = true
 		}
 	}
@@ -48,9 +55,7 @@ func scopesOf(all []Object) scopes {
 // cluster reports whether an object has no namespace. A Patch is where its target
 // is.
 func (s scopes) cluster(o Object) bool {
-	if o.isPatch() {
-		return s[groupKind{groupOf(o.text("patch", "apiVersion")), o.text("patch", "kind")}]
-	}
+	id := identity.Of(o.Content)
 
-	return s[groupKind{groupOf(o.text("apiVersion")), o.Kind()}]
+	return s[groupKind{id.Group, id.Kind}]
 }

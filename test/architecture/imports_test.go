@@ -98,9 +98,15 @@ var rules = []rule{
 		why:   "victims are pods of gangs, and make room for one",
 	},
 	{
+		in:    "./internal/identity",
+		never: []string{notStd},
+		allow: []string{"./internal/identity"},
+		why:   "all agree on which object is meant: programs of stock synthesizers link it, too, which do without Kubernetes",
+	},
+	{
 		in:    "./internal/decide",
 		never: []string{"./internal", clientGo, controllerRuntime},
-		allow: []string{"./internal/decide"},
+		allow: []string{"./internal/decide", "./internal/identity"},
 		why:   "decisions are functions of their arguments, for the webhook, the controller and the command line alike",
 	},
 	{
@@ -147,13 +153,13 @@ var rules = []rule{
 	{
 		in:    "./internal/krm",
 		never: []string{"./internal", "./engine", clientGo, controllerRuntime},
-		allow: []string{"./internal/krm"},
+		allow: []string{"./internal/krm", "./internal/identity"},
 		why:   "a protocol is a function of bytes: whoever runs programs, and however, speaks it",
 	},
 	{
 		in:    "./internal/stock",
 		never: []string{"./api", "./internal", "./engine", clientGo, controllerRuntime, "k8s.io/api", "k8s.io/apimachinery"},
-		allow: []string{"./internal/stock", "./internal/manifest"},
+		allow: []string{"./internal/stock", "./internal/manifest", "./internal/identity"},
 		why:   "a renderer is a function of files and inputs, in a small image, and another module links it with other versions of Kubernetes",
 	},
 	{
@@ -176,19 +182,19 @@ var rules = []rule{
 	{
 		in:    "./internal/synthesis",
 		never: []string{"./internal", "./engine"},
-		allow: []string{"./internal/synthesis", "./internal/decide", "./internal/kube", "./internal/krm", "./internal/executor", "./engine/fields"}, // decide/delivery reads scopes
+		allow: []string{"./internal/synthesis", "./internal/decide", "./internal/kube", "./internal/krm", "./internal/identity", "./internal/executor", "./engine/fields"}, // decide/delivery reads scopes
 		why:   "it runs one synthesis; who began it, and where it runs, is not its business",
 	},
 	{
 		in:    "./internal/publisher",
 		never: []string{"./internal", "./engine", controllerRuntime + "/pkg/manager"},
-		allow: []string{"./internal/publisher", "./internal/synthesis", "./internal/decide", "./internal/kube", "./internal/krm", "./internal/executor", "./engine/fields"},
+		allow: []string{"./internal/publisher", "./internal/synthesis", "./internal/decide", "./internal/kube", "./internal/krm", "./internal/identity", "./internal/executor", "./engine/fields"},
 		why:   "it is copied into every pod of a synthesis, so it is small",
 	},
 	{
 		in:    "./internal/controller",
 		never: []string{"./internal"},
-		allow: []string{"./internal/controller", "./internal/decide", "./internal/view", "./internal/ownership", "./internal/kube", "./internal/krm", "./internal/executor", "./internal/synthesis"},
+		allow: []string{"./internal/controller", "./internal/decide", "./internal/view", "./internal/ownership", "./internal/kube", "./internal/krm", "./internal/identity", "./internal/executor", "./internal/synthesis"},
 		why:   "a controller gathers, asks decide, and applies",
 	},
 	{
@@ -200,7 +206,7 @@ var rules = []rule{
 	{
 		in:    "./internal/cli",
 		never: []string{"./internal"},
-		allow: []string{"./internal/cli", "./internal/decide", "./internal/view", "./internal/ownership", "./internal/kube", "./internal/manifest", "./internal/krm", "./internal/executor"},
+		allow: []string{"./internal/cli", "./internal/decide", "./internal/view", "./internal/ownership", "./internal/kube", "./internal/manifest", "./internal/krm", "./internal/identity", "./internal/executor"},
 		why:   "the commands enter at decide, as webhooks and controllers do, not through them",
 	},
 	{

@@ -13,6 +13,7 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/delivery"
 	"github.com/arbor-control/arbor/internal/decide/podgroup"
 	"github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 // delivered hands out compositions, their slices and what they deliver.
@@ -50,7 +51,7 @@ func (c *checker) compositions() {
 
 // manifest asks that the cluster agrees with one of a slice.
 func (c *checker) manifest(of Object, m enov1.Manifest, objects map[Object]*unstructured.Unstructured) {
-	ref := synthesis.RefOf(m.Manifest)
+	ref := identity.Read(m.Manifest)
 	live := objects[Object{ref.Kind, ref.Namespace, ref.Name}]
 	var want map[string]any
 	switch err := json.Unmarshal([]byte(m.Manifest), &want); {
@@ -108,7 +109,7 @@ func (c *checker) leftovers() {
 			continue
 		}
 		for _, m := range c.manifests(&one) {
-			ref := synthesis.RefOf(m.Manifest)
+			ref := identity.Read(m.Manifest)
 			wanted[Object{ref.Kind, ref.Namespace, ref.Name}] = true
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/arbor-control/arbor/internal/decide/delivery"
-	"github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 // lists are where containers of a workload are.
@@ -22,7 +22,7 @@ func (c *checker) containers() {
 			continue
 		}
 		for _, m := range c.manifests(&one) {
-			ref, o := synthesis.RefOf(m.Manifest), &unstructured.Unstructured{}
+			ref, o := identity.Read(m.Manifest), &unstructured.Unstructured{}
 			if !m.Deleted && json.Unmarshal([]byte(m.Manifest), &o.Object) == nil {
 				named[Object{ref.Kind, ref.Namespace, ref.Name}] = containersOf(o)
 			}

@@ -19,6 +19,7 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	delivery "github.com/arbor-control/arbor/internal/decide/delivery"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -214,7 +215,7 @@ func (s *stage) manifests(of *enov1.Synthesis, to map[string]bool) error {
 		}
 		for _, m := range slice.Spec.Resources {
 			if !m.Deleted {
-				to[decide.RefOf(m.Manifest).Name] = true
+				to[identity.Read(m.Manifest).Name] = true
 			}
 		}
 	}

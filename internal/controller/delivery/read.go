@@ -18,28 +18,19 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
-// readManifest reads a manifest. An object of a cluster-scoped kind has no namespace,
-// whatever its manifest says: it is the same object in each.
+// readManifest reads a manifest. The identity is normalized by the scope of its kind.
 func (d *Deliverer) readManifest(m enov1.Manifest, composition map[string]string) (*decide.Resource, error) {
-	r, err := d.manifests.Read(m, composition)
-	if r == nil || r.Namespace == "" {
-		return r, err
-	}
-	// Of a kind that is not served yet, the text has to do.
-	if mapping, unknown := d.mapper.RESTMapping(r.GVK.GroupKind(), r.GVK.Version); unknown == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		r.DropNamespace()
-	}
-
-	return r, err
+	return d.manifests.Read(m, composition)
 }
 
 // read returns the live object, nil if there is none. If the version of the manifest is
 // not served any more, the object is read in another version of its kind: it exists all
 // the same. Only of a kind that no version serves there are no objects.
 func (d *Deliverer) read(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
-	if mapping, err := d.mapper.RESTMapping(it.GVK.GroupKind(), it.GVK.Version); err == nil &&
-		mapping.Scope.Name() == meta.RESTScopeNameNamespace && it.Object.GetNamespace() == "" {
-		return nil, nil //nolint:nilnil // it could never be created
+	if it.Namespace == "" {
+		if namespaced, known := d.scopeOf(it.GVK); known && namespaced {
+			return nil, nil //nolint:nilnil // it could never be created
+		}
 	}
 	live, err := d.get(ctx, it, it.GVK.Version)
 	if !isUnserved(err) {
@@ -66,6 +57,8 @@ func (d *Deliverer) get(ctx context.Context, it *item, version string) (*unstruc
 		return nil, nil //nolint:nilnil // it is absent, which is fine
 	case err != nil:
 		return nil, fmt.Errorf("cannot read %s: %w", it.Identity, err)
+	case it.Unscoped && live.GetNamespace() != it.Namespace:
+		return nil, fmt.Errorf("cannot use %s: its kind has turned out to be cluster-scoped; the composition is read again", it.Identity) // see outdated
 	}
 
 	return live, nil

@@ -17,6 +17,7 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/engine/fields"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -149,11 +150,7 @@ func (v *view) remembers(c *enov1.Composition) {
 		return
 	}
 	for _, o := range c.Status.Ownership.Objects {
-		group, _, _ := strings.Cut(o.APIVersion, "/")
-		if !strings.Contains(o.APIVersion, "/") {
-			group = ""
-		}
-		id := decide.Identity{Group: group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
+		id := identity.New(o.APIVersion, o.Kind, o.Namespace, o.Name)
 		if _, ok := v.byID[id]; ok {
 			v.report.all[id] = o
 		}

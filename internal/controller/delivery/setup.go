@@ -172,7 +172,7 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 	m.workers.Set(float64(o.Workers))
 	m.queued, m.unwritten, m.pruneBlocked = d.queue.Len, d.status.depth, d.countBlocked
 	d.selector, d.filter, d.pruneGuard, d.grace = o.Selector, o.Filter, o.PruneGuard, o.UnreadableGrace
-	d.manifests.FailOpen, d.drift = o.FailOpen, o.Drift
+	d.manifests.FailOpen, d.manifests.Scopes, d.drift = o.FailOpen, d.scopeOf, o.Drift
 	if d.selector == nil {
 		d.selector = labels.Everything()
 	}

@@ -71,7 +71,7 @@ func (d *Deliverer) remains(ctx context.Context, c *enov1.Composition) []decide.
 					continue
 				}
 				seen[r.Identity] = true
-				all = append(all, r.Identity)
+				all = append(all, claimsOf(r)...)
 			}
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 // A key is what the queue of resources holds. It is the same in every synthesis,
@@ -91,6 +92,8 @@ type view struct {
 	byID  map[decide.Identity]*item
 	// pruning is what the synthesis would delete.
 	pruning pruneSet
+	// rescoped is true once a kind has turned out to be cluster-scoped: see outdated.
+	rescoped atomic.Bool
 	// prunes is true if there are tombstones, shared if another delivery has some of the
 	// manifests.
 	prunes, shared bool
@@ -389,9 +392,9 @@ func (v *view) want() {
 	if v.deleting {
 		return
 	}
-	for id, it := range v.byID {
+	for _, it := range v.byID {
 		if !it.Tombstone && !it.IsPatch() && !it.DisableReconciliation {
-			v.wants = append(v.wants, id)
+			v.wants = append(v.wants, claimsOf(it.Resource)...)
 		}
 	}
 }
@@ -402,9 +405,7 @@ func (v *view) enter(it *item) {
 	if hidden(it) {
 		return
 	}
-	for it.IsPatch() && v.byID[it.Identity] != nil {
-		it.Nth++ // several may change one object
-	}
+	it.Identity = identity.Number(it.Identity, v.byID) // several Patches may change one object
 	first, twice := v.byID[it.Identity]
 	if !twice {
 		v.byID[it.Identity] = it

@@ -48,7 +48,7 @@ func (d *Deliverer) one(ctx context.Context, k key) {
 	defer cancel()
 	d.forget(k)
 	v, it := d.find(k)
-	if it == nil {
+	if it == nil || d.outdated(v, it) {
 		d.queue.Forget(k)
 
 		return

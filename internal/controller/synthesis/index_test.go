@@ -9,6 +9,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 // TestSlim keeps everything of a slice but the manifests, and what is measured by
@@ -33,7 +34,7 @@ func TestSlim(t *testing.T) {
 	want.ManagedFields = nil
 	for i, head := range []string{
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"n","name":"a"}}`,
-		`{"apiVersion":"eno.azure.io/v1","kind":"Patch","metadata":{"namespace":"n","name":"a"}}`,
+		`{"apiVersion":"eno.azure.io/v1","kind":"Patch","metadata":{"namespace":"n","name":"a"},"patch":{"apiVersion":"v1","kind":"ConfigMap"}}`,
 		`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"old"}}`,
 		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"n","name":"w"}}`,
 	} {
@@ -61,8 +62,8 @@ func TestSlim(t *testing.T) {
 // are about, before or after.
 func TestSlimBroken(t *testing.T) {
 	for _, text := range []string{"", "{", `[]`, `{"kind":1}`, `{"metadata":{"name":"a"}}`, fmt.Sprintf("%q", "text")} {
-		if got, want := decide.RefOf(decide.Head(text)), decide.RefOf(text); got != want {
-			t.Errorf("RefOf(Head(%s)): %+v, want %+v", text, got, want)
+		if got, want := identity.Read(decide.Head(text)), identity.Read(text); got != want {
+			t.Errorf("identity.Read(Head(%s)): %+v, want %+v", text, got, want)
 		}
 	}
 }

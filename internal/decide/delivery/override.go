@@ -109,7 +109,7 @@ func (r *Resource) Override(live *unstructured.Unstructured, composition *metav1
 	}
 	now, err := r.source.reader.understand(o, r.Tombstone, r.source.composition)
 	if err == nil {
-		now.Nth = r.Nth
+		now.Patch = r.Patch
 	}
 	switch {
 	case err != nil:

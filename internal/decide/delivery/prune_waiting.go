@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 // quotaText is in the error of an object that a quota has no room for.
@@ -107,16 +109,9 @@ func ParsePruneFirst(text string) PruneFirst {
 	}
 	p := PruneFirst{Synthesis: words[0]}
 	for _, word := range words[1:] {
-		parts := strings.Split(word, "/")
-		if len(parts) != 2 && len(parts) != 3 {
-			continue
+		if id, ok := identity.ParseArgument(word); ok {
+			p.Objects = append(p.Objects, id)
 		}
-		id := Identity{Name: parts[len(parts)-1]}
-		id.Kind, id.Group, _ = strings.Cut(parts[0], ".")
-		if len(parts) == 3 {
-			id.Namespace = parts[1]
-		}
-		p.Objects = append(p.Objects, id)
 	}
 
 	return p
@@ -130,17 +125,4 @@ func (p PruneFirst) String() string {
 	}
 
 	return strings.Join(words, " ")
-}
-
-// Argument names an object on a command line: KIND[.GROUP]/[NAMESPACE/]NAME.
-func (i Identity) Argument() string {
-	text := i.Kind
-	if i.Group != "" {
-		text += "." + i.Group
-	}
-	if i.Namespace != "" {
-		text += "/" + i.Namespace
-	}
-
-	return text + "/" + i.Name
 }

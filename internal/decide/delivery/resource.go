@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 // Manager is the name that objects are applied under.
@@ -21,31 +22,18 @@ const settingsPrefix = "eno.azure.io/"
 
 const definitionKind = "CustomResourceDefinition"
 
-// An Identity tells objects apart, whatever version they are written in.
-type Identity struct {
-	Group, Kind, Namespace, Name string
-	// Nth tells several Patches of one target apart.
-	Nth int
-}
-
-// String is how people call the object.
-func (i Identity) String() string {
-	name := i.Name
-	if i.Namespace != "" {
-		name = i.Namespace + "/" + name
-	}
-
-	if i.Nth > 0 {
-		name += fmt.Sprintf(" (%d)", i.Nth+1)
-	}
-
-	return i.Kind + " " + name
-}
+// An Identity identifies the object that a manifest is about.
+type Identity = identity.Identity
 
 // A Resource is one manifest, understood.
 type Resource struct {
+	// Identity is normalized by the scope of the kind, if that is known. Group and Kind
+	// of a Patch are those of its target.
 	Identity
 	Settings
+
+	// Unscoped is true if there is a namespace of which it is not known whether it counts.
+	Unscoped bool
 
 	// GVK is what it is written as. That of a Patch is its target's.
 	GVK schema.GroupVersionKind
@@ -70,10 +58,27 @@ type Resource struct {
 	released []path
 }
 
+// Scopes reports whether a kind is namespaced, and whether that is known. The scope is
+// the same in all versions; the version helps to find out.
+type Scopes func(gvk schema.GroupVersionKind) (namespaced, known bool)
+
+// In is an [identity.Scopes] that looks for kinds in a version.
+func (s Scopes) In(version string) identity.Scopes {
+	if s == nil {
+		return nil
+	}
+
+	return func(group, kind string) (namespaced, known bool) {
+		return s(schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
+	}
+}
+
 // A Reader reads manifests. It may be used by any number of goroutines.
 type Reader struct {
 	// FailOpen is that of manifests that do not set it.
 	FailOpen bool
+	// Scopes knows which kinds are namespaced. Without it, namespaces are as written.
+	Scopes Scopes
 
 	expressions, conditions *compiler
 }
@@ -129,21 +134,21 @@ func (r *Reader) understand(o *unstructured.Unstructured, deleted bool, composit
 	if o.GetName() == "" {
 		return nil, fmt.Errorf("cannot read the manifest: the %s has no metadata.name", o.GetKind())
 	}
-	found := &Resource{
-		Identity: Identity{Group: o.GroupVersionKind().Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()},
-		GVK:      o.GroupVersionKind(), Object: o, Tombstone: deleted,
-	}
+	found := &Resource{Identity: identity.Of(o.Object), GVK: o.GroupVersionKind(), Object: o, Tombstone: deleted}
 	annotations, _, err := unstructured.NestedStringMap(o.Object, "metadata", "annotations")
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the annotations of %s: each must be a string; put values such as true and 1 in quotes: %w", found.Identity, err)
 	}
 	strip(o)
-	if found.GVK.Group == enov1.GroupVersion.Group && found.Kind == enov1.PatchKind {
+	if found.IsPatch() {
 		if err := found.readPatch(); err != nil {
 			return nil, err
 		}
 	}
-	if found.Kind == definitionKind {
+	id, known := found.Normalize(r.Scopes.In(found.GVK.Version))
+	found.Identity, found.Unscoped = id, !known
+	found.Object.SetNamespace(id.Namespace)
+	if found.Kind == definitionKind && !found.IsPatch() {
 		found.Defines = defined(o)
 	}
 	found.Settings = r.settings(annotations, composition, found.GVK.Kind) // a Patch has the default groups of its target
@@ -200,8 +205,6 @@ func (r *Resource) readPatch() error {
 		r.paths = append(r.paths, path)
 	}
 	r.GVK = group.WithKind(kind)
-	// Patches are named after their targets, so that two of them may have one name.
-	r.Kind = enov1.PatchKind + " of " + r.GVK.GroupKind().String()
 	r.Object = &unstructured.Unstructured{}
 	r.Object.SetGroupVersionKind(r.GVK)
 	r.Object.SetNamespace(r.Namespace)
@@ -209,25 +212,6 @@ func (r *Resource) readPatch() error {
 
 	return nil
 }
-
-// DropNamespace removes the namespace of a cluster-scoped object, which the server
-// ignores. Manifests with different namespaces are about one object then.
-func (r *Resource) DropNamespace() {
-	r.Namespace = ""
-	r.Object.SetNamespace("")
-	if r.source != nil {
-		r.source.object.SetNamespace("")
-	}
-}
-
-// Target identifies the object that the resource is about: of a Patch, the object that
-// it changes.
-func (r *Resource) Target() Identity {
-	return Identity{Group: r.GVK.Group, Kind: r.GVK.Kind, Namespace: r.Namespace, Name: r.Name}
-}
-
-// IsPatch says whether it changes an object that somebody else makes.
-func (r *Resource) IsPatch() bool { return r.Ops != nil }
 
 // defined is the kind that a definition defines.
 func defined(o *unstructured.Unstructured) schema.GroupKind {

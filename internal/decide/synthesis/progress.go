@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 // A Progress is how far the manifests of a synthesis have come, as their slices
@@ -32,7 +33,7 @@ type Waiting struct {
 	Count int
 	// First is the first of them that something is wrong with, or else the first of
 	// all, and Error what is wrong.
-	First Ref
+	First identity.Identity
 	Error string
 }
 
@@ -97,7 +98,7 @@ func (w *Waiting) add(m enov1.Manifest, state enov1.ResourceState) {
 		text = *state.ReconciliationError
 	}
 	if w.Count == 1 || w.Error == "" && text != "" {
-		w.First, w.Error = RefOf(m.Manifest), text
+		w.First, w.Error = identity.Read(m.Manifest), text
 	}
 }
 

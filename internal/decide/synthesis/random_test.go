@@ -12,6 +12,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 // A world is one composition, its slices, the programs that run for it, and
@@ -26,7 +27,7 @@ type world struct {
 	slice map[string]*enov1.ResourceSlice
 	runs  []run
 	// cluster has what was delivered once and is not known to be gone.
-	cluster map[synthesis.Ref]bool
+	cluster map[identity.Identity]bool
 	// begun counts syntheses; order is when each was begun, and latest the order of
 	// the current one.
 	begun, latest int
@@ -48,7 +49,7 @@ func TestNothingIsLost(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		w := &world{
 			t: t, r: r, now: epoch, c: composition(fresh), s: synthesizer(),
-			slice: map[string]*enov1.ResourceSlice{}, cluster: map[synthesis.Ref]bool{}, order: map[string]int{}, live: map[string]bool{},
+			slice: map[string]*enov1.ResourceSlice{}, cluster: map[identity.Identity]bool{}, order: map[string]int{}, live: map[string]bool{},
 		}
 		w.c.Status = enov1.CompositionStatus{}
 		acts := []func(){w.schedule, w.schedule, w.finish, w.finish, w.finish, w.fail, w.look, w.deliver, w.deliver, w.change, w.collect, w.crash}
@@ -148,7 +149,7 @@ func (w *world) finish() {
 	for _, s := range r.made {
 		for _, m := range s.Spec.Resources {
 			if !m.Deleted {
-				w.cluster[synthesis.RefOf(m.Manifest)] = true
+				w.cluster[identity.Read(m.Manifest)] = true
 			}
 		}
 	}
@@ -194,7 +195,7 @@ func (w *world) deliver() {
 			case w.r.IntN(3) > 0:
 			case m.Deleted:
 				s.Status.Resources[i].Deleted = true
-				delete(w.cluster, synthesis.RefOf(m.Manifest))
+				delete(w.cluster, identity.Read(m.Manifest))
 			default:
 				s.Status.Resources[i] = enov1.ResourceState{Reconciled: true, Ready: after(0)}
 			}
@@ -232,10 +233,10 @@ func (w *world) collect() {
 
 func (w *world) check(seed uint64) {
 	if w.c.Status.CurrentSynthesis != nil {
-		known := map[synthesis.Ref]bool{}
+		known := map[identity.Identity]bool{}
 		for _, s := range w.slices(w.c.Status.CurrentSynthesis) {
 			for _, m := range s.Spec.Resources {
-				known[synthesis.RefOf(m.Manifest)] = true
+				known[identity.Read(m.Manifest)] = true
 			}
 		}
 		for ref := range w.cluster {

@@ -2,9 +2,9 @@ package synthesis
 
 import (
 	"encoding/json"
-	"strings"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 // softCap is how many bytes of manifests a slice has. More than that it has only
@@ -20,76 +20,34 @@ const maxStored = 1 << 20
 // each, and both must fit into one object.
 const maxResources = 500
 
-// A Ref says which object a manifest is about.
-type Ref struct{ Group, Kind, Namespace, Name string }
-
-// String names the object for people.
-func (r Ref) String() string {
-	if r.Namespace == "" {
-		return r.Kind + " " + r.Name
-	}
-
-	return r.Kind + " " + r.Namespace + "/" + r.Name
-}
-
-// Patch says whether the manifest changes an object that somebody else makes.
-func (r Ref) Patch() bool {
-	return r.Kind == enov1.PatchKind && r.Group == enov1.GroupVersion.Group
-}
-
 // A head is the part of a manifest that says which object it is about, and how that
 // is deleted.
 type head struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
 	Metadata   struct {
-		Namespace   string `json:"namespace,omitempty"`
-		Name        string `json:"name,omitempty"`
+		identity.Metadata
+
 		Annotations struct {
 			DeletionStrategy *string `json:"eno.azure.io/deletion-strategy,omitempty"` //nolint:tagliatelle // it is the name of an annotation
 		} `json:"annotations,omitzero"`
 	} `json:"metadata,omitzero"`
+	// Patch is the target of a Patch.
+	Patch identity.Target `json:"patch,omitzero"`
 }
 
 func headOf(manifest string) head {
 	var h head
-	// What was stored was read before: there is nobody left to tell.
-	_ = json.Unmarshal([]byte(manifest), &h)
+	_ = json.Unmarshal([]byte(manifest), &h) // what is stored was checked before
+	if !identity.IsPatch(h.APIVersion, h.Kind) {
+		h.Patch = identity.Target{}
+	}
 
 	return h
 }
 
-// RefOf reads which object a manifest is about. Versions of a group are views of
-// the same object.
-func RefOf(manifest string) Ref {
-	h := headOf(manifest)
-	group, _, ok := strings.Cut(h.APIVersion, "/")
-	if !ok {
-		group = ""
-	}
-
-	return Ref{group, h.Kind, h.Metadata.Namespace, h.Metadata.Name}
-}
-
-// targetOf reads which object a Patch changes.
-func targetOf(manifest string) Ref {
-	var patch struct {
-		Patch struct {
-			APIVersion string `json:"apiVersion"`
-			Kind       string `json:"kind"`
-		} `json:"patch"`
-	}
-	_ = json.Unmarshal([]byte(manifest), &patch) // what was stored was read before
-	ref := RefOf(manifest)
-	group, _, ok := strings.Cut(patch.Patch.APIVersion, "/")
-	if !ok {
-		group = ""
-	}
-
-	return Ref{group, patch.Patch.Kind, ref.Namespace, ref.Name}
-}
-
-// Head is as much of a manifest as RefOf and Measure need. It is a tenth of it, or less.
+// Head is the part of a manifest that [identity.Read] and Measure need. It is a tenth of
+// it, or less.
 func Head(manifest string) string {
 	data, err := json.Marshal(headOf(manifest))
 	if err != nil {
@@ -102,26 +60,22 @@ func Head(manifest string) string {
 // Manifests returns what the slices of a new synthesis have: its manifests, then
 // a tombstone for everything that the current synthesis has and the new one has
 // not. Tombstones of the current synthesis are carried over unless a slice says
-// that the object is gone. What a Patch did is not undone, so it leaves none, and an
-// object that a Patch changes now is not deleted.
+// that the object is gone. For Patches, see [identity.Kept]. Scopes are not known here:
+// see package identity.
 func Manifests(fresh []string, current []*enov1.ResourceSlice) []enov1.Manifest {
 	var all []enov1.Manifest
-	seen := map[Ref]bool{}
+	kept := identity.Kept{}
 	for _, m := range fresh {
 		all = append(all, enov1.Manifest{Manifest: m})
-		ref := RefOf(m)
-		seen[ref] = true
-		if ref.Patch() {
-			seen[targetOf(m)] = true
-		}
+		kept.Add(identity.Read(m))
 	}
 	for _, slice := range current {
 		for i, m := range slice.Spec.Resources {
-			ref := RefOf(m.Manifest)
-			if seen[ref] || ref.Patch() || m.Deleted && stateOf(slice, i).Deleted {
+			id := identity.Read(m.Manifest)
+			if !kept.LeavesTombstone(id) || m.Deleted && stateOf(slice, i).Deleted {
 				continue
 			}
-			seen[ref] = true
+			kept.Add(id) // one tombstone is enough
 			all = append(all, enov1.Manifest{Manifest: m.Manifest, Deleted: true})
 		}
 	}
@@ -172,14 +126,14 @@ func Stored(manifest string) int {
 }
 
 // Largest returns the manifest that takes the most bytes in a slice, and how many.
-func Largest(manifests []enov1.Manifest) (Ref, int) {
+func Largest(manifests []enov1.Manifest) (identity.Identity, int) {
 	var (
-		largest Ref
+		largest identity.Identity
 		most    int
 	)
 	for _, m := range manifests {
 		if n := Stored(m.Manifest); n > most {
-			largest, most = RefOf(m.Manifest), n
+			largest, most = identity.Read(m.Manifest), n
 		}
 	}
 
