@@ -173,7 +173,7 @@ func (o *deliveryDiffOptions) replacing(ctx context.Context, done *rendering) (a
 		fresh[i] = item.Manifest
 	}
 
-	for _, m := range synthesisrules.Manifests(fresh, current) {
+	for _, m := range synthesisrules.Manifests(fresh, current, synthesisrules.Edited) {
 		one := readManifest(m)
 		one.state = states[one.ref]
 		all = append(all, one)

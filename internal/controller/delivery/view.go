@@ -32,8 +32,6 @@ type version struct {
 	slices              string
 	settings            string
 	deleting, abandoned bool
-	// asked : a person asked for the synthesis. See isRequested.
-	asked bool
 	// elsewhere : somebody else delivers the composition.
 	elsewhere bool
 	// suspended is why nothing is written, "" if something may be.
@@ -44,7 +42,7 @@ type version struct {
 func (d *Deliverer) versionOf(c *enov1.Composition) version {
 	v := version{
 		uid: c.UID, slices: slicesOf(c.Status.CurrentSynthesis), settings: settingsOf(c),
-		deleting: c.DeletionStarted(), abandoned: c.Abandoned(), asked: isRequested(&c.Status, c.Annotations),
+		deleting: c.DeletionStarted(), abandoned: c.Abandoned(),
 	}
 	if text, ok := c.Annotations[enov1.AnnotationSuspend]; ok && !v.deleting {
 		v.suspended = decide.ParseSuspension(text).String()
@@ -91,16 +89,21 @@ type view struct {
 	byID  map[decide.Identity]*item
 	// pruning is what the synthesis would delete.
 	pruning pruneSet
-	// prunes is true if there are tombstones, shared if another delivery has some of the
-	// manifests.
-	prunes, shared bool
+	// shared is true if another delivery has some of the manifests.
+	shared bool
 	// wants are the objects that are to be there, whoever delivers them.
 	wants []decide.Identity
 
 	mu       sync.Mutex
 	schedule *decide.Schedule
-	// rejected is true if the condition PruneWaiting was reported.
-	rejected bool
+	// next is the view that has replaced this one, nil if none has.
+	next *view
+	// tombstones are the places of items whose objects are to be deleted, and failing of
+	// those that cannot be applied. rejected is true if there were both when the condition
+	// PruneWaiting was last looked at.
+	tombstones []int
+	failing    map[int]bool
+	rejected   bool
 	// report has its own lock: successive views of a composition share it.
 	report *report
 	// drift has its own lock, too. Views of one synthesis share it.
@@ -228,6 +231,9 @@ func (v *view) adopt(old *view) {
 			v.drift = old.drift
 		}
 	}
+	old.mu.Lock()
+	defer old.mu.Unlock()
+	v.takeStates(old)
 }
 
 // resources are those of all items, nil where there is none to be understood.
@@ -266,6 +272,7 @@ func (v *view) begin() []*item {
 			it.state.Deleted = false
 		}
 		v.advance(it)
+		v.noteFailure(it)
 	}
 
 	return slices.DeleteFunc(slices.Clone(v.items), func(it *item) bool {
@@ -298,6 +305,7 @@ func (v *view) settle(it *item, s enov1.ResourceState) (_ enov1.ResourceState, c
 	s = it.slice.bound(s)
 	changed = !equality.Semantic.DeepEqual(it.state, s)
 	it.state = s
+	v.noteFailure(it)
 
 	return s, changed, v.advance(it)
 }
@@ -354,7 +362,7 @@ func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *vi
 			TypeMeta:   metav1.TypeMeta{APIVersion: enov1.GroupVersion.String(), Kind: enov1.CompositionKind},
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID},
 		},
-		report: newReport(), drift: newDriftReport(), about: about(c),
+		failing: map[int]bool{}, report: newReport(), drift: newDriftReport(), about: about(c),
 	}
 	for n := range all {
 		s := newSlice(&all[n])
@@ -376,8 +384,12 @@ func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *vi
 	d.narrow(v, c, all)
 	v.requestFirst(c)
 	v.shared = slices.ContainsFunc(v.items, func(it *item) bool { return it.elsewhere })
-	v.prunes = slices.ContainsFunc(v.items, func(it *item) bool { return !hidden(it) && it.Prunes() })
 	v.chain()
+	for _, it := range v.items {
+		if !hidden(it) && it.Prunes() {
+			v.tombstones = append(v.tombstones, it.place)
+		}
+	}
 	v.schedule = decide.NewSchedule(v.resources(), v.deleting)
 	v.schedule.Unusable(v.unusable())
 

@@ -348,11 +348,19 @@ func (d *Deliverer) failed(v *view, it *item, err error, going bool) {
 	}
 }
 
-// settle has a state written, and others worked on that waited for it.
+// settle records a state of an item, also in a view that has replaced this one since.
 func (d *Deliverer) settle(v *view, it *item, s enov1.ResourceState) {
 	if it.memory.ours && !s.Deleted {
 		s.UID = it.memory.uid
 	}
+	for ; v != nil; v = v.successor() {
+		d.note(v, v.items[it.place], s)
+	}
+}
+
+// note has the state of an item of a view written, and others worked on that waited for
+// it.
+func (d *Deliverer) note(v *view, it *item, s enov1.ResourceState) {
 	s, changed, opened := v.settle(it, s)
 	if changed {
 		d.status.set(v, it, s)

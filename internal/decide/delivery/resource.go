@@ -54,6 +54,9 @@ type Resource struct {
 	Object *unstructured.Unstructured
 	// Tombstone : the object is to go.
 	Tombstone bool
+	// Requested is set on a tombstone if a user asked for the synthesis that dropped the
+	// manifest.
+	Requested bool
 	// Ops are the operations of a Patch, as JSON; nil for everything else. Removes
 	// says that they ask for the target's deletion.
 	Ops     []byte
@@ -102,6 +105,7 @@ func (r *Reader) Read(m enov1.Manifest, composition map[string]string) (*Resourc
 	if err != nil {
 		return nil, err
 	}
+	found.Requested = m.Requested
 	if overridden {
 		var invalid []error
 		found.source = from

@@ -103,8 +103,9 @@ func Head(manifest string) string {
 // a tombstone for everything that the current synthesis has and the new one has
 // not. Tombstones of the current synthesis are carried over unless a slice says
 // that the object is gone. What a Patch did is not undone, so it leaves none, and an
-// object that a Patch changes now is not deleted.
-func Manifests(fresh []string, current []*enov1.ResourceSlice) []enov1.Manifest {
+// object that a Patch changes now is not deleted. by is who asked for the new synthesis:
+// a tombstone stays that of the synthesis that introduced it.
+func Manifests(fresh []string, current []*enov1.ResourceSlice, by Request) []enov1.Manifest {
 	var all []enov1.Manifest
 	seen := map[Ref]bool{}
 	for _, m := range fresh {
@@ -122,7 +123,7 @@ func Manifests(fresh []string, current []*enov1.ResourceSlice) []enov1.Manifest 
 				continue
 			}
 			seen[ref] = true
-			all = append(all, enov1.Manifest{Manifest: m.Manifest, Deleted: true})
+			all = append(all, enov1.Manifest{Manifest: m.Manifest, Deleted: true, Requested: by.covers(m)})
 		}
 	}
 
