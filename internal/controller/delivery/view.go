@@ -5,12 +5,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -145,61 +142,6 @@ type item struct {
 
 	// state is guarded by the view.
 	state enov1.ResourceState
-}
-
-// A memory is what this process knows about an object. It outlives the synthesis.
-type memory struct {
-	driftMemory
-
-	// desired was applied last, and what the object became then.
-	desired text
-	uid     types.UID
-	version string
-	own     string
-	// ours : something of it was held by us then. An earlier process may have left
-	// word of that, and of nothing else.
-	ours bool
-	at   place
-	// due is when it is looked at even if nobody touched it.
-	due time.Time
-	// tracked : the object is watched.
-	tracked bool
-	// wrote : this process has made or changed the object. Anybody may ask.
-	wrote atomic.Bool
-
-	// removed is the object that a Patch was about to delete in a synthesis.
-	removed struct {
-		slices string
-		uid    types.UID
-	}
-
-	// judged is what overrides made of the manifest last, nil if there are none.
-	// turned : what they made of it then has them want something else.
-	judged *judgement
-	turned bool
-
-	// observed is which generation the status is about while readiness is waited for.
-	// outdated : it did not follow, and is judged all the same.
-	observed decide.Observation
-	outdated bool
-
-	damper decide.Damper
-	// rival is who keeps changing the object, once that was found out.
-	rival string
-	// told is what the last event said.
-	told string
-}
-
-// left takes the word of an earlier process for which object was delivered.
-func (m *memory) left(uid types.UID) {
-	if m.uid == "" && uid != "" {
-		m.uid, m.ours = uid, true
-	}
-}
-
-// isOurs says whether an object is the one that was delivered.
-func (m *memory) isOurs(live *unstructured.Unstructured) bool {
-	return live != nil && m.ours && m.uid == live.GetUID()
 }
 
 // hidden are resources that nothing can be done about.

@@ -139,7 +139,7 @@ type situation struct {
 // gather asks nobody: it is about what is known already.
 func (d *Deliverer) gather(v *view, it *item, known decide.Situation) situation {
 	s := situation{Situation: known}
-	s.Deleting, s.Abandoned = v.deleting, v.abandoned
+	s.Deleting, s.Abandoned, s.Manager = v.deleting, v.abandoned, d.manager
 	if v.deleting || it.Tombstone {
 		s.Taken, s.Unread = d.taken(it.Identity), d.unread(v)
 
@@ -228,7 +228,7 @@ func (d *Deliverer) rival(ctx context.Context, it *item, s situation) string {
 	}
 	if m.rival == "" && s.seen.present {
 		if live, err := d.read(ctx, it); err == nil && live != nil {
-			m.rival = writerOf(live.GetManagedFields())
+			m.rival = writerOf(live.GetManagedFields(), d.manager)
 		}
 	}
 

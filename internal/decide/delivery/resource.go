@@ -12,8 +12,28 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 )
 
-// Manager is the name that objects are applied under.
-const Manager = "eno"
+// Manager is the field manager that objects are applied as by default. Names of others
+// begin with [ManagerPrefix].
+const (
+	Manager       = "eno"
+	ManagerPrefix = Manager + "-"
+)
+
+// maxManager is how long the name of a field manager may be.
+const maxManager = 128
+
+// ValidateManager reports what is wrong with the name of the field manager of a delivery.
+// Its beginning is how one delivery knows the objects of others.
+func ValidateManager(name string) error {
+	suffix, ok := strings.CutPrefix(name, ManagerPrefix)
+	valid := name == Manager || ok && suffix != "" && len(name) <= maxManager &&
+		strings.Trim(suffix, "abcdefghijklmnopqrstuvwxyz0123456789-.") == ""
+	if !valid {
+		return fmt.Errorf("it must be %s, or %s and lower-case letters, digits, dots and hyphens, %d characters at most, such as %sedge", Manager, ManagerPrefix, maxManager, ManagerPrefix)
+	}
+
+	return nil
+}
 
 // settingsPrefix is what all annotations and labels begin with that are settings
 // and no part of the object.
@@ -77,6 +97,8 @@ type Resource struct {
 type Reader struct {
 	// FailOpen is that of manifests that do not set it.
 	FailOpen bool
+	// Manager is the field manager that objects are applied as, "" for the default.
+	Manager string
 
 	expressions, conditions *compiler
 }
@@ -228,6 +250,29 @@ func (r *Resource) DropNamespace() {
 // it changes.
 func (r *Resource) Target() Identity {
 	return Identity{Group: r.GVK.Group, Kind: r.GVK.Kind, Namespace: r.Namespace, Name: r.Name}
+}
+
+// isBare reports whether the manifest only says which object it is about.
+func (r *Resource) isBare() bool {
+	if r.Object == nil || r.IsPatch() {
+		return false
+	}
+	for key, value := range r.Object.Object {
+		switch key {
+		case "apiVersion", "kind":
+		case "metadata":
+			fields, _ := value.(map[string]any)
+			for name := range fields {
+				if name != "name" && name != "namespace" {
+					return false
+				}
+			}
+		default:
+			return false
+		}
+	}
+
+	return true
 }
 
 // IsPatch says whether it changes an object that somebody else makes.
