@@ -24,6 +24,8 @@ type DeliveryOptions struct {
 	UnreadableGrace time.Duration
 	// Drift is what is done about objects that other clients change.
 	Drift string
+	// FieldManager is what objects are applied as.
+	FieldManager string
 	// FailOpen is that of manifests without the annotation.
 	FailOpen bool
 	// Workers are how many resources are delivered at a time.
@@ -35,7 +37,7 @@ type DeliveryOptions struct {
 
 // DefaultDeliveryOptions put ownership right in the cluster of the compositions.
 func DefaultDeliveryOptions() DeliveryOptions {
-	return DeliveryOptions{Migration: delivery.MigrationOn, PruneGuard: delivery.PruneGuardEmpty, UnreadableGrace: 5 * time.Minute, Drift: delivery.DriftCorrect, Workers: 16}
+	return DeliveryOptions{Migration: delivery.MigrationOn, PruneGuard: delivery.PruneGuardEmpty, UnreadableGrace: 5 * time.Minute, Drift: delivery.DriftCorrect, FieldManager: delivery.DefaultManager, Workers: 16}
 }
 
 // AddFlags binds the options to flags, with the current values as defaults.
@@ -48,6 +50,7 @@ func (o *DeliveryOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.PruneGuard, "prune-guard", o.PruneGuard, "Which syntheses must not delete objects before a user confirms it: empty (without manifests, and two objects or more to delete), a percentage such as 50 (those, and any that would delete more than this share of the objects) or off.")
 	fs.DurationVar(&o.UnreadableGrace, "unreadable-grace", o.UnreadableGrace, "How long deletions wait for a composition whose slices cannot be read, which may want the objects.")
 	fs.StringVar(&o.Drift, "drift", o.Drift, "What to do about objects that other clients change or delete: correct (at once), report (on the Composition, until the next synthesis) or interval (correct at the reconcile interval of the manifest, if it has one).")
+	fs.StringVar(&o.FieldManager, "field-manager", o.FieldManager, "Field manager that objects are applied as: eno, or a name that begins with eno-. Control planes that deliver to one cluster need different names, and do not delete objects that another one has applied.")
 	fs.BoolVar(&o.FailOpen, "fail-open", o.FailOpen, "Report objects as reconciled although they could not be delivered. The annotation eno.azure.io/fail-open of a manifest takes precedence.")
 	fs.IntVar(&o.Workers, "delivery-workers", o.Workers, "How many resources are delivered at a time.")
 }
@@ -63,6 +66,7 @@ func (o *DeliveryOptions) Args() []string {
 		"--prune-guard=" + o.PruneGuard,
 		fmt.Sprintf("--unreadable-grace=%s", o.UnreadableGrace),
 		"--drift=" + o.Drift,
+		"--field-manager=" + o.FieldManager,
 		fmt.Sprintf("--fail-open=%t", o.FailOpen),
 		fmt.Sprintf("--delivery-workers=%d", o.Workers),
 	}
@@ -78,6 +82,9 @@ func (o *DeliveryOptions) Validate() error {
 	}
 	if !slices.Contains([]string{delivery.DriftCorrect, delivery.DriftReport, delivery.DriftInterval}, o.Drift) {
 		return fmt.Errorf("--drift %q: it must be %s, %s or %s", o.Drift, delivery.DriftCorrect, delivery.DriftReport, delivery.DriftInterval)
+	}
+	if err := delivery.ValidateManager(o.FieldManager); err != nil {
+		return fmt.Errorf("--field-manager %q: %w", o.FieldManager, err)
 	}
 	if o.UnreadableGrace < 0 {
 		return fmt.Errorf("--unreadable-grace %s: it must not be negative", o.UnreadableGrace)
@@ -117,7 +124,7 @@ func setupDelivery(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := delivery.Options{Workers: o.Delivery.Workers, Migration: o.Delivery.Migration, Selector: selector, Filter: filter, PruneGuard: guard, UnreadableGrace: o.Delivery.UnreadableGrace, Drift: o.Delivery.Drift, FailOpen: o.Delivery.FailOpen}
+	d := delivery.Options{Workers: o.Delivery.Workers, Migration: o.Delivery.Migration, Selector: selector, Filter: filter, PruneGuard: guard, UnreadableGrace: o.Delivery.UnreadableGrace, Drift: o.Delivery.Drift, Manager: o.Delivery.FieldManager, FailOpen: o.Delivery.FailOpen}
 	if o.Delivery.RemoteKubeconfig != "" {
 		remote, err := restConfig(o.Delivery.RemoteKubeconfig)
 		if err != nil {

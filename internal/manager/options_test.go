@@ -38,6 +38,7 @@ func TestValidate(t *testing.T) {
 		"Migration":      {"Ownership is moved, reported or left.", func(o *Options) { o.Delivery.Migration = "maybe" }, `--ownership-migration "maybe"`},
 		"PruneGuard":     {"A share is a percentage.", func(o *Options) { o.Delivery.PruneGuard = "half" }, `--prune-guard "half": it must be empty, off or a percentage from 0 to 100, such as 50`},
 		"PruneShare":     {"With or without its sign.", func(o *Options) { o.Delivery.PruneGuard = "50%" }, ""},
+		"FieldManager":   {"Other control planes know deliveries by the beginning of the name.", func(o *Options) { o.Delivery.FieldManager = "mine" }, `--field-manager "mine": it must be eno, or eno- and`},
 		"Drift":          {"Drift is corrected, reported or left until it is time.", func(o *Options) { o.Delivery.Drift = "off" }, `--drift "off": it must be correct, report or interval`},
 		"Toleration":     {"Flags of pods are checked.", func(o *Options) { o.Synthesis.Pods.Tolerations = []string{"="} }, `--taint-toleration "="`},
 		"Workers":        {"Somebody must work.", func(o *Options) { o.Delivery.Workers = 0 }, "--delivery-workers 0"},

@@ -133,9 +133,8 @@ func TestEmptyOnRequest(t *testing.T) {
 	e.change("single")
 	e.absent("single")
 
-	e.change("edited")
-	e.blocked("edited", "2 objects")
-	e.edit("edited", func(c *enov1.Composition) { c.Spec.SynthesisEnv = []enov1.EnvVar{{Name: "A", Value: "B"}} })
+	e.emptyIf("edited", configMap("edited-1", "1"), configMap("edited-2", "1"))
+	e.edit("edited", variable("EMPTY", "true"))
 	e.absent("edited-1", "edited-2")
 	e.unblocked("edited")
 

@@ -57,7 +57,7 @@ func (c *checker) manifest(of Object, m enov1.Manifest, objects map[Object]*unst
 	switch err := json.Unmarshal([]byte(m.Manifest), &want); {
 	case err != nil:
 		c.addf(Converged, of, "has a manifest that cannot be read: %v", err)
-	case m.Deleted && live != nil && delivery.IsOurs(live.GetManagedFields()):
+	case m.Deleted && live != nil && delivery.IsOurs(live.GetManagedFields(), delivery.Manager):
 		c.addf(Converged, of, "was to delete %s, which is there still", ref)
 	case m.Deleted:
 	case live == nil:
@@ -115,7 +115,7 @@ func (c *checker) leftovers() {
 	}
 	for i := range c.Objects {
 		o := Object{c.Objects[i].GetKind(), c.Objects[i].GetNamespace(), c.Objects[i].GetName()}
-		if delivery.IsOurs(c.Objects[i].GetManagedFields()) && !wanted[o] {
+		if delivery.IsOurs(c.Objects[i].GetManagedFields(), delivery.Manager) && !wanted[o] {
 			c.addf(NoLeftovers, o, "was applied as %s, and is in no slice", delivery.Manager)
 		}
 	}

@@ -232,7 +232,7 @@ func (s *stage) delivered(wanted map[string]bool) (map[string]string, error) {
 	}
 	got := map[string]string{}
 	for _, o := range list.Items {
-		if !delivery.IsOurs(o.ManagedFields) {
+		if !delivery.IsOurs(o.ManagedFields, delivery.Manager) {
 			continue
 		}
 		if !wanted[o.Name] {

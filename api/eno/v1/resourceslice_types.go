@@ -41,6 +41,10 @@ type Manifest struct {
 	Manifest string `json:"manifest,omitempty"`
 	// Deleted : the object was in an earlier synthesis and is to go.
 	Deleted bool `json:"deleted,omitempty"`
+	// Requested is set on a deleted object if a user asked for the synthesis that dropped
+	// it: by an edit of the Composition, by force or by a rollback. It is carried over to
+	// later syntheses. Deletions that were not requested can be stopped by --prune-guard.
+	Requested bool `json:"requested,omitempty"`
 }
 
 // ResourceSliceStatus says what has become of the manifests.

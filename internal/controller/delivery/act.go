@@ -51,6 +51,8 @@ func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.
 		d.status.drifted(v)
 	}
 	d.wrote(k, it, live, s)
+	it.memory.created(live, a.Verb)
+	it.memory.failures = 0
 	it.memory.applied = v.slices
 	d.verdict(ctx, k, v, it, live)
 
@@ -98,8 +100,9 @@ func (d *Deliverer) write(ctx context.Context, v *view, it *item, a decide.Actio
 // has it watched.
 func (d *Deliverer) remember(k key, it *item, live *unstructured.Unstructured) {
 	m := it.memory
-	m.desired, m.uid, m.version, m.own = it.desires(), live.GetUID(), live.GetResourceVersion(), ownOf(live.GetManagedFields())
-	m.ours = decide.IsOurs(live.GetManagedFields())
+	isKnown := m.isOurs(live) && !it.IsPatch() // its manifest may have lost all fields
+	m.desired, m.uid, m.version, m.own = it.desires(), live.GetUID(), live.GetResourceVersion(), ownOf(live.GetManagedFields(), d.manager)
+	m.ours = decide.IsOurs(live.GetManagedFields(), d.manager) || isKnown
 	m.wrote.Store(true)
 	if it.IsPatch() {
 		m.own = "" // what it changes may be somebody else's for good: only the server can tell
@@ -130,7 +133,7 @@ func (d *Deliverer) track(k key, it *item, live *unstructured.Unstructured) {
 
 func (d *Deliverer) create(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
 	o := it.Object.DeepCopy()
-	if err := d.remote.Create(ctx, o, client.FieldOwner(decide.Manager)); err != nil {
+	if err := d.remote.Create(ctx, o, client.FieldOwner(d.manager)); err != nil {
 		return nil, homeless(fmt.Errorf("cannot create %s: %w", it.Identity, err))
 	}
 
@@ -143,7 +146,7 @@ func (d *Deliverer) replace(ctx context.Context, it *item, s situation) (*unstru
 	o := it.Object.DeepCopy()
 	o.SetResourceVersion(s.Live.GetResourceVersion())
 	o.SetUID(s.Live.GetUID())
-	if err := d.remote.Update(ctx, o, client.FieldOwner(decide.Manager)); err != nil {
+	if err := d.remote.Update(ctx, o, client.FieldOwner(d.manager)); err != nil {
 		return nil, fmt.Errorf("cannot replace %s: %w", it.Identity, err)
 	}
 
@@ -153,7 +156,7 @@ func (d *Deliverer) replace(ctx context.Context, it *item, s situation) (*unstru
 // patch changes an object that somebody else makes, if it is there.
 func (d *Deliverer) patch(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
 	o := it.Object.DeepCopy()
-	err := d.remote.Patch(ctx, o, client.RawPatch(types.JSONPatchType, it.Ops), client.FieldOwner(decide.Manager))
+	err := d.remote.Patch(ctx, o, client.RawPatch(types.JSONPatchType, it.Ops), client.FieldOwner(d.manager))
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // there is nothing to be patched
@@ -226,7 +229,7 @@ func (i *item) takesOver(scopes []fields.Scope, before *unstructured.Unstructure
 func (d *Deliverer) applyPlainly(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
 	o := it.Object.DeepCopy()
 	o.SetResourceVersion(it.base) // what overrides took from another version may not hold
-	err := d.remote.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.ForceOwnership, client.FieldOwner(decide.Manager))
+	err := d.remote.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.ForceOwnership, client.FieldOwner(d.manager))
 	if err != nil {
 		return nil, homeless(fmt.Errorf("cannot apply %s: %w", it.Identity, err))
 	}
@@ -279,13 +282,13 @@ func (d *Deliverer) migrate(ctx context.Context, v *view, it *item, scopes []fie
 	case ownership.IsStale(err): // overrides are evaluated again first
 	// The server may refuse what is left of it, and the reason is that it is left.
 	case p != nil && p.Skip == ownership.Contested:
-		message := fmt.Sprintf("%s take back what is moved to %s, and are left alone", strings.Join(p.Contested, ", "), decide.Manager)
+		message := fmt.Sprintf("%s take back what is moved to %s, and are left alone", strings.Join(p.Contested, ", "), d.manager)
 		d.owned(v, it, finding{enov1.OwnershipSplit, message, reasonContested, p.Moves})
 	case err != nil && p != nil && isSplit(p):
 		d.owned(v, it, finding{enov1.OwnershipFailed, err.Error(), reasonFailed, p.Moves})
 	case err != nil:
 	case result.Migrated:
-		message := fmt.Sprintf("%s owns what %s had of %s", decide.Manager, sources(p.Moves), names(scopes))
+		message := fmt.Sprintf("%s owns what %s had of %s", d.manager, sources(p.Moves), names(scopes))
 		d.owned(v, it, finding{enov1.OwnershipMigrated, message, reasonMigrated, p.Moves})
 	default:
 		d.owned(v, it, finding{})

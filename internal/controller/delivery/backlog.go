@@ -18,6 +18,11 @@ type backlog struct {
 	unread, views *list.List
 	byName        map[types.NamespacedName]*list.Element
 	byView        map[*view]*list.Element
+	// lists counts the lists of compositions that are being read, and since has the
+	// versions that were read while there were any: they may be newer than what a list
+	// has, and are not read again.
+	lists int
+	since map[types.NamespacedName]string
 }
 
 // An unreadEntry is a composition that is not read yet.
@@ -37,7 +42,25 @@ type waitingView struct {
 }
 
 func newBacklog() *backlog {
-	return &backlog{unread: list.New(), views: list.New(), byName: map[types.NamespacedName]*list.Element{}, byView: map[*view]*list.Element{}}
+	return &backlog{unread: list.New(), views: list.New(), byName: map[types.NamespacedName]*list.Element{}, byView: map[*view]*list.Element{}, since: map[types.NamespacedName]string{}}
+}
+
+// beginList has versions remembered that are read from now on until endList. Between the
+// two, the lock is not held: other compositions are read and deleted.
+func (b *backlog) beginList() { b.lists++ }
+
+func (b *backlog) endList() {
+	if b.lists--; b.lists == 0 {
+		clear(b.since)
+	}
+}
+
+// hasRead reports whether a version of a composition, or a later one, was read since the
+// list began, or the composition was found to be gone.
+func (b *backlog) hasRead(name types.NamespacedName, version string) bool {
+	read, ok := b.since[name]
+
+	return ok && !older(read, version)
 }
 
 // add has a view wait for compositions, each with the version that it has now.
@@ -76,6 +99,9 @@ func (b *backlog) remove(v *view) {
 // read notes that a version of a composition was read, and returns the views that wait
 // for nothing any more.
 func (b *backlog) read(name types.NamespacedName, version string) []*view {
+	if b.lists > 0 {
+		b.since[name] = version
+	}
 	at, ok := b.byName[name]
 	if !ok {
 		return nil

@@ -62,7 +62,7 @@ func (d *Deliverer) persistRemoval(ctx context.Context, v *view, it *item, out o
 // mayRun reports whether it is the turn of an item, and no later one has replaced it.
 // The lock is held.
 func (v *view) mayRun(it *item) bool {
-	if v.suspended != "" || v.pruning.blocked != "" && it.Prunes() && !it.first {
+	if v.suspended != "" || v.pruning.blocked != "" && it.IsGuarded() && !it.first {
 		return false
 	}
 

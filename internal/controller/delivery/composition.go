@@ -206,6 +206,9 @@ func (d *Deliverer) swap(name types.NamespacedName, v *view) {
 	if v == nil {
 		delete(d.views, name)
 	} else {
+		if old != nil {
+			old.replaceBy(v)
+		}
 		d.views[name] = v
 		d.count(v, 1)
 	}

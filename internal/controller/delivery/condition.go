@@ -15,11 +15,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
-	"github.com/arbor-control/arbor/internal/krm"
 )
-
-// maxRejection is how much of an error the condition PruneWaiting has.
-const maxRejection = 400
 
 // conditions are those of a composition that delivery writes. They are absent unless
 // they are true.
@@ -90,10 +86,11 @@ func (d *Deliverer) requeues(_ context.Context, queue workqueue.TypedRateLimitin
 	return nil
 }
 
-// requeue has the conditions of a composition reported again.
+// requeue has the conditions of a composition reported again, once for everything that
+// happens at about the same time.
 func (d *Deliverer) requeue(name types.NamespacedName) {
 	if queue := d.compositions.Load(); queue != nil {
-		(*queue).Add(reconcile.Request{NamespacedName: name})
+		(*queue).AddAfter(reconcile.Request{NamespacedName: name}, gather)
 	}
 }
 
@@ -113,68 +110,4 @@ func (v *view) requestFirst(c *enov1.Composition) {
 			it.Prune, it.first = enov1.PruneFirst, true
 		}
 	}
-}
-
-// waitingTombstones are the objects that are deleted later. The lock is held.
-func (v *view) waitingTombstones() []decide.Identity {
-	var all []decide.Identity
-	for _, it := range v.items {
-		if !hidden(it) && it.Prunes() && !it.state.Deleted && !v.mayRun(it) {
-			all = append(all, it.Identity)
-		}
-	}
-
-	return all
-}
-
-// concernsWaiting reports whether the condition PruneWaiting may change with the new
-// state of an item.
-func (v *view) concernsWaiting(s enov1.ResourceState) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-
-	return v.prunes && (v.rejected || s.ReconciliationError != nil)
-}
-
-// pruneWaiting describes a manifest that cannot be applied, probably because a tombstone
-// must be deleted first, "" if there is none.
-func (v *view) pruneWaiting() string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.rejected = false
-	if v.deleting || v.suspended != "" || !v.prunes {
-		return ""
-	}
-	waiting := v.waitingTombstones()
-	if len(waiting) == 0 {
-		return ""
-	}
-	text, more := "", 0
-	for _, it := range v.items {
-		first := it.needsPruning(waiting)
-		switch {
-		case len(first) == 0:
-		case text != "":
-			more++
-		default:
-			text = fmt.Sprintf("%s cannot be applied (%s). It may need one of these objects to be deleted first, which are deleted last: %s. To delete one now: arbor delivery prune %s -n %s --first %s",
-				it.Identity, krm.Shorten(*it.state.ReconciliationError, maxRejection), firstOf(first), v.name.Name, v.name.Namespace, first[0].Argument())
-		}
-	}
-	v.rejected = text != ""
-	if more > 0 {
-		text += fmt.Sprintf(" (and %d more manifests)", more)
-	}
-
-	return text
-}
-
-// needsPruning are the waiting tombstones of which one may have to be deleted before the
-// item can be applied. The lock is held.
-func (i *item) needsPruning(waiting []decide.Identity) []decide.Identity {
-	if hidden(i) || i.Tombstone || i.state.Reconciled || i.state.ReconciliationError == nil {
-		return nil
-	}
-
-	return decide.NeedsPruning(i.Target(), *i.state.ReconciliationError, waiting)
 }

@@ -32,9 +32,13 @@ const (
 	DriftInterval = "interval"
 )
 
-// inspectPause is the minimum time between two inspections of one object: each costs two
-// requests, and a controller may write its status often.
-const inspectPause = 5 * time.Second
+const (
+	// inspectPause is the minimum time between two inspections of one object: each costs
+	// two requests, and a controller may write its status often. It doubles with every
+	// failure, up to maxInspectPause.
+	inspectPause    = 5 * time.Second
+	maxInspectPause = 5 * time.Minute
+)
 
 // A driftMemory is what is known about the drift of an object.
 type driftMemory struct {
@@ -42,6 +46,20 @@ type driftMemory struct {
 	applied string
 	// inspected is when the object was last inspected.
 	inspected time.Time
+	// failures counts inspections that failed since the last one that did not.
+	failures int
+}
+
+// pause is the minimum time until the next inspection.
+func (m *driftMemory) pause() time.Duration {
+	pause := inspectPause
+	for range m.failures {
+		if pause *= 2; pause >= maxInspectPause {
+			return maxInspectPause
+		}
+	}
+
+	return pause
 }
 
 // reportOnly reports whether changes of an object are reported and not corrected: it was
@@ -67,7 +85,7 @@ func (d *Deliverer) reportOnly(v *view, it *item) bool {
 // inspect reports whether an object differs from what is desired, and writes nothing. If
 // that cannot be found out, the object is inspected again later.
 func (d *Deliverer) inspect(ctx context.Context, k key, v *view, it *item, s situation) outcome {
-	if wait := it.memory.inspected.Add(inspectPause).Sub(d.now()); wait > 0 {
+	if wait := it.memory.inspected.Add(it.memory.pause()).Sub(d.now()); wait > 0 {
 		return outcome{live: s.Live, again: wait}
 	}
 	it.memory.inspected = d.now()
@@ -81,10 +99,12 @@ func (d *Deliverer) inspect(ctx context.Context, k key, v *view, it *item, s sit
 		differs, err = d.differs(ctx, it, live)
 	}
 	if err != nil {
+		it.memory.failures++
 		logr.FromContextOrDiscard(ctx).V(1).Info("cannot compare an object; trying again", "composition", v.name.String(), "object", it.String(), "error", it.discreet(err, live).Error())
 
-		return outcome{live: live, again: inspectPause}
+		return outcome{live: live, again: it.memory.pause()}
 	}
+	it.memory.failures = 0
 	if differs == "" && live != nil {
 		d.remember(k, it, live)
 		it.memory.applied = v.slices
@@ -113,13 +133,13 @@ func (d *Deliverer) differs(ctx context.Context, it *item, live *unstructured.Un
 	var err error
 	switch {
 	case it.IsPatch():
-		err = d.remote.Patch(ctx, o, client.RawPatch(types.JSONPatchType, it.Ops), client.FieldOwner(decide.Manager), client.DryRunAll)
+		err = d.remote.Patch(ctx, o, client.RawPatch(types.JSONPatchType, it.Ops), client.FieldOwner(d.manager), client.DryRunAll)
 	case it.Replace:
 		o.SetResourceVersion(live.GetResourceVersion())
 		o.SetUID(live.GetUID())
-		err = d.remote.Update(ctx, o, client.FieldOwner(decide.Manager), client.DryRunAll)
+		err = d.remote.Update(ctx, o, client.FieldOwner(d.manager), client.DryRunAll)
 	default:
-		err = d.remote.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.ForceOwnership, client.FieldOwner(decide.Manager), client.DryRunAll)
+		err = d.remote.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.ForceOwnership, client.FieldOwner(d.manager), client.DryRunAll)
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot compare %s: %w", it.Identity, err)
@@ -133,7 +153,7 @@ func (d *Deliverer) differs(ctx context.Context, it *item, live *unstructured.Un
 		text += fmt.Sprintf(" and %d more", n)
 	}
 
-	return fmt.Sprintf("%s differs, last written by %s", text, cmp.Or(writerOf(live.GetManagedFields()), "an unknown client")), nil
+	return fmt.Sprintf("%s differs, last written by %s", text, cmp.Or(writerOf(live.GetManagedFields(), d.manager), "an unknown client")), nil
 }
 
 // A driftReport is how objects differ from the current synthesis. It may be used by any

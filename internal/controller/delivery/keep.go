@@ -58,6 +58,7 @@ func (d *Deliverer) keep(ctx context.Context, k key, v *view, it *item) (time.Du
 	}
 	d.metrics.did(a.Verb)
 	d.wrote(k, last, live, s)
+	m.created(live, a.Verb)
 
 	return 0, nil
 }

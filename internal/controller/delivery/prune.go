@@ -15,7 +15,7 @@ import (
 // maxNamed is how many objects a condition names.
 const maxNamed = 5
 
-// A pruneSet is what a synthesis would delete.
+// A pruneSet is what a synthesis would delete that no user asked to delete.
 type pruneSet struct {
 	decide.Pruning
 
@@ -35,7 +35,6 @@ func (d *Deliverer) guardPruning(ctx context.Context, v, old *view, c *enov1.Com
 		return nil
 	}
 	set, pending := v.pruned()
-	set.Requested = isRequested(&c.Status, c.Annotations)
 	if !pending {
 		v.pruning = set
 
@@ -59,7 +58,8 @@ func (d *Deliverer) guardPruning(ctx context.Context, v, old *view, c *enov1.Com
 	return nil
 }
 
-// pruned is what a synthesis would delete, and whether some of it is not deleted yet.
+// pruned is what a synthesis would delete that no user asked to delete, and whether some
+// of it is not deleted yet.
 func (v *view) pruned() (set pruneSet, pending bool) {
 	for _, it := range v.items {
 		switch {
@@ -69,7 +69,7 @@ func (v *view) pruned() (set pruneSet, pending bool) {
 			}
 		case !it.Tombstone:
 			set.Manifests++
-		case it.Prunes():
+		case it.IsGuarded():
 			pending = pending || !it.state.Deleted
 			// Those that are gone are among them, or the digest would change on the way.
 			set.objects = append(set.objects, it.Identity)
@@ -88,7 +88,7 @@ func (d *Deliverer) countBefore(ctx context.Context, c *enov1.Composition, set p
 	for _, id := range set.objects {
 		seen[id] = true
 	}
-	if set.Requested || set.Manifests == 0 || !d.pruneGuard.NeedsShare() {
+	if set.Manifests == 0 || !d.pruneGuard.NeedsShare() || c.Status.PreviousSynthesis == nil {
 		return len(seen), nil
 	}
 	all, err := d.slices(ctx, c, c.Status.PreviousSynthesis, true)
@@ -105,20 +105,6 @@ func (d *Deliverer) countBefore(ctx context.Context, c *enov1.Composition, set p
 	}
 
 	return len(seen), nil
-}
-
-// isRequested reports whether a user asked for the current synthesis: by an edit of the
-// composition, by force or by a rollback.
-func isRequested(st *enov1.CompositionStatus, annotations map[string]string) bool {
-	current, last := st.CurrentSynthesis, st.PreviousSynthesis
-	switch {
-	case last == nil, current.RolledBackTo != "":
-		return true
-	case current.ObservedCompositionGeneration != last.ObservedCompositionGeneration:
-		return true
-	}
-
-	return annotations[enov1.AnnotationForceResynthesis] == last.UUID
 }
 
 // covers reports whether a confirmation of this set holds for another one: for the same
@@ -164,7 +150,7 @@ func (d *Deliverer) block(v *view) {
 		return
 	}
 	for _, it := range v.items {
-		if hidden(it) || !it.Prunes() || it.first || it.state.Deleted {
+		if hidden(it) || !it.IsGuarded() || it.first || it.state.Deleted {
 			continue
 		}
 		text := "it is not deleted: see the condition " + enov1.ConditionPruneBlocked

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -65,9 +66,19 @@ type Options struct {
 	UnreadableGrace time.Duration
 	// Drift is DriftCorrect, the default, DriftReport or DriftInterval.
 	Drift string
+	// Manager is the field manager that objects are applied as, "" for the default.
+	Manager string
 	// FailOpen passes over errors of manifests that do not set it.
 	FailOpen bool
 }
+
+func (o Options) manager() string { return cmp.Or(o.Manager, DefaultManager) }
+
+// DefaultManager is the field manager that objects are applied as by default.
+const DefaultManager = decide.Manager
+
+// ValidateManager reports what is wrong with the name of a field manager.
+func ValidateManager(name string) error { return decide.ValidateManager(name) }
 
 // PruneGuardEmpty stops syntheses without manifests.
 const PruneGuardEmpty = decide.PruneGuardEmpty
@@ -98,6 +109,7 @@ type Deliverer struct {
 	filter     *Filter
 	pruneGuard PruneGuard
 	drift      string
+	manager    string
 	workers    int
 	watches    *watches
 	status     *statusWriter
@@ -159,7 +171,7 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 	m := NewMetrics(metrics.Registry)
 	d := &Deliverer{
 		client: mgr.GetClient(), reader: mgr.GetAPIReader(), remote: remote, mapper: remote.RESTMapper(), discovery: served, manifests: decide.NewReader(),
-		migrator:  ownership.New(remote, ownership.Options{Manager: decide.Manager, Metrics: ownership.NewMetrics(metrics.Registry)}),
+		migrator:  ownership.New(remote, ownership.Options{Manager: o.manager(), Metrics: ownership.NewMetrics(metrics.Registry)}),
 		migration: o.Migration, workers: o.Workers, status: newStatusWriter(mgr.GetClient(), mgr.GetAPIReader(), m),
 		recorder: mgr.GetEventRecorder("arbor-delivery"), courtesy: rate.NewLimiter(eventsPerSecond, eventsAtOnce),
 		metrics: m, now: time.Now,
@@ -172,11 +184,12 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 	m.workers.Set(float64(o.Workers))
 	m.queued, m.unwritten, m.pruneBlocked = d.queue.Len, d.status.depth, d.countBlocked
 	d.selector, d.filter, d.pruneGuard, d.grace = o.Selector, o.Filter, o.PruneGuard, o.UnreadableGrace
-	d.manifests.FailOpen, d.manifests.Scopes, d.drift = o.FailOpen, d.scopeOf, o.Drift
+	d.manifests.FailOpen, d.manifests.Scopes, d.manifests.Manager = o.FailOpen, d.scopeOf, o.manager()
+	d.drift, d.manager = o.Drift, o.manager()
 	if d.selector == nil {
 		d.selector = labels.Everything()
 	}
-	d.watches = newWatches(watching, func(k key) { d.queue.Add(k) })
+	d.watches = newWatches(watching, d.manager, func(k key) { d.queue.Add(k) })
 
 	return d, nil
 }

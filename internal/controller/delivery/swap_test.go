@@ -28,7 +28,7 @@ func idle() *Deliverer {
 	m := NewMetrics(prometheus.NewRegistry())
 
 	return &Deliverer{
-		manifests: decide.NewReader(), mapper: meta.NewDefaultRESTMapper(nil), selector: labels.Everything(), metrics: m, status: newStatusWriter(nil, nil, m),
+		manifests: decide.NewReader(), manager: decide.Manager, mapper: meta.NewDefaultRESTMapper(nil), selector: labels.Everything(), metrics: m, status: newStatusWriter(nil, nil, m),
 		recorder: &events.FakeRecorder{}, courtesy: rate.NewLimiter(0, 0), now: time.Now,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[key]()),
 		views: map[types.NamespacedName]*view{}, broken: map[types.NamespacedName]*unreadable{}, wanted: map[decide.Identity]int{}, backlog: newBacklog(),

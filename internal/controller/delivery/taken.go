@@ -44,17 +44,22 @@ func (d *Deliverer) await(ctx context.Context, v *view) error {
 	if !v.removes() {
 		return nil
 	}
+	d.mu.Lock()
+	d.backlog.beginList()
+	d.mu.Unlock()
 	list := &enov1.CompositionList{}
-	if err := d.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("cannot list compositions: %w", err)
-	}
+	err := d.client.List(ctx, list, client.UnsafeDisableDeepCopy)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	defer d.backlog.endList()
+	if err != nil {
+		return fmt.Errorf("cannot list compositions: %w", err)
+	}
 	var unread []unreadEntry
 	for i := range list.Items {
 		c := &list.Items[i]
 		name := client.ObjectKeyFromObject(c)
-		if name == v.name || c.DeletionStarted() || c.Status.CurrentSynthesis == nil {
+		if name == v.name || c.DeletionStarted() || c.Status.CurrentSynthesis == nil || d.backlog.hasRead(name, c.ResourceVersion) {
 			continue
 		}
 		if read := d.views[name]; read == nil || read.uid != c.UID || read.slices != slicesOf(c.Status.CurrentSynthesis) {

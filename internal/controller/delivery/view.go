@@ -6,11 +6,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -33,8 +31,6 @@ type version struct {
 	slices              string
 	settings            string
 	deleting, abandoned bool
-	// asked : a person asked for the synthesis. See isRequested.
-	asked bool
 	// elsewhere : somebody else delivers the composition.
 	elsewhere bool
 	// suspended is why nothing is written, "" if something may be.
@@ -45,7 +41,7 @@ type version struct {
 func (d *Deliverer) versionOf(c *enov1.Composition) version {
 	v := version{
 		uid: c.UID, slices: slicesOf(c.Status.CurrentSynthesis), settings: settingsOf(c),
-		deleting: c.DeletionStarted(), abandoned: c.Abandoned(), asked: isRequested(&c.Status, c.Annotations),
+		deleting: c.DeletionStarted(), abandoned: c.Abandoned(),
 	}
 	if text, ok := c.Annotations[enov1.AnnotationSuspend]; ok && !v.deleting {
 		v.suspended = decide.ParseSuspension(text).String()
@@ -94,16 +90,21 @@ type view struct {
 	pruning pruneSet
 	// rescoped is true once a kind has turned out to be cluster-scoped: see outdated.
 	rescoped atomic.Bool
-	// prunes is true if there are tombstones, shared if another delivery has some of the
-	// manifests.
-	prunes, shared bool
+	// shared is true if another delivery has some of the manifests.
+	shared bool
 	// wants are the objects that are to be there, whoever delivers them.
 	wants []decide.Identity
 
 	mu       sync.Mutex
 	schedule *decide.Schedule
-	// rejected is true if the condition PruneWaiting was reported.
-	rejected bool
+	// next is the view that has replaced this one, nil if none has.
+	next *view
+	// tombstones are the places of items whose objects are to be deleted, and failing of
+	// those that cannot be applied. rejected is true if there were both when the condition
+	// PruneWaiting was last looked at.
+	tombstones []int
+	failing    map[int]bool
+	rejected   bool
 	// report has its own lock: successive views of a composition share it.
 	report *report
 	// drift has its own lock, too. Views of one synthesis share it.
@@ -147,61 +148,6 @@ type item struct {
 	state enov1.ResourceState
 }
 
-// A memory is what this process knows about an object. It outlives the synthesis.
-type memory struct {
-	driftMemory
-
-	// desired was applied last, and what the object became then.
-	desired text
-	uid     types.UID
-	version string
-	own     string
-	// ours : something of it was held by us then. An earlier process may have left
-	// word of that, and of nothing else.
-	ours bool
-	at   place
-	// due is when it is looked at even if nobody touched it.
-	due time.Time
-	// tracked : the object is watched.
-	tracked bool
-	// wrote : this process has made or changed the object. Anybody may ask.
-	wrote atomic.Bool
-
-	// removed is the object that a Patch was about to delete in a synthesis.
-	removed struct {
-		slices string
-		uid    types.UID
-	}
-
-	// judged is what overrides made of the manifest last, nil if there are none.
-	// turned : what they made of it then has them want something else.
-	judged *judgement
-	turned bool
-
-	// observed is which generation the status is about while readiness is waited for.
-	// outdated : it did not follow, and is judged all the same.
-	observed decide.Observation
-	outdated bool
-
-	damper decide.Damper
-	// rival is who keeps changing the object, once that was found out.
-	rival string
-	// told is what the last event said.
-	told string
-}
-
-// left takes the word of an earlier process for which object was delivered.
-func (m *memory) left(uid types.UID) {
-	if m.uid == "" && uid != "" {
-		m.uid, m.ours = uid, true
-	}
-}
-
-// isOurs says whether an object is the one that was delivered.
-func (m *memory) isOurs(live *unstructured.Unstructured) bool {
-	return live != nil && m.ours && m.uid == live.GetUID()
-}
-
 // hidden are resources that nothing can be done about.
 func hidden(i *item) bool { return i.Resource == nil }
 
@@ -231,6 +177,9 @@ func (v *view) adopt(old *view) {
 			v.drift = old.drift
 		}
 	}
+	old.mu.Lock()
+	defer old.mu.Unlock()
+	v.takeStates(old)
 }
 
 // resources are those of all items, nil where there is none to be understood.
@@ -269,6 +218,7 @@ func (v *view) begin() []*item {
 			it.state.Deleted = false
 		}
 		v.advance(it)
+		v.noteFailure(it)
 	}
 
 	return slices.DeleteFunc(slices.Clone(v.items), func(it *item) bool {
@@ -301,6 +251,7 @@ func (v *view) settle(it *item, s enov1.ResourceState) (_ enov1.ResourceState, c
 	s = it.slice.bound(s)
 	changed = !equality.Semantic.DeepEqual(it.state, s)
 	it.state = s
+	v.noteFailure(it)
 
 	return s, changed, v.advance(it)
 }
@@ -357,7 +308,7 @@ func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *vi
 			TypeMeta:   metav1.TypeMeta{APIVersion: enov1.GroupVersion.String(), Kind: enov1.CompositionKind},
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID},
 		},
-		report: newReport(), drift: newDriftReport(), about: about(c),
+		failing: map[int]bool{}, report: newReport(), drift: newDriftReport(), about: about(c),
 	}
 	for n := range all {
 		s := newSlice(&all[n])
@@ -379,8 +330,12 @@ func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *vi
 	d.narrow(v, c, all)
 	v.requestFirst(c)
 	v.shared = slices.ContainsFunc(v.items, func(it *item) bool { return it.elsewhere })
-	v.prunes = slices.ContainsFunc(v.items, func(it *item) bool { return !hidden(it) && it.Prunes() })
 	v.chain()
+	for _, it := range v.items {
+		if !hidden(it) && it.Prunes() {
+			v.tombstones = append(v.tombstones, it.place)
+		}
+	}
 	v.schedule = decide.NewSchedule(v.resources(), v.deleting)
 	v.schedule.Unusable(v.unusable())
 

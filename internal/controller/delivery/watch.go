@@ -50,6 +50,8 @@ type observation struct {
 // there are objects of it.
 type watches struct {
 	client metadata.Interface
+	// manager is the field manager of this delivery.
+	manager string
 	// changed is called with whoever is interested in an object.
 	changed func(key)
 
@@ -69,8 +71,8 @@ type kindWatch struct {
 	words map[types.NamespacedName]*word
 }
 
-func newWatches(c metadata.Interface, changed func(key)) *watches {
-	return &watches{client: c, changed: changed, kinds: map[schema.GroupVersionResource]*kindWatch{}}
+func newWatches(c metadata.Interface, manager string, changed func(key)) *watches {
+	return &watches{client: c, manager: manager, changed: changed, kinds: map[schema.GroupVersionResource]*kindWatch{}}
 }
 
 // start lets watches run until ctx ends.
@@ -167,7 +169,7 @@ func (w *watches) watch(gvr schema.GroupVersionResource) *kindWatch {
 	k.informer = metadatainformer.NewFilteredMetadataInformer(w.client, gvr, "", 0, cache.Indexers{}, nil).Informer()
 	log := w.log.WithValues("resource", gvr.String())
 	// None of these fail before it is started.
-	_ = k.informer.SetTransform(slim)
+	_ = k.informer.SetTransform(func(o any) (any, error) { return slim(o, w.manager) })
 	_ = k.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		log.V(1).Info("cannot watch what is delivered; trying again", "error", err.Error())
 	})
@@ -219,7 +221,7 @@ func (w *watches) tellAll(k *kindWatch) {
 
 // slim keeps of an object only what drift is seen by. A cluster has many objects
 // that are none of ours.
-func slim(o any) (any, error) {
+func slim(o any, manager string) (any, error) {
 	full, ok := o.(*metav1.PartialObjectMetadata)
 	if !ok || len(full.ManagedFields) == 0 {
 		return o, nil
@@ -227,8 +229,8 @@ func slim(o any) (any, error) {
 	kept := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: full.Namespace, Name: full.Name, UID: full.UID, ResourceVersion: full.ResourceVersion, DeletionTimestamp: full.DeletionTimestamp,
 	}}
-	if decide.IsOurs(full.ManagedFields) {
-		kept.Annotations = map[string]string{keptOwn: ownOf(full.ManagedFields), keptWriter: writerOf(full.ManagedFields)}
+	if decide.IsOurs(full.ManagedFields, manager) {
+		kept.Annotations = map[string]string{keptOwn: ownOf(full.ManagedFields, manager), keptWriter: writerOf(full.ManagedFields, manager)}
 	}
 
 	return kept, nil
@@ -238,10 +240,10 @@ func slim(o any) (any, error) {
 // takes the field away from us, and whoever removes it does too: so as long as
 // this is the same, an apply would change nothing. The time tells apart what two
 // of us wrote, in two processes and not in the same second; for the rest, see word.
-func ownOf(entries []metav1.ManagedFieldsEntry) string {
+func ownOf(entries []metav1.ManagedFieldsEntry, manager string) string {
 	h := sha256.New()
 	for _, e := range entries {
-		if e.Manager != decide.Manager || e.Subresource != "" || e.FieldsV1 == nil {
+		if e.Manager != manager || e.Subresource != "" || e.FieldsV1 == nil {
 			continue
 		}
 		var fields any
@@ -263,10 +265,10 @@ func ownOf(entries []metav1.ManagedFieldsEntry) string {
 }
 
 // writerOf is who else wrote last.
-func writerOf(entries []metav1.ManagedFieldsEntry) string {
+func writerOf(entries []metav1.ManagedFieldsEntry, manager string) string {
 	last := metav1.ManagedFieldsEntry{}
 	for _, e := range entries {
-		if e.Manager == decide.Manager && e.Operation == metav1.ManagedFieldsOperationApply || e.Subresource == "status" {
+		if e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply || e.Subresource == "status" {
 			continue
 		}
 		if last.Manager == "" || e.Time != nil && (last.Time == nil || !e.Time.Before(last.Time)) {

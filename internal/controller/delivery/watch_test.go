@@ -23,7 +23,7 @@ func entry(manager, fields string, second int64) metav1.ManagedFieldsEntry {
 
 func TestOwnOf(t *testing.T) {
 	const fields = `{"f:a":{},"f:b":{".":{},"f:c":{}}}`
-	of := func(all ...metav1.ManagedFieldsEntry) string { return ownOf(all) }
+	of := func(all ...metav1.ManagedFieldsEntry) string { return ownOf(all, decide.Manager) }
 	status := entry(decide.Manager, fields, 9)
 	status.Subresource = "status"
 	mine := of(entry(decide.Manager, fields, 1))
@@ -54,17 +54,17 @@ func TestSlim(t *testing.T) {
 		Namespace: "n", Name: "a", UID: "u", ResourceVersion: "7", Labels: map[string]string{"x": "y"}, Annotations: map[string]string{"large": "text"},
 		ManagedFields: []metav1.ManagedFieldsEntry{entry(decide.Manager, `{"f:a":{}}`, 3), entry("old", `{}`, 1), entry("new", `{}`, 2)},
 	}}
-	once, err := slim(full)
+	once, err := slim(full, decide.Manager)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "n", Name: "a", UID: "u", ResourceVersion: "7", Annotations: map[string]string{keptOwn: ownOf(full.ManagedFields), keptWriter: "new"},
+		Namespace: "n", Name: "a", UID: "u", ResourceVersion: "7", Annotations: map[string]string{keptOwn: ownOf(full.ManagedFields, decide.Manager), keptWriter: "new"},
 	}}
 	if diff := cmp.Diff(want, once); diff != "" {
 		t.Errorf("slim(...): -want, +got:\n%s", diff)
 	}
-	if twice, err := slim(once); err != nil || twice != once {
+	if twice, err := slim(once, decide.Manager); err != nil || twice != once {
 		t.Errorf("slim(slim(...)): %v, %v", twice, err)
 	}
 }
@@ -93,7 +93,7 @@ func TestWords(t *testing.T) {
 	at := place{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, NamespacedName: types.NamespacedName{Namespace: "ns", Name: "o"}}
 	a, b := key{composition: types.NamespacedName{Name: "a"}}, key{composition: types.NamespacedName{Name: "b"}}
 	var told []string
-	w := newWatches(nil, func(k key) { told = append(told, k.composition.Name) })
+	w := newWatches(nil, decide.Manager, func(k key) { told = append(told, k.composition.Name) })
 	k := &kindWatch{stop: make(chan struct{}), interest: map[types.NamespacedName]map[key]bool{}, words: map[types.NamespacedName]*word{}}
 	w.kinds[at.GroupVersionResource] = k
 	look := func(step string, wantTold []string, disputedByA, disputedByB bool) {

@@ -139,7 +139,7 @@ type situation struct {
 // gather asks nobody: it is about what is known already.
 func (d *Deliverer) gather(v *view, it *item, known decide.Situation) situation {
 	s := situation{Situation: known}
-	s.Deleting, s.Abandoned = v.deleting, v.abandoned
+	s.Deleting, s.Abandoned, s.Manager = v.deleting, v.abandoned, d.manager
 	if v.deleting || it.Tombstone {
 		s.Taken, s.Unread = d.taken(it.Identity), d.unread(v)
 
@@ -228,7 +228,7 @@ func (d *Deliverer) rival(ctx context.Context, it *item, s situation) string {
 	}
 	if m.rival == "" && s.seen.present {
 		if live, err := d.read(ctx, it); err == nil && live != nil {
-			m.rival = writerOf(live.GetManagedFields())
+			m.rival = writerOf(live.GetManagedFields(), d.manager)
 		}
 	}
 
@@ -348,11 +348,19 @@ func (d *Deliverer) failed(v *view, it *item, err error, going bool) {
 	}
 }
 
-// settle has a state written, and others worked on that waited for it.
+// settle records a state of an item, also in a view that has replaced this one since.
 func (d *Deliverer) settle(v *view, it *item, s enov1.ResourceState) {
 	if it.memory.ours && !s.Deleted {
 		s.UID = it.memory.uid
 	}
+	for ; v != nil; v = v.successor() {
+		d.note(v, v.items[it.place], s)
+	}
+}
+
+// note has the state of an item of a view written, and others worked on that waited for
+// it.
+func (d *Deliverer) note(v *view, it *item, s enov1.ResourceState) {
 	s, changed, opened := v.settle(it, s)
 	if changed {
 		d.status.set(v, it, s)

@@ -1,7 +1,9 @@
 package delivery
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,6 +52,8 @@ type Situation struct {
 	// InSync : the object is known to be as it was applied last, by what is desired
 	// now.
 	InSync bool
+	// Manager is the field manager that objects are applied as, "" for the default.
+	Manager string
 	// Drifted : the object was changed since it was written last, as far as that can be
 	// told without reading it.
 	Drifted bool
@@ -102,6 +106,8 @@ func deliver(r *Resource, s Situation) Action {
 		return Action{Verb: Wait, Reason: "it is being deleted by somebody else; it is made again when it is gone"}
 	case r.DisableUpdates, r.Replace:
 		return whole(r, s)
+	case r.isBare():
+		return bare(s)
 	}
 
 	return Action{Verb: Apply, Reason: "the cluster may not agree with it"}
@@ -121,6 +127,22 @@ func whole(r *Resource, s Situation) Action {
 	}
 
 	return Action{Verb: Replace, Reason: "it is another"}
+}
+
+// bare is about objects whose manifest sets no field, so that the server keeps no managed
+// fields for them. To know later that such an object was delivered, it is created and not
+// applied, which fails if another client has created it.
+func bare(s Situation) Action {
+	switch {
+	case !s.Looked:
+		return Action{Verb: Look}
+	case s.Live == nil:
+		return Action{Verb: Create, Reason: "it does not exist"}
+	case IsOurs(s.Live.GetManagedFields(), s.Manager):
+		return Action{Verb: Apply, Reason: "its manifest has set fields before"}
+	}
+
+	return Action{Verb: Nothing, Reason: "it exists, and its manifest sets no field"}
 }
 
 // patch is about objects that somebody else makes. A Patch deletes its target once in
@@ -188,8 +210,11 @@ func remove(r *Resource, s Situation) Action {
 		return Action{Verb: Nothing, Reason: "it is gone"}
 	case isGoing(s.Live):
 		return removing(r)
-	case !s.Ours && !IsOurs(s.Live.GetManagedFields()):
+	case !s.Ours && !IsOurs(s.Live.GetManagedFields(), s.Manager):
 		return Action{Verb: Leave, Reason: "somebody else made it"}
+	}
+	if other := claimedBy(s.Live.GetManagedFields(), s.Manager); other != "" {
+		return Action{Verb: Leave, Reason: "another control plane delivers it, too, as field manager " + other}
 	}
 
 	return unwanted(r, s)
@@ -233,10 +258,25 @@ func isGoing(live *unstructured.Unstructured) bool {
 	return live != nil && live.GetDeletionTimestamp() != nil
 }
 
-// IsOurs says whether an object was delivered: whoever else made it has not named
-// a single field of it for us.
-func IsOurs(entries []metav1.ManagedFieldsEntry) bool {
-	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == Manager && e.Subresource == "" })
+// IsOurs reports whether an object was delivered as a field manager, "" for the default:
+// other clients have not named a single field of it for that.
+func IsOurs(entries []metav1.ManagedFieldsEntry, manager string) bool {
+	manager = cmp.Or(manager, Manager)
+
+	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == manager && e.Subresource == "" })
+}
+
+// claimedBy is another delivery that has applied an object, "" if there is none. Two that
+// use the same field manager cannot be told apart.
+func claimedBy(entries []metav1.ManagedFieldsEntry, manager string) string {
+	for _, e := range entries {
+		isDelivery := e.Manager == Manager || strings.HasPrefix(e.Manager, ManagerPrefix)
+		if isDelivery && e.Manager != cmp.Or(manager, Manager) && e.Subresource == "" && e.Operation == metav1.ManagedFieldsOperationApply {
+			return e.Manager
+		}
+	}
+
+	return ""
 }
 
 // covers says whether an object has everything that is desired, and the same.

@@ -277,6 +277,22 @@ func TestDecide(t *testing.T) {
 
 		return s
 	}
+	only := func(managers ...string) delivery.Situation {
+		live := foreign.Live.DeepCopy()
+		var entries []metav1.ManagedFieldsEntry
+		for _, m := range managers {
+			entries = append(entries, metav1.ManagedFieldsEntry{Manager: m, Operation: metav1.ManagedFieldsOperationApply})
+		}
+		live.SetManagedFields(entries)
+
+		return delivery.Situation{Looked: true, Live: live}
+	}
+	claimed := func(by string) delivery.Situation { return only("eno", by) }
+	as := func(manager string, s delivery.Situation) delivery.Situation {
+		s.Manager = manager
+
+		return s
+	}
 	const patch = `{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: a}, patch: {apiVersion: v1, kind: Pod, ops: [{op: add, path: /metadata/%s, value: x}]}}`
 	cases := map[string]struct {
 		reason, text string
@@ -290,6 +306,18 @@ func TestDecide(t *testing.T) {
 		"Disabled":        {reason: "It is left alone.", text: with("T", enov1.AnnotationDisableReconciliation, "true"), situation: blind, want: delivery.Leave},
 		"Going":           {reason: "Who writes to an object that goes writes for nothing.", text: with("T"), situation: going, want: delivery.Wait},
 		"GoingUnseen":     {reason: "Also if only that is known.", text: with("T"), situation: delivery.Situation{Going: true}, want: delivery.Wait},
+		"BareBlind":       {reason: "Nothing in the object would say that it was delivered, so it is created.", text: "{apiVersion: v1, kind: T, metadata: {name: a, namespace: n}}", situation: blind, want: delivery.Look},
+		"Bare":            {reason: "It fails if another client has created it.", text: "{apiVersion: v1, kind: T, metadata: {name: a, namespace: n}}", situation: absent, want: delivery.Create},
+		"BareThere":       {reason: "There is nothing to apply.", text: "{apiVersion: v1, kind: T, metadata: {name: a, namespace: n}}", situation: foreign, want: delivery.Nothing},
+		"BareNow":         {reason: "Fields that were set before are removed.", text: "{apiVersion: v1, kind: T, metadata: {name: a, namespace: n}}", situation: there, want: delivery.Apply},
+		"BareSettings":    {reason: "Settings are not fields.", text: `{apiVersion: v1, kind: T, metadata: {name: a, annotations: {eno.azure.io/readiness-group: "1"}}}`, situation: blind, want: delivery.Look},
+		"Labeled":         {reason: "A label is a field.", text: "{apiVersion: v1, kind: T, metadata: {name: a, labels: {a: b}}}", situation: blind, want: delivery.Apply},
+		"Claimed":         {reason: "Another control plane has applied it, too.", text: with("T"), tombstone: true, situation: claimed("eno-edge"), want: delivery.Leave},
+		"ClaimedDeleting": {reason: "So it is when the composition is deleted.", text: with("T"), situation: deleting(claimed("eno-edge")), want: delivery.Leave},
+		"NotClaimed":      {reason: "Other clients do not deliver.", text: with("T"), tombstone: true, situation: claimed("enough"), want: delivery.Delete},
+		"OtherName":       {reason: "The default name is that of another control plane here.", text: with("T"), tombstone: true, situation: as("eno-edge", there), want: delivery.Leave},
+		"OwnName":         {reason: "It was delivered under this name.", text: with("T"), tombstone: true, situation: as("eno-edge", only("eno-edge")), want: delivery.Delete},
+		"OwnNameClaimed":  {reason: "And by the one with the default name.", text: with("T"), tombstone: true, situation: as("eno-edge", claimed("eno-edge")), want: delivery.Leave},
 		"OnceBlind":       {reason: "It must be known whether it is there.", text: with("T", enov1.AnnotationDisableUpdates, "true"), situation: blind, want: delivery.Look},
 		"Once":            {reason: "It is made.", text: with("T", enov1.AnnotationDisableUpdates, "true"), situation: absent, want: delivery.Create},
 		"OnceThere":       {reason: "It is not changed.", text: with("T", enov1.AnnotationDisableUpdates, "true"), situation: foreign, want: delivery.Nothing},
@@ -539,5 +567,28 @@ func TestFilter(t *testing.T) {
 	}
 	if _, err := delivery.NewFilter("self.kind =="); err == nil {
 		t.Error("half an expression is a filter")
+	}
+}
+
+func TestValidateManager(t *testing.T) {
+	cases := map[string]struct {
+		reason, name string
+		valid        bool
+	}{
+		"Default": {"It is that of Eno.", "eno", true},
+		"Other":   {"It begins as the default does.", "eno-edge.1", true},
+		"Foreign": {"Other deliveries would not know it.", "arbor", false},
+		"Similar": {"Nor that.", "enough", false},
+		"Nothing": {"There must be something to tell them apart.", "eno-", false},
+		"Upper":   {"Names are those of labels.", "eno-Edge", false},
+		"Long":    {"The server accepts 128 characters.", "eno-" + strings.Repeat("a", 125), false},
+		"Empty":   {"A value that was not filled in must not change anything.", "", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if err := delivery.ValidateManager(tc.name); (err == nil) != tc.valid {
+				t.Errorf("%s\ngot %v, want valid: %t", tc.reason, err, tc.valid)
+			}
+		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // managed says whether we have applied what is at the path of a live object, or
 // something in it. Where a path leads to several places, one is enough.
-func (p path) managed(live *unstructured.Unstructured) bool {
+func (p path) managed(live *unstructured.Unstructured, manager string) bool {
 	if live == nil {
 		return false
 	}
@@ -23,7 +23,7 @@ func (p path) managed(live *unstructured.Unstructured) bool {
 
 	return slices.ContainsFunc(p.find(t.Root()), func(n *fields.Node) bool {
 		return slices.ContainsFunc(t.Identities(n.Owners), func(id fields.Identity) bool {
-			return id.Manager == Manager && id.Operation == fields.Apply && id.Subresource == ""
+			return id.Manager == manager && id.Operation == fields.Apply && id.Subresource == ""
 		})
 	})
 }

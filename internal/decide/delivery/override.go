@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,6 +67,8 @@ type override struct {
 	// condition is nil if it always holds, expression if there is a value.
 	condition, expression cel.Program
 	value                 any
+	// manager is the field manager that objects are applied as, "" for the default.
+	manager string
 }
 
 // written is how an override is written.
@@ -187,7 +190,7 @@ func (o override) variables(live *unstructured.Unstructured, composition *metav1
 	return map[string]any{
 		varSelf:        self,
 		varComposition: func() any { return about(composition) },
-		varManaged:     func() any { return o.path.managed(live) },
+		varManaged:     func() any { return o.path.managed(live, cmp.Or(o.manager, Manager)) },
 	}
 }
 
@@ -220,6 +223,7 @@ func (r *Reader) overrides(text string) ([]override, []error) {
 			continue
 		}
 		all[i] = p.override(at, w, r.conditions)
+		all[i].manager = r.Manager
 	}
 	if len(p.invalid) == 0 {
 		return all, nil

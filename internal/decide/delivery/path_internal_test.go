@@ -177,10 +177,10 @@ spec: {replicas: 1, theirs: 1, updated: 1, scaled: 1, nobody: 1, selector: {a: {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := p.managed(&unstructured.Unstructured{Object: object}); got != tc.want {
+			if got := p.managed(&unstructured.Unstructured{Object: object}, Manager); got != tc.want {
 				t.Errorf("%s\nmanaged(...): %t", tc.reason, got)
 			}
-			if p.managed(nil) {
+			if p.managed(nil, Manager) {
 				t.Error("what is not there is managed")
 			}
 		})
@@ -214,7 +214,7 @@ func FuzzPath(f *testing.F) {
 			if _, err := json.Marshal(o); err != nil {
 				t.Error(err)
 			}
-			p.managed(&unstructured.Unstructured{Object: o})
+			p.managed(&unstructured.Unstructured{Object: o}, Manager)
 		}
 	})
 }

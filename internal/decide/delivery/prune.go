@@ -57,19 +57,17 @@ func (g PruneGuard) NeedsShare() bool { return g.on && g.percent < allOfThem }
 // A Pruning is what a synthesis would do to the objects of the one before.
 type Pruning struct {
 	// Manifests is how many the synthesis has, and Deletes is how many objects it would
-	// delete.
+	// delete that no user asked to delete.
 	Manifests, Deletes int
 	// Before is how many objects the synthesis before had.
 	Before int
-	// Requested is true if a user asked for the synthesis.
-	Requested bool
 }
 
 // Blocks returns the reason why a synthesis must not delete objects before a user
 // confirms it, "" if it may.
 func (g PruneGuard) Blocks(p Pruning) string {
 	switch {
-	case !g.on || p.Requested || p.Deletes < minGuarded:
+	case !g.on || p.Deletes < minGuarded:
 		return ""
 	case p.Manifests == 0:
 		return enov1.ReasonEmptySynthesis
@@ -93,3 +91,7 @@ func (g PruneGuard) Explain(p Pruning) string {
 func (r *Resource) Prunes() bool {
 	return r.Tombstone && !r.IsPatch() && !r.DisableReconciliation && r.Prune != enov1.PruneNever
 }
+
+// IsGuarded reports whether a resource is a tombstone that a guard may stop: its object is
+// to be deleted, and no user asked for it.
+func (r *Resource) IsGuarded() bool { return r.Prunes() && !r.Requested }

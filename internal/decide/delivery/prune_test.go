@@ -49,7 +49,6 @@ func TestPruneGuard(t *testing.T) {
 		"Empty":        {"No manifest is left.", "empty", delivery.Pruning{Deletes: 2, Before: 2}, enov1.ReasonEmptySynthesis, "the synthesis has no manifests and would delete 2 objects"},
 		"EmptyOne":     {"A single object is not guarded.", "empty", delivery.Pruning{Deletes: 1, Before: 1}, "", ""},
 		"EmptyAll":     {"All are replaced, which is not empty.", "empty", delivery.Pruning{Manifests: 3, Deletes: 3, Before: 3}, "", ""},
-		"Requested":    {"A user asked for it.", "empty", delivery.Pruning{Deletes: 5, Before: 5, Requested: true}, "", ""},
 		"ShareEmpty":   {"A percentage includes empty.", "100", delivery.Pruning{Deletes: 2, Before: 2}, enov1.ReasonEmptySynthesis, "the synthesis has no manifests and would delete 2 objects"},
 		"ShareAbove":   {"It is more than allowed.", "50%", delivery.Pruning{Manifests: 1, Deletes: 3, Before: 5}, enov1.ReasonPruneShare, "the synthesis would delete 3 of 5 objects, and --prune-guard allows 50%"},
 		"ShareExact":   {"As much as allowed is allowed.", "50", delivery.Pruning{Manifests: 2, Deletes: 2, Before: 4}, "", ""},
@@ -57,7 +56,6 @@ func TestPruneGuard(t *testing.T) {
 		"ShareNone":    {"Nothing is deleted.", "0", delivery.Pruning{Manifests: 1, Before: 100}, "", ""},
 		"ShareZero":    {"Nothing is allowed.", "0", delivery.Pruning{Manifests: 99, Deletes: 2, Before: 100}, enov1.ReasonPruneShare, "the synthesis would delete 2 of 100 objects, and --prune-guard allows 0%"},
 		"ShareAll":     {"No share is more than all.", "100", delivery.Pruning{Manifests: 1, Deletes: 7, Before: 7}, "", ""},
-		"ShareAsked":   {"A user asked for it.", "10", delivery.Pruning{Manifests: 1, Deletes: 7, Before: 7, Requested: true}, "", ""},
 		"ShareUnknown": {"The slices of the synthesis before are gone.", "50", delivery.Pruning{Manifests: 1, Deletes: 7}, enov1.ReasonPruneShare, "the synthesis would delete 7 of 7 objects, and --prune-guard allows 50%"},
 	}
 	for name, tc := range cases {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/arbor-control/arbor/internal/identity"
 )
 
@@ -53,7 +55,7 @@ func rankQuota(object, id Identity, _ string) int {
 // the most likely, 0 if it does not.
 func rankTaken(object, id Identity, message string) int {
 	isNamesake := id.Namespace == object.Namespace && id.Name == object.Name
-	taken := slices.ContainsFunc(takenTexts, func(text string) bool { return strings.Contains(message, text) })
+	taken := isTaken(message)
 	switch {
 	case !isNamesake && mentions(message, id):
 		return 1
@@ -64,6 +66,71 @@ func rankTaken(object, id Identity, message string) int {
 	}
 
 	return 3
+}
+
+// A Waiting is a set of tombstones that are deleted later. To ask it costs as much as the
+// error is long, however many there are.
+type Waiting struct {
+	kinds      map[schema.GroupKind]bool
+	namespaces map[string]bool
+	// names are NAMESPACE/NAME.
+	names map[string]bool
+}
+
+// NewWaiting makes a set of tombstones.
+func NewWaiting(all []Identity) *Waiting {
+	w := &Waiting{kinds: map[schema.GroupKind]bool{}, namespaces: map[string]bool{}, names: map[string]bool{}}
+	for _, id := range all {
+		w.kinds[schema.GroupKind{Group: id.Group, Kind: id.Kind}] = true
+		w.namespaces[id.Namespace] = true
+		if id.Namespace != "" {
+			w.names[id.Namespace+"/"+id.Name] = true
+		}
+	}
+
+	return w
+}
+
+// Hinders reports whether [NeedsPruning] returns any of the tombstones.
+func (w *Waiting) Hinders(object Identity, message string) bool {
+	switch {
+	case strings.Contains(message, quotaText):
+		return w.namespaces[object.Namespace]
+	case w.kinds[schema.GroupKind{Group: object.Group, Kind: object.Kind}] && isTaken(message):
+		return true
+	}
+
+	return w.mentioned(object.Namespace+"/"+object.Name, message)
+}
+
+// mentioned reports whether a text names one of the tombstones, except a certain name.
+func (w *Waiting) mentioned(except, text string) bool {
+	for slash := range len(text) {
+		if text[slash] != '/' {
+			continue
+		}
+		from := slash
+		for from > 0 && isNameByte(text[from-1]) {
+			from--
+		}
+		for to := slash + 1; to <= min(len(text), slash+1+maxName); to++ {
+			if to < len(text) && isNameByte(text[to]) {
+				continue
+			}
+			if name := text[from:to]; name != except && w.names[name] {
+				return true
+			}
+		}
+	}
+
+	return false
+}
+
+// maxName is how long the name of an object may be.
+const maxName = 253
+
+func isTaken(message string) bool {
+	return slices.ContainsFunc(takenTexts, func(text string) bool { return strings.Contains(message, text) })
 }
 
 func isSameKind(a, b Identity) bool { return a.Group == b.Group && a.Kind == b.Kind }

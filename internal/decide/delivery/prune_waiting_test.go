@@ -1,6 +1,8 @@
 package delivery_test
 
 import (
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,7 +53,42 @@ func TestNeedsPruning(t *testing.T) {
 			if diff := cmp.Diff(tc.want, delivery.NeedsPruning(tc.object, tc.message, tc.waiting)); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
+			if got := delivery.NewWaiting(tc.waiting).Hinders(tc.object, tc.message); got != (len(tc.want) > 0) {
+				t.Errorf("%s\nthe set says %t", tc.reason, got)
+			}
 		})
+	}
+}
+
+// TestWaiting asks the set of tombstones and each tombstone about random errors.
+func TestWaiting(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	pick := func(all ...string) string { return all[r.IntN(len(all))] }
+	id := func() delivery.Identity {
+		return delivery.Identity{Kind: pick("Service", "ConfigMap"), Namespace: pick("", "a", "b", "a-b"), Name: pick("a", "b", "a.b", "a-b", "system:a")}
+	}
+	found := 0
+	for range 20_000 {
+		var waiting []delivery.Identity
+		for range r.IntN(4) {
+			waiting = append(waiting, id())
+		}
+		var words []string
+		for range r.IntN(5) {
+			one := id()
+			words = append(words, pick("already allocated", "exceeded quota", "x", "x", one.Namespace+"/"+one.Name, one.Namespace+"/"+one.Name+".", `"`+one.Namespace+"/"+one.Name+`"`, one.Name))
+		}
+		object, message := id(), strings.Join(words, " ")
+		want := len(delivery.NeedsPruning(object, message, waiting)) > 0
+		if got := delivery.NewWaiting(waiting).Hinders(object, message); got != want {
+			t.Fatalf("%v of %q with %v: got %t, want %t", object, message, waiting, got, want)
+		}
+		if want {
+			found++
+		}
+	}
+	if found < 1000 {
+		t.Errorf("only %d of the errors are about tombstones", found)
 	}
 }
 

@@ -13,8 +13,28 @@ import (
 	"github.com/arbor-control/arbor/internal/identity"
 )
 
-// Manager is the name that objects are applied under.
-const Manager = "eno"
+// Manager is the field manager that objects are applied as by default. Names of others
+// begin with [ManagerPrefix].
+const (
+	Manager       = "eno"
+	ManagerPrefix = Manager + "-"
+)
+
+// maxManager is how long the name of a field manager may be.
+const maxManager = 128
+
+// ValidateManager reports what is wrong with the name of the field manager of a delivery.
+// Its beginning is how one delivery knows the objects of others.
+func ValidateManager(name string) error {
+	suffix, ok := strings.CutPrefix(name, ManagerPrefix)
+	valid := name == Manager || ok && suffix != "" && len(name) <= maxManager &&
+		strings.Trim(suffix, "abcdefghijklmnopqrstuvwxyz0123456789-.") == ""
+	if !valid {
+		return fmt.Errorf("it must be %s, or %s and lower-case letters, digits, dots and hyphens, %d characters at most, such as %sedge", Manager, ManagerPrefix, maxManager, ManagerPrefix)
+	}
+
+	return nil
+}
 
 // settingsPrefix is what all annotations and labels begin with that are settings
 // and no part of the object.
@@ -42,6 +62,9 @@ type Resource struct {
 	Object *unstructured.Unstructured
 	// Tombstone : the object is to go.
 	Tombstone bool
+	// Requested is set on a tombstone if a user asked for the synthesis that dropped the
+	// manifest.
+	Requested bool
 	// Ops are the operations of a Patch, as JSON; nil for everything else. Removes
 	// says that they ask for the target's deletion.
 	Ops     []byte
@@ -79,6 +102,8 @@ type Reader struct {
 	FailOpen bool
 	// Scopes knows which kinds are namespaced. Without it, namespaces are as written.
 	Scopes Scopes
+	// Manager is the field manager that objects are applied as, "" for the default.
+	Manager string
 
 	expressions, conditions *compiler
 }
@@ -107,6 +132,7 @@ func (r *Reader) Read(m enov1.Manifest, composition map[string]string) (*Resourc
 	if err != nil {
 		return nil, err
 	}
+	found.Requested = m.Requested
 	if overridden {
 		var invalid []error
 		found.source = from
@@ -211,6 +237,29 @@ func (r *Resource) readPatch() error {
 	r.Object.SetName(r.Name)
 
 	return nil
+}
+
+// isBare reports whether the manifest only says which object it is about.
+func (r *Resource) isBare() bool {
+	if r.Object == nil || r.IsPatch() {
+		return false
+	}
+	for key, value := range r.Object.Object {
+		switch key {
+		case "apiVersion", "kind":
+		case "metadata":
+			fields, _ := value.(map[string]any)
+			for name := range fields {
+				if name != "name" && name != "namespace" {
+					return false
+				}
+			}
+		default:
+			return false
+		}
+	}
+
+	return true
 }
 
 // defined is the kind that a definition defines.

@@ -55,10 +55,12 @@ func Decide(v View, now time.Time) Decision {
 		return Decision{Status: refused(v.Symphony, s.problems, now)}
 	}
 	p := match(v, s)
-	d := Decision{Before: p.removals()}
+	retired, kept := p.retire()
+	p.kept = kept
+	d := Decision{Before: append(p.removals(), p.strip()...)}
 	p.resolve(v.Symphony)
 	if len(d.Before) == 0 {
-		d.Delete = p.surplus
+		d.Delete = retired
 		for i := range p.parts {
 			p.parts[i].write(&d)
 		}
@@ -95,6 +97,8 @@ type plan struct {
 	// surplus are compositions that no variation has any more, and all but the
 	// oldest that one has.
 	surplus []*enov1.Composition
+	// kept are the surplus ones that are deleted later.
+	kept []*enov1.Composition
 	// live are all that are not being deleted, with their variations.
 	live []voice
 }

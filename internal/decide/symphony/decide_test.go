@@ -171,6 +171,40 @@ func TestDecide(t *testing.T) {
 			compositions: []*enov1.Composition{composition("a-1"), composition("b-1")},
 			want:         []string{"delete b-1"},
 		},
+		"Renamed": {
+			reason:       "The objects of b may be those of the new composition, which is not synthesized yet.",
+			symphony:     aSymphony(variation("a")),
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3))},
+			want:         []string{"create a-"},
+		},
+		"RenamedWaits": {
+			reason:       "It is created, and not synthesized.",
+			symphony:     aSymphony(variation("a")),
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3)), composition("a-1", born(9))},
+		},
+		"RenamedDone": {
+			reason:       "It has the objects now.",
+			symphony:     aSymphony(variation("a")),
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3)), composition("a-1", born(9), reached(10, -1, -1))},
+			want:         []string{"delete b-1"},
+		},
+		"RemovedOnly": {
+			reason:       "The one that is not synthesized was there before, and takes nothing over.",
+			symphony:     aSymphony(variation("a")),
+			compositions: []*enov1.Composition{composition("a-1"), composition("b-1", born(5), reached(6, 7, 8))},
+			want:         []string{"delete b-1"},
+		},
+		"RenamedMoves": {
+			reason:       "What moves is never on two compositions, also if one of them is deleted later.",
+			symphony:     aSymphony(variation("a", noted("x", "1")), variation("c", noted("x", ""))),
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3), has("x", "1")), composition("c-1", reached(1, 2, 3))},
+			want:         []string{"change b-1"},
+		},
+		"TwiceWaits": {
+			reason:       "The oldest stays, and the other one has the objects until that is synthesized.",
+			symphony:     aSymphony(variation("a")),
+			compositions: []*enov1.Composition{composition("a-1"), composition("a-2", born(5), reached(6, 7, 8))},
+		},
 		"RemovedGoing": {
 			reason:       "It is deleted once.",
 			symphony:     aSymphony(variation("a")),

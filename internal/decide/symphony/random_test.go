@@ -41,6 +41,7 @@ func TestConverges(t *testing.T) {
 				w.userDeletes()
 			case n == 4:
 				w.finish()
+				w.synthesize(3)
 			case n == 5 && rival:
 				w.late = append(w.late, w.decide())
 			case n == 6 && len(w.late) > 0:
@@ -163,18 +164,44 @@ func (w *world) userDeletes() {
 	}
 }
 
-// finish has compositions go whose deletion nobody keeps up.
+// finish has compositions go whose deletion nobody keeps up. In a cycle nobody waits:
+// surplus compositions still depend on what they depended on.
 func (w *world) finish() {
+	all := slices.Clone(w.all)
 	w.all = slices.DeleteFunc(w.all, func(c *enov1.Composition) bool {
-		kept := slices.ContainsFunc(w.all, func(o *enov1.Composition) bool {
-			return o != nil && slices.ContainsFunc(o.Spec.DependsOn, func(d enov1.CompositionDependency) bool { return d.Name == c.Name })
+		kept := slices.ContainsFunc(all, func(o *enov1.Composition) bool {
+			return directly(o, c.Name) && !depends(all, c, o.Name, len(all))
 		})
 
 		return c.DeletionTimestamp != nil && !kept
 	})
 }
 
+func directly(c *enov1.Composition, on string) bool {
+	return slices.ContainsFunc(c.Spec.DependsOn, func(d enov1.CompositionDependency) bool { return d.Name == on })
+}
+
+// depends says whether a composition depends on another in so many steps.
+func depends(all []*enov1.Composition, c *enov1.Composition, on string, steps int) bool {
+	return directly(c, on) || steps > 0 && slices.ContainsFunc(all, func(o *enov1.Composition) bool { return directly(c, o.Name) && depends(all, o, on, steps-1) })
+}
+
+// synthesize has compositions synthesized, one of so many.
+func (w *world) synthesize(of int) {
+	for i, c := range w.all {
+		if w.r.IntN(of) == 0 && c.Status.CurrentSynthesis == nil {
+			w.all[i] = c.DeepCopy()
+			w.all[i].Status.CurrentSynthesis = &enov1.Synthesis{ObservedCompositionGeneration: c.Generation}
+		}
+	}
+}
+
+// atMostOne is only promised if some variation says that it does not lead: else nothing
+// says that it moves.
 func (w *world) atMostOne() {
+	if !slices.ContainsFunc(w.s.Spec.Variations, func(v enov1.Variation) bool { return v.Annotations["lead"] == "" }) {
+		return
+	}
 	var lead []string
 	for _, c := range w.all {
 		if c.DeletionTimestamp == nil && c.Annotations["lead"] != "" {
@@ -192,13 +219,16 @@ func (w *world) settle() {
 	w.s.Generation++
 	variations := w.s.Spec.Variations
 	rounds := 0
+	w.synthesize(1)
 	for d := w.decide(); !d.Idle(); d = w.decide() {
 		// One for what is to be removed, one for each that waits for another, and one
 		// for changes that waited for the last.
-		if rounds++; rounds > len(variations)+2 {
+		// And one for those that are deleted when all are synthesized.
+		if rounds++; rounds > len(variations)+3 {
 			w.t.Fatalf("seed %d: after %d rounds there is still %v to do", w.seed, rounds, told(d))
 		}
 		w.apply(d, 1000)
+		w.synthesize(1)
 	}
 	for range len(w.all) {
 		w.finish()

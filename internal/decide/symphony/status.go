@@ -88,10 +88,10 @@ func (p *plan) status(s *enov1.Symphony, now time.Time) enov1.SymphonyStatus {
 	}
 	st := enov1.SymphonyStatus{Synthesized: synthesized.time(), Reconciled: reconciled.time(), Ready: ready.time()}
 	if len(blocking) > 0 {
-		return say(s, st, metav1.ConditionFalse, ReasonNotReady, few(blocking), now)
+		return say(s, st, metav1.ConditionFalse, ReasonNotReady, few(blocking)+p.keeping(), now)
 	}
 
-	return say(s, st, metav1.ConditionTrue, ReasonReady, fmt.Sprintf("all %d compositions that count are ready", count), now)
+	return say(s, st, metav1.ConditionTrue, ReasonReady, fmt.Sprintf("all %d compositions that count are ready", count)+p.keeping(), now)
 }
 
 // current is the synthesis that counts: of the composition as it is, and that one

@@ -67,12 +67,8 @@ func Unchanged(st *enov1.CompositionStatus, fresh []string, current []*enov1.Res
 	if st.CurrentSynthesis == nil || st.InFlightSynthesis.Forced || st.InFlightSynthesis.RolledBackTo != "" {
 		return false
 	}
-	if len(current) != len(st.CurrentSynthesis.ResourceSlices) ||
-		slices.ContainsFunc(current, func(s *enov1.ResourceSlice) bool { return s.DeletionTimestamp != nil }) {
-		return false
-	}
 
-	return slices.Equal(fresh, Copied(current))
+	return !isLost(st.CurrentSynthesis, current) && slices.Equal(fresh, Copied(current))
 }
 
 // Wanted says whether what comes of a synthesis is still wanted: it was neither

@@ -4,15 +4,63 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 func manifest(name string) string {
 	return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q,"namespace":"default"}}`, name)
+}
+
+// TestRequested has syntheses of all kinds drop an object, and carry over tombstones of
+// earlier ones.
+func TestRequested(t *testing.T) {
+	current := &enov1.ResourceSlice{Spec: enov1.ResourceSliceSpec{Resources: []enov1.Manifest{
+		{Manifest: manifest("dropped")},
+		{Manifest: manifest("automatic"), Deleted: true},
+		{Manifest: manifest("edited"), Deleted: true, Requested: true},
+		{Manifest: manifest("back"), Deleted: true, Requested: true},
+	}}}
+	terminating := current.DeepCopy()
+	terminating.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	was := &enov1.Synthesis{UUID: "1", ObservedCompositionGeneration: 4, ResourceSlices: []*enov1.ResourceSliceRef{{Name: "s"}}}
+	cases := map[string]struct {
+		reason  string
+		in      enov1.Synthesis
+		current []*enov1.ResourceSlice
+		want    string
+	}{
+		"Automatic":    {"Inputs or the Synthesizer have changed.", enov1.Synthesis{ObservedCompositionGeneration: 4}, []*enov1.ResourceSlice{current}, "edited"},
+		"Edited":       {"The user asked for what this synthesis drops, not for what an earlier one dropped.", enov1.Synthesis{ObservedCompositionGeneration: 5}, []*enov1.ResourceSlice{current}, "dropped edited"},
+		"Forced":       {"The user forced it.", enov1.Synthesis{ObservedCompositionGeneration: 4, Forced: true}, []*enov1.ResourceSlice{current}, "dropped edited"},
+		"Repaired":     {"A slice is being deleted, so it was forced to repair that.", enov1.Synthesis{ObservedCompositionGeneration: 4, Forced: true}, []*enov1.ResourceSlice{terminating}, "edited"},
+		"RolledBack":   {"The user chose the manifests.", enov1.Synthesis{ObservedCompositionGeneration: 4, RolledBackTo: "0"}, []*enov1.ResourceSlice{current}, "dropped automatic edited"},
+		"EditedBroken": {"An edit is a request, whether or not a slice is lost.", enov1.Synthesis{ObservedCompositionGeneration: 5, Forced: true}, []*enov1.ResourceSlice{terminating}, "dropped edited"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			by := synthesis.RequestOf(&enov1.CompositionStatus{InFlightSynthesis: &tc.in, CurrentSynthesis: was}, tc.current)
+			var got []string
+			for _, m := range synthesis.Manifests([]string{manifest("back")}, tc.current, by) {
+				if m.Requested {
+					got = append(got, identity.Read(m.Manifest).Name)
+				}
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
+				t.Errorf("%s\n%s", tc.reason, diff)
+			}
+		})
+	}
+	lost := synthesis.RequestOf(&enov1.CompositionStatus{InFlightSynthesis: &enov1.Synthesis{ObservedCompositionGeneration: 4, Forced: true}, CurrentSynthesis: was}, nil)
+	if lost != synthesis.Automatic {
+		t.Errorf("a slice is gone, and the synthesis that repairs it is request %d", lost)
+	}
 }
 
 func TestManifests(t *testing.T) {
@@ -29,7 +77,7 @@ func TestManifests(t *testing.T) {
 		}},
 		Status: enov1.ResourceSliceStatus{Resources: []enov1.ResourceState{{}, {Deleted: true}, {}, {Reconciled: true}, {Deleted: true}, {}}},
 	}
-	got := synthesis.Manifests([]string{manifest("back"), strings.Replace(manifest("kept"), "apps/v1", "apps/v2", 1)}, []*enov1.ResourceSlice{current})
+	got := synthesis.Manifests([]string{manifest("back"), strings.Replace(manifest("kept"), "apps/v1", "apps/v2", 1)}, []*enov1.ResourceSlice{current}, synthesis.Automatic)
 	want := []enov1.Manifest{
 		// No tombstone any more, and another version of the same.
 		{Manifest: manifest("back")},
@@ -51,7 +99,7 @@ func TestBecomesPatch(t *testing.T) {
 	const patch = `{"apiVersion":"eno.azure.io/v1","kind":"Patch","metadata":{"name":"one","namespace":"default"},"patch":{"apiVersion":"apps/v1","kind":"Deployment"}}`
 	current := &enov1.ResourceSlice{Spec: enov1.ResourceSliceSpec{Resources: []enov1.Manifest{{Manifest: manifest("one")}, {Manifest: manifest("two")}}}}
 	want := []enov1.Manifest{{Manifest: patch}, {Manifest: manifest("two"), Deleted: true}}
-	if diff := cmp.Diff(want, synthesis.Manifests([]string{patch}, []*enov1.ResourceSlice{current})); diff != "" {
+	if diff := cmp.Diff(want, synthesis.Manifests([]string{patch}, []*enov1.ResourceSlice{current}, synthesis.Automatic)); diff != "" {
 		t.Error(diff)
 	}
 }

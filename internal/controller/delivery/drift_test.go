@@ -1,0 +1,73 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// deaf is a client of a cluster that answers nothing. It counts how often it is asked.
+type deaf struct {
+	client.Client
+
+	asked int
+	err   error
+}
+
+func (d *deaf) RESTMapper() meta.RESTMapper { return meta.NewDefaultRESTMapper(nil) }
+
+func (d *deaf) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	d.asked++
+
+	return d.err
+}
+
+// TestInspectBacksOff has an object that cannot be compared for an hour.
+func TestInspectBacksOff(t *testing.T) {
+	remote := &deaf{err: errors.New("no answer")}
+	now := time.Unix(1_000_000, 0)
+	d := idle()
+	d.remote, d.now, d.drift = remote, func() time.Time { return now }, DriftReport
+	c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "1"}}
+	c.Status.CurrentSynthesis = &enov1.Synthesis{UUID: "u"}
+	v := d.newView(c, []enov1.ResourceSlice{{Spec: enov1.ResourceSliceSpec{Resources: []enov1.Manifest{
+		{Manifest: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n"},"data":{"a":"b"}}`},
+	}}}})
+	it := v.items[0].unpacked()
+	inspect := func() time.Duration {
+		return d.inspect(t.Context(), key{v.name, it.Identity}, v, it, situation{}).again
+	}
+	for end := now.Add(time.Hour); now.Before(end); {
+		again := inspect()
+		if again <= 0 || again > maxInspectPause {
+			t.Fatalf("it is inspected again in %s", again)
+		}
+		now = now.Add(again)
+	}
+	if remote.asked > 20 {
+		t.Errorf("the server was asked %d times in an hour", remote.asked)
+	}
+	// Changes of the object do not have it inspected earlier.
+	asked := remote.asked
+	now = now.Add(-time.Minute)
+	inspect()
+	if remote.asked != asked {
+		t.Error("it is inspected before its time")
+	}
+
+	// It recovers: from then on it is inspected as often as before.
+	remote.err = nil
+	now = now.Add(maxInspectPause)
+	it.DisableUpdates = true // there is nothing to rehearse
+	inspect()
+	if got := it.memory.pause(); got != inspectPause {
+		t.Errorf("after a success, the pause is %s", got)
+	}
+}

@@ -1,0 +1,87 @@
+package delivery
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+)
+
+// TestUnwrittenStates rebuilds a view while the states of its items wait to be written:
+// what is stored in the slice is older, and does not count.
+func TestUnwrittenStates(t *testing.T) {
+	const hook = `{"apiVersion":"eno.azure.io/v1","kind":"Patch","metadata":{"name":"job","namespace":"n"},"patch":{"apiVersion":"batch/v1","kind":"Job","ops":[{"op":"add","path":"/metadata/deletionTimestamp","value":"now"}]}}`
+	slices := []enov1.ResourceSlice{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"},
+		Spec: enov1.ResourceSliceSpec{Resources: []enov1.Manifest{
+			{Manifest: hook},
+			{Manifest: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"old","namespace":"n"}}`, Deleted: true},
+			{Manifest: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"new","namespace":"n"}}`},
+		}},
+		Status: enov1.ResourceSliceStatus{Resources: make([]enov1.ResourceState, 3)},
+	}}
+	c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "1"}}
+	c.Status.CurrentSynthesis = &enov1.Synthesis{UUID: "u", ResourceSlices: []*enov1.ResourceSliceRef{{Name: "s"}}}
+	d, name := idle(), client.ObjectKeyFromObject(c)
+	rebuild := func() *view {
+		v := d.newView(c, slices)
+		v.adopt(d.view(name))
+		d.swap(name, v)
+
+		return v
+	}
+	states := func(v *view) []enov1.ResourceState { return v.states(v.items[0].slice) }
+	now := d.timestamp()
+	ran := enov1.ResourceState{Reconciled: true, Deleted: true, Ready: &now}
+	applied := enov1.ResourceState{Reconciled: true, Ready: &now}
+
+	first := rebuild()
+	first.begin()
+	d.settle(first, first.items[0].unpacked(), ran)
+	d.settle(first, first.items[1].unpacked(), ran)
+
+	c.Annotations = map[string]string{enov1.AnnotationReconcileInterval: "1h"} // a setting has changed
+	second := rebuild()
+	var open []decide.Identity
+	for _, it := range second.begin() {
+		open = append(open, it.Identity)
+	}
+	if diff := cmp.Diff([]enov1.ResourceState{ran, ran, {}}, states(second)); diff != "" {
+		t.Errorf("states that were not written yet are lost: -want, +got:\n%s", diff)
+	}
+	if !second.ran(second.items[0]) {
+		t.Error("the Patch would run again")
+	}
+	for _, id := range open {
+		if id.Name == "old" {
+			t.Error("an object that is gone would be deleted again")
+		}
+	}
+
+	// A worker has begun before the view was replaced.
+	d.settle(first, first.items[2].unpacked(), applied)
+	if diff := cmp.Diff([]enov1.ResourceState{ran, ran, applied}, states(second)); diff != "" {
+		t.Errorf("what a worker of the replaced view did is not known: -want, +got:\n%s", diff)
+	}
+	for _, u := range d.status.dirty {
+		if diff := cmp.Diff([]enov1.ResourceState{ran, ran, applied}, u.all()); diff != "" || u.view != second {
+			t.Errorf("what is written first: -want, +got:\n%s", diff)
+		}
+	}
+
+	// Another synthesis begins with its own states.
+	slices[0].Name, c.Status.CurrentSynthesis.ResourceSlices[0].Name = "t", "t"
+	third := rebuild()
+	d.settle(second, second.items[0].unpacked(), ran)
+	if diff := cmp.Diff(make([]enov1.ResourceState, 3), states(third)); diff != "" {
+		t.Errorf("states of an earlier synthesis count: -want, +got:\n%s", diff)
+	}
+	if _, ok := d.status.dirty[types.NamespacedName{Namespace: "n", Name: "t"}]; ok {
+		t.Error("they are written to its slices")
+	}
+}

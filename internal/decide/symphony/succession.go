@@ -1,0 +1,88 @@
+package symphony
+
+import (
+	"fmt"
+	"slices"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// A variation is known by its Synthesizer, so one that uses another Synthesizer has a new
+// composition. Its objects are mostly those of the old one, and move: an object that is
+// in a synthesis of another composition is not deleted. So the old composition stays until
+// new ones are synthesized.
+
+// retire decides which surplus compositions are deleted now. The others are kept.
+func (p *plan) retire() (now, kept []*enov1.Composition) {
+	for _, c := range p.surplus {
+		if p.hasHeir(c) {
+			kept = append(kept, c)
+		} else {
+			now = append(now, c)
+		}
+	}
+
+	return now, kept
+}
+
+// hasHeir reports whether a composition that is not synthesized yet may have objects of a
+// surplus one.
+func (p *plan) hasHeir(c *enov1.Composition) bool {
+	if c.Status.CurrentSynthesis == nil {
+		return false // it has no objects
+	}
+
+	return slices.ContainsFunc(p.parts, func(t part) bool {
+		switch {
+		case t.have == nil:
+			return true
+		case t.have.Status.CurrentSynthesis != nil:
+			return false
+		}
+
+		// Of one that is not younger, nothing has moved.
+		return c.Spec.Synthesizer.Name == nameOf(t.variation) || c.CreationTimestamp.Before(&t.have.CreationTimestamp)
+	})
+}
+
+// strip returns changes that remove labels and annotations from surplus compositions which
+// may move: some variation says that it has none.
+func (p *plan) strip() []Change {
+	moving := func(of func(*enov1.Variation) map[string]string) map[string]string {
+		keys := map[string]string{}
+		for i := range p.parts {
+			for key, value := range of(p.parts[i].variation) {
+				if value == "" {
+					keys[key] = ""
+				}
+			}
+		}
+
+		return keys
+	}
+	labels := moving(func(v *enov1.Variation) map[string]string { return v.Labels })
+	annotations := moving(func(v *enov1.Variation) map[string]string { return v.Annotations })
+	var all []Change
+	for _, c := range p.kept {
+		to := c.DeepCopy()
+		changed := remove(to.Labels, labels)
+		if remove(to.Annotations, annotations) || changed {
+			all = append(all, Change{c, to})
+		}
+	}
+
+	return all
+}
+
+// keeping names the compositions that are deleted later, "" if there are none.
+func (p *plan) keeping() string {
+	if len(p.kept) == 0 {
+		return ""
+	}
+	all := make([]string, 0, len(p.kept))
+	for _, c := range p.kept {
+		all = append(all, fmt.Sprintf("Composition %s/%s", c.Namespace, c.Name))
+	}
+
+	return "; deleted once all new compositions are synthesized: " + few(all)
+}
