@@ -37,6 +37,7 @@ type deliveryDiffOptions struct {
 	servers   serverConnector
 	format    string
 	synthesis string
+	manager   string
 }
 
 func newDeliveryDiff(streams genericiooptions.IOStreams, connect connector, servers serverConnector) *cobra.Command {
@@ -44,7 +45,7 @@ func newDeliveryDiff(streams genericiooptions.IOStreams, connect connector, serv
 	cmd := &cobra.Command{
 		Use:   "diff COMPOSITION | -f COMPOSITION.yaml (--synthesizer FILE | --exec COMMAND)",
 		Short: "Show what the next apply of a composition would change",
-		Long: `Have the server rehearse the apply of each manifest of a composition, as ` + decide.Manager + `, and
+		Long: `Have the server rehearse the apply of each manifest of a composition, as --field-manager, and
 show what it would change: a unified diff per object, new objects as additions, and
 objects that are to go as deletions. Settings and overrides are followed as the
 delivery does. What the apply cannot remove because somebody
@@ -77,6 +78,7 @@ at all or at one of the objects.`,
 	cmd.Flags().StringVarP(&o.format, "output", "o", formatText, "output format: text (the differences), json or yaml")
 	cmd.Flags().StringArrayVarP(&o.paths, "filename", "f", nil, "file or folder with the Composition and inputs, - for standard input; may be repeated")
 	o.renderer.addFlags(cmd.Flags())
+	cmd.Flags().StringVar(&o.manager, "field-manager", decide.Manager, "the --field-manager of the manager that delivers the composition")
 	cmd.Flags().StringVar(&o.synthesis, "synthesis", "", "the synthesis to compare: its uuid or the beginning of that, or previous")
 	o.addClusterFlags(cmd.Flags())
 	checkUsage(cmd, cobra.MaximumNArgs(1))
@@ -117,7 +119,7 @@ func (o *deliveryDiffOptions) rehearse(ctx context.Context) error {
 		return blind("%w", err)
 	}
 
-	v := o.compareAll(ctx, newDiffer(s, c, before), all)
+	v := o.compareAll(ctx, newDiffer(s, c, before, o.manager), all)
 	v.Namespace, v.Name, v.Role = c.Namespace, c.Name, roleRendered
 
 	if err := v.print(o.Out, o.ErrOut, o.format); err != nil {
@@ -234,7 +236,7 @@ func (o *deliveryDiffOptions) run(ctx context.Context, name string) error {
 		return blind("%w", err)
 	}
 
-	v := o.compareAll(ctx, newDiffer(s, c, before), all)
+	v := o.compareAll(ctx, newDiffer(s, c, before, o.manager), all)
 	v.Namespace, v.Name, v.Synthesis, v.Role = c.Namespace, c.Name, chosen.UUID, roleOf(c, chosen)
 
 	if err := v.print(o.Out, o.ErrOut, o.format); err != nil {

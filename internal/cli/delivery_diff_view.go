@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/arbor-control/arbor/engine/fields"
-	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
 // roleRendered is the role of manifests that were made on this machine.
@@ -43,6 +42,9 @@ type ObjectDiff struct {
 	Notes   []string      `json:"notes"`
 	// Error is why it is refused, or why it is not known.
 	Error string `json:"error,omitempty"`
+
+	// manager is the field manager of the delivery.
+	manager string
 }
 
 func (v ObjectDiff) noted(text string) ObjectDiff {
@@ -241,7 +243,7 @@ func (v ObjectDiff) write(w io.Writer, y style) {
 	}
 
 	for _, r := range v.Blocked {
-		remark(yellow, "blocked removal: "+r.Path+" "+r.Now.text("")+afterText(r.After))
+		remark(yellow, "blocked removal: "+r.Path+" "+r.Now.text("")+afterText(r.After, v.manager))
 	}
 
 	for _, note := range v.Notes {
@@ -251,12 +253,12 @@ func (v ObjectDiff) write(w io.Writer, y style) {
 
 // afterText is what becomes of a removal when ownership was moved, if that makes
 // a difference.
-func afterText(f *FateView) string {
+func afterText(f *FateView, manager string) string {
 	if f == nil || f.Fate != fields.Removed {
 		return ""
 	}
 
-	return "; once " + decide.Manager + " owns it: " + f.text("")
+	return "; once " + manager + " owns it: " + f.text("")
 }
 
 func diffColour(line string) string {

@@ -41,13 +41,16 @@ type differ struct {
 	reader      *decide.Reader
 	// before is what was applied last.
 	before map[identity.Identity]delivered
+	// manager is the field manager of the delivery.
+	manager string
 }
 
-func newDiffer(s server, c *enov1.Composition, before map[identity.Identity]delivered) *differ {
+func newDiffer(s server, c *enov1.Composition, before map[identity.Identity]delivered, manager string) *differ {
 	reader := decide.NewReader()
 	reader.Scopes = func(gvk schema.GroupVersionKind) (namespaced, known bool) { return s.Scope(gvk.Group, gvk.Kind) }
+	reader.Manager = manager
 
-	return &differ{server: s, composition: c, reader: reader, before: before}
+	return &differ{server: s, composition: c, reader: reader, before: before, manager: manager}
 }
 
 // read understands a manifest. There may be a resource with the error.
@@ -66,7 +69,7 @@ func (d *differ) read(one delivered) (*decide.Resource, error) {
 
 // compare says what becomes of one object.
 func (d *differ) compare(ctx context.Context, one delivered) ObjectDiff {
-	v := ObjectDiff{Object: one.ref, Change: ChangeNone, Blocked: []RemovalView{}, Notes: []string{}}
+	v := ObjectDiff{manager: d.manager, Object: one.ref, Change: ChangeNone, Blocked: []RemovalView{}, Notes: []string{}}
 
 	r, err := d.read(one)
 	if r == nil {
@@ -100,7 +103,7 @@ func (d *differ) situation(one delivered, r *decide.Resource, live *unstructured
 	deleting := d.composition.DeletionStarted()
 
 	return decide.Situation{
-		Looked: true, Live: live, Deleting: deleting, Abandoned: d.composition.Abandoned(),
+		Looked: true, Live: live, Deleting: deleting, Manager: d.manager, Abandoned: d.composition.Abandoned(),
 		Ran:  r.IsPatch() && one.state.Deleted && !deleting,
 		Ours: live != nil && one.state.UID != "" && one.state.UID == live.GetUID(),
 	}
@@ -164,7 +167,7 @@ func (d *differ) live(ctx context.Context, ref ObjectRef) (*unstructured.Unstruc
 
 // written is about an object that is made, applied or replaced.
 func (d *differ) written(ctx context.Context, v ObjectDiff, one delivered, r *decide.Resource, live *unstructured.Unstructured, how decide.Verb) ObjectDiff {
-	w, was := rehearsal{object: r.Object.Object}, map[string]any(nil)
+	w, was := rehearsal{object: r.Object.Object, manager: d.manager}, map[string]any(nil)
 
 	if live != nil {
 		was = live.Object
@@ -200,7 +203,7 @@ func (d *differ) patched(ctx context.Context, v ObjectDiff, r *decide.Resource, 
 		return v
 	}
 
-	after, err := d.server.Rehearse(ctx, rehearsal{object: r.Object.Object, patch: r.Ops})
+	after, err := d.server.Rehearse(ctx, rehearsal{object: r.Object.Object, patch: r.Ops, manager: d.manager})
 	if err != nil {
 		return v.refusedBy("patch", kube.Discreet(err, live.Object, kube.PatchedObject(r.GVK, r.Ops)))
 	}
@@ -216,7 +219,7 @@ func (d *differ) block(v *ObjectDiff, one delivered, r *decide.Resource, live ma
 		*v = v.noted(err.Error())
 	}
 
-	request := fields.Request{To: decide.Manager, Mode: r.Mode, Next: thing.tree.Desired(r.Object.Object)}
+	request := fields.Request{To: d.manager, Mode: r.Mode, Next: thing.tree.Desired(r.Object.Object)}
 	if last, err := d.read(d.before[one.id]); err == nil && d.before[one.id].object != nil {
 		request.Previous = thing.tree.Desired(r.Release(last.Object).Object)
 	}

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/names"
-	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
 // A server answers questions about single objects of any kind.
@@ -38,6 +37,8 @@ type rehearsal struct {
 	replace string
 	// patch is a JSON patch of the object instead.
 	patch []byte
+	// manager is the field manager.
+	manager string
 }
 
 // A serverConnector finds a cluster by kubectl's rules.
@@ -74,12 +75,12 @@ func (s apiServer) Rehearse(ctx context.Context, w rehearsal) (map[string]any, e
 
 	switch {
 	case w.patch != nil:
-		err = s.Patch(ctx, o, client.RawPatch(types.JSONPatchType, w.patch), client.DryRunAll, client.FieldOwner(decide.Manager))
+		err = s.Patch(ctx, o, client.RawPatch(types.JSONPatchType, w.patch), client.DryRunAll, client.FieldOwner(w.manager))
 	case w.replace != "":
 		o.SetResourceVersion(w.replace)
-		err = s.Update(ctx, o, client.DryRunAll, client.FieldOwner(decide.Manager))
+		err = s.Update(ctx, o, client.DryRunAll, client.FieldOwner(w.manager))
 	default:
-		err = s.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.DryRunAll, client.ForceOwnership, client.FieldOwner(decide.Manager))
+		err = s.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.DryRunAll, client.ForceOwnership, client.FieldOwner(w.manager))
 	}
 
 	return o.Object, short(err)

@@ -28,7 +28,8 @@ const (
 )
 
 // A Process runs programs on this machine. Each has a process group of its own,
-// which is ended as a whole: what a script has started ends with it.
+// which is ended as a whole: what a script has started ends with it. Processes that leave
+// the group are found by a variable in their environment.
 type Process struct {
 	// MaxOutput is how many bytes a program may write, DefaultMaxOutput if zero.
 	MaxOutput int
@@ -62,12 +63,14 @@ func (p *Process) Execute(ctx context.Context, job Job) (Result, error) {
 	if p.Log != nil {
 		cmd.Stderr = io.MultiWriter(stderr, p.Log)
 	}
-	cmd.Env = p.environ(job)
+	marker := newExecution()
+	cmd.Env = append(p.environ(job), marker)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = drain
 
 	err := run(cmd)
+	killMarked(marker)
 
 	return Result{Output: stdout.buffer.Bytes(), Log: stderr.String()}, explain(ctx, cmd, err, limit)
 }

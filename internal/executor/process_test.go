@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -114,6 +115,56 @@ func TestProcessGroup(t *testing.T) {
 
 		return syscall.Kill(child, 0) != nil || err != nil || strings.Contains(string(data), ") Z ")
 	})
+}
+
+// TestProcessSession has a program leave processes behind that are in sessions of their
+// own, when it ends and when it is killed.
+func TestProcessSession(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("there is no setsid")
+	}
+	cases := map[string]struct {
+		reason, script string
+		killed         bool
+	}{
+		"Ends":   {"The program ends by itself.", `setsid sh -c 'echo $$ > "$OWN.new"; mv "$OWN.new" "$OWN"; exec sleep 600' > /dev/null 2>&1 & until [ -e "$OWN" ]; do sleep 0.01; done`, false},
+		"Killed": {"The program is killed.", `setsid sh -c 'echo $$ > "$OWN.new"; mv "$OWN.new" "$OWN"; exec sleep 600' > /dev/null 2>&1 & exec sleep 600`, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "pid")
+			job := shell(tc.script)
+			job.Env = []enov1.EnvVar{{Name: "OWN", Value: file}}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() {
+				_, err := (&executor.Process{}).Execute(ctx, job)
+				ended <- err
+			}()
+			var child int
+			await(t, func() bool {
+				data, err := os.ReadFile(file)
+				if err == nil {
+					child, err = strconv.Atoi(strings.TrimSpace(string(data)))
+				}
+
+				return err == nil
+			})
+			if tc.killed {
+				cancel()
+			}
+			if err := <-ended; (err != nil) != tc.killed {
+				t.Errorf("it ended with %v", err)
+			}
+			defer func() { _ = syscall.Kill(child, syscall.SIGKILL) }()
+			await(t, func() bool {
+				data, err := os.ReadFile("/proc/" + strconv.Itoa(child) + "/stat")
+
+				return err != nil || strings.Contains(string(data), ") Z ")
+			})
+		})
+	}
 }
 
 func await(t *testing.T, condition func() bool) {

@@ -39,8 +39,13 @@ func TestFieldManager(t *testing.T) {
 	e.change("app", configMap("own", "2"), configMap("both", "1"))
 	e.absent("dropped")
 	e.ready("app")
+	// The other control plane gives one of them up.
+	must(t, e.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(e.object(bare("both"))), client.FieldOwner("eno")))
+	if got := e.managers("both"); !got["eno-edge"] || got["eno"] {
+		t.Errorf("the field managers are %v", got)
+	}
 	e.remove("app")
 	e.gone("app")
-	e.absent("own")
-	e.exist("both", "both-dropped")
+	e.absent("own", "both")
+	e.exist("both-dropped")
 }

@@ -23,8 +23,9 @@ type deaf struct {
 
 func (d *deaf) RESTMapper() meta.RESTMapper { return meta.NewDefaultRESTMapper(nil) }
 
-func (d *deaf) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+func (d *deaf) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
 	d.asked++
+	o.SetNamespace(key.Namespace)
 
 	return d.err
 }
