@@ -18,7 +18,7 @@ import (
 
 // A server answers questions about single objects of any kind.
 type server interface {
-	// Get returns an object.
+	// Get returns an object: in another version, if its own is not served any more.
 	Get(ctx context.Context, ref ObjectRef) (map[string]any, error)
 	// Rehearse says what a write of the applier would make of an object, and
 	// writes nothing.
@@ -63,6 +63,12 @@ func (s apiServer) Get(ctx context.Context, ref ObjectRef) (map[string]any, erro
 	o := reference(ref)
 
 	err := s.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+	if meta.IsNoMatchError(err) {
+		if mapping, unknown := s.RESTMapper().RESTMapping(o.GroupVersionKind().GroupKind()); unknown == nil {
+			o.SetGroupVersionKind(mapping.GroupVersionKind)
+			err = s.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+		}
+	}
 
 	return o.Object, short(err)
 }

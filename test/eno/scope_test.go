@@ -1,7 +1,12 @@
 package eno_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -9,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -45,12 +51,13 @@ func TestScopeLearnedLater(t *testing.T) {
 	rock.SetAPIVersion("eno.example.com/v1")
 	rock.SetKind("Boulder")
 	rock.SetName("rock")
+	ctx := context.WithoutCancel(t.Context()) // of the cleanup
 	release := func() {
-		_ = e.Patch(t.Context(), rock, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+		_ = e.Patch(ctx, rock, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 	}
 	t.Cleanup(func() {
 		release()
-		_ = e.Delete(t.Context(), crd)
+		_ = e.Delete(ctx, crd)
 	})
 	e.ready("app")
 	must(t, e.Get(t.Context(), client.ObjectKey{Name: "rock"}, rock))
@@ -68,4 +75,42 @@ func TestScopeLearnedLater(t *testing.T) {
 	})
 	release()
 	e.gone("app")
+}
+
+// TestDiffUnservedVersion compares manifests that drop an object whose API version is not
+// served any more. Delivery deletes it in another version, and the comparison shows it.
+func TestDiffUnservedVersion(t *testing.T) {
+	e := newEnv(t)
+	crd := &unstructured.Unstructured{}
+	must(t, yaml.Unmarshal(fmt.Appendf(nil, definition, "herb", "Herb"), &crd.Object))
+	must(t, e.Create(t.Context(), crd))
+	t.Cleanup(func() { _ = e.Delete(context.WithoutCancel(t.Context()), crd) })
+	e.compose("app", nil, "{apiVersion: eno.example.com/v1alpha1, kind: Herb, metadata: {name: one}, spec: {a: b}}", configMap("two", "1"))
+	c := e.ready("app")
+	must(t, e.Patch(t.Context(), crd, client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/versions/1/served","value":false}]`))))
+	cluster.Eventually(t, "the version is not served", func() error {
+		if server.Client(t, nil).Get(t.Context(), client.ObjectKey{Namespace: e.namespace, Name: "one"}, herb("v1alpha1")) == nil {
+			return errors.New("it is")
+		}
+
+		return nil
+	})
+
+	c.TypeMeta.APIVersion, c.TypeMeta.Kind = enov1.GroupVersion.String(), enov1.CompositionKind
+	text, err := yaml.Marshal(c)
+	must(t, err)
+	file, output := filepath.Join(t.TempDir(), "app.yaml"), filepath.Join(t.TempDir(), "output.json")
+	must(t, os.WriteFile(file, text, 0o600))
+	must(t, os.WriteFile(output, []byte(e.output(configMap("two", "1"))), 0o600))
+	if out := e.arbor(1, "delivery", "diff", "-f", file, "--exec", "cat "+output); !strings.Contains(out, "1 unchanged, 1 deleted\n") {
+		t.Errorf("the object exists, and would be deleted: got %s", out)
+	}
+}
+
+func herb(version string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion("eno.example.com/" + version)
+	o.SetKind("Herb")
+
+	return o
 }
