@@ -328,6 +328,34 @@ func TestPreemptorForgets(t *testing.T) {
 	}
 }
 
+// A gang that has to wait for the search of another one does not keep a worker, and is dealt
+// with again when it is its turn.
+func TestSearchesTakeTurns(t *testing.T) {
+	s := newTestScheduler(t, append(append(waitingPods(1), aGroup("high", 1), node(0, 4)), members("low", 1, 60)...)...)
+	p, key, other := s.preemptor, gangNamed("high"), types.NamespacedName{Namespace: "other", Name: "slow"}
+	p.gangs[key] = &preempting{unplaced: true}
+	if !p.turns.Begin(other, 50) {
+		t.Fatal("The first search has to wait.")
+	}
+	p.advance(t.Context(), key)
+	if one := p.gangs[key]; one == nil || !one.unplaced || p.queue.Len() > 0 {
+		t.Fatalf("During the search of another gang, the gang is %+v, and %d are to be dealt with.", one, p.queue.Len())
+	}
+	p.turns.End(other, time.Minute)
+	p.callNext(other)
+	if p.queue.Len() != 1 {
+		t.Fatalf("After it, %d gangs are to be dealt with.", p.queue.Len())
+	}
+	next, _ := p.queue.Get()
+	p.advance(t.Context(), next)
+	if one := p.gangs[key]; next != key || one.unplaced {
+		t.Errorf("%s was dealt with; the gang is %+v.", next, one)
+	}
+	if !p.turns.Begin(other, 0) {
+		t.Error("The turn did not end.")
+	}
+}
+
 func TestExceeded(t *testing.T) {
 	over, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
