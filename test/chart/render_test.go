@@ -84,7 +84,8 @@ var matrix = map[string]rendering{
 		},
 		not: []string{"ConfigMap/", "ServiceMonitor/"},
 		args: []string{
-			"--scheduler-name=arbor-scheduler", "--kube-api-qps=500", "--kube-api-burst=1000", "--minimums=arbor", "--stale-grace=1m", "--gang-preemption=true", "--leader-elect=true",
+			"--scheduler-name=arbor-scheduler", "--kube-api-qps=500", "--kube-api-burst=1000", "--minimums=arbor", "--stale-grace=1m", "--gang-preemption=true",
+			"--respect-pdb=false", "--max-eviction-ratio=0", "--bind-timeout=10m", "--leader-elect=true",
 			"--leader-elect-resource-namespace=arbor-system", "--leader-elect-resource-name=arbor-scheduler", "--logging-format=json", "--v=1",
 		},
 	},
@@ -93,6 +94,12 @@ var matrix = map[string]rendering{
 		not:    []string{"PodDisruptionBudget/arbor-scheduler", "Service/arbor-scheduler-metrics", "NetworkPolicy/"},
 		args:   []string{"--scheduler-name=arbor-scheduler,kai-scheduler", "--kube-api-qps=20", "--kube-api-burst=40", "--minimums=kai", "--stale-grace=0s", "--gang-preemption=false"},
 	},
+	"SchedulerLimits": {
+		values: gangs("scheduler.respectPDB=true", "scheduler.maxEvictionRatio=2.5", "scheduler.bindTimeout=90s"),
+		args:   []string{"--respect-pdb=true", "--max-eviction-ratio=2.5", "--bind-timeout=90s"},
+	},
+	"Guard":   {values: []string{"podgroups.priorityClassGuard=all"}, args: []string{"--priority-class-guard=all"}},
+	"NoGuard": {values: []string{"podgroups.priorityClassGuard=off"}, args: []string{"--priority-class-guard=off"}},
 	"SchedulerWatched": {
 		values: []string{"scheduler.enabled=true", "metrics.serviceMonitor.enabled=true", "metrics.rules.enabled=true", "metrics.dashboards.enabled=true"},
 		has:    []string{"ServiceMonitor/arbor-scheduler", "PrometheusRule/arbor-gangs", "ConfigMap/arbor-dashboard-gangs"},
@@ -192,6 +199,10 @@ func TestBadValues(t *testing.T) {
 		"NoNames":        {gangs("scheduler.names=null"), []string{"scheduler.names: name at least one, such as arbor-scheduler"}},
 		"Names":          {gangs("scheduler.names={a,a}"), []string{"/scheduler/names", "items at 0 and 1 are equal"}},
 		"Grace":          {gangs("scheduler.staleGrace=soon"), []string{`scheduler.staleGrace "soon": it must be a duration`}},
+		"BindTimeout":    {gangs("scheduler.bindTimeout=soon"), []string{`scheduler.bindTimeout "soon": it must be a duration`}},
+		"Ratio":          {gangs("scheduler.maxEvictionRatio=-1"), []string{"/scheduler/maxEvictionRatio", "got -1, want 0"}},
+		"RatioFlag":      {gangs("scheduler.extraArgs[0]=--max-eviction-ratio=2"), []string{`scheduler.extraArgs "--max-eviction-ratio=2": set scheduler.maxEvictionRatio instead`}},
+		"Guard":          {[]string{"podgroups.priorityClassGuard=some"}, []string{"/podgroups/priorityClassGuard", "'system', 'all', 'off'"}},
 		"Verbosity":      {gangs("scheduler.log.verbosity=11"), []string{"/scheduler/log/verbosity", "got 11, want 10"}},
 		"ImageDigest":    {gangs("scheduler.image.digest=latest"), []string{`scheduler.image.digest "latest": it must be sha256:`}},
 		"ConfigAndNames": {gangs("scheduler.config=kind: KubeSchedulerConfiguration", "scheduler.names={mine}"), []string{"scheduler.names [mine]: scheduler.config has profiles, which have names of their own; set one of the two"}},
