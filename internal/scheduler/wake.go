@@ -272,7 +272,7 @@ func concerns(was, is *corev1.Pod) bool {
 // in the queue, and may preempt others.
 func (s *Scheduler) onPriorityClass(before, now any) {
 	was, is := objectOf[schedulingv1.PriorityClass](before), objectOf[schedulingv1.PriorityClass](now)
-	if was != nil && is != nil && was.Value == is.Value {
+	if was != nil && is != nil && was.Value == is.Value && equality.Semantic.DeepEqual(was.PreemptionPolicy, is.PreemptionPolicy) {
 		return
 	}
 	name := ""
