@@ -209,8 +209,12 @@ func (p *preemptor) advance(ctx context.Context, key types.NamespacedName) {
 
 			return
 		}
-		if usesCopy(action) && !p.beginTurn(key, g) {
-			return // it is called when it is its turn
+		if usesCopy(action) && !p.beginTurn(key, g) { // it is called when it is its turn
+			if !f.Deadline.IsZero() { // or when its reservation ends
+				p.queue.AddAfter(key, time.Until(f.Deadline))
+			}
+
+			return
 		}
 		if !p.inTurn(ctx, key, g, one, action, f) {
 			p.queue.AddAfter(key, time.Until(one.state.Retry))

@@ -356,6 +356,37 @@ func TestSearchesTakeTurns(t *testing.T) {
 	}
 }
 
+// A gang that was edited after its victims were evicted has to wait for a search of another
+// gang before its plan can be verified. Its reservation ends at the deadline all the same.
+func TestDeadlineWhileWaitingForATurn(t *testing.T) {
+	s := newTestScheduler(t, append(waitingPods(1), aGroup("high", 1), node(0, 4))...)
+	p, key := s.preemptor, gangNamed("high")
+	p.turns.Begin(types.NamespacedName{Namespace: "other", Name: "slow"}, 50)
+	one := &preempting{
+		plan:  &plan{group: "high", generation: 7, pods: asPods(waitingPods(1)), nodes: []string{"node-0000"}, deadline: time.Now().Add(100 * time.Millisecond)},
+		state: preemption.State{Phase: preemption.Evicted, Since: time.Now()},
+	}
+	p.gangs[key] = one
+	p.advance(t.Context(), key)
+	if one.plan == nil {
+		t.Fatal("The reservation ended before its deadline.")
+	}
+	woken := make(chan struct{})
+	go func() {
+		defer close(woken)
+		next, _ := p.queue.Get()
+		p.advance(t.Context(), next)
+	}()
+	select {
+	case <-woken:
+	case <-time.After(10 * time.Second):
+		t.Fatal("The gang is not dealt with at its deadline.")
+	}
+	if one.plan != nil || one.state.Phase != preemption.BackedOff {
+		t.Errorf("After the deadline, the gang is %+v.", one)
+	}
+}
+
 func TestExceeded(t *testing.T) {
 	over, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()

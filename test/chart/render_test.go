@@ -201,6 +201,7 @@ func TestBadValues(t *testing.T) {
 		"Grace":          {gangs("scheduler.staleGrace=soon"), []string{`scheduler.staleGrace "soon": it must be a duration`}},
 		"BindTimeout":    {gangs("scheduler.bindTimeout=soon"), []string{`scheduler.bindTimeout "soon": it must be a duration`}},
 		"Ratio":          {gangs("scheduler.maxEvictionRatio=-1"), []string{"/scheduler/maxEvictionRatio", "got -1, want 0"}},
+		"RatioWord":      {gangs("scheduler.maxEvictionRatio=few"), []string{"/scheduler/maxEvictionRatio", "does not match pattern"}},
 		"RatioFlag":      {gangs("scheduler.extraArgs[0]=--max-eviction-ratio=2"), []string{`scheduler.extraArgs "--max-eviction-ratio=2": set scheduler.maxEvictionRatio instead`}},
 		"Guard":          {[]string{"podgroups.priorityClassGuard=some"}, []string{"/podgroups/priorityClassGuard", "'system', 'all', 'off'"}},
 		"Verbosity":      {gangs("scheduler.log.verbosity=11"), []string{"/scheduler/log/verbosity", "got 11, want 10"}},
