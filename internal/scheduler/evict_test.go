@@ -6,10 +6,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,11 +25,12 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/preemption"
 )
 
-// podAPI is an API server with one pod. It answers each deletion with the next of some
-// errors, and deletes the pod when there are none left.
+// podAPI is an API server with one pod, whatever its name. It answers each deletion with the
+// next of some errors, and deletes the pod when there are none left.
 type podAPI struct {
 	*testing.T
 
+	mu      sync.Mutex
 	pod     *corev1.Pod // nil if there is none
 	answers []error
 	deletes int
@@ -45,6 +49,8 @@ func (a *podAPI) client() clientset.Interface {
 }
 
 func (a *podAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	var answer error
 	switch {
 	case r.Method == http.MethodDelete:
@@ -188,6 +194,32 @@ func TestEvictionDeniedByAWebhook(t *testing.T) {
 				t.Errorf("%s\nAfter %d deletions the state is %+v.", tc.reason, api.deletes, one.state)
 			}
 		})
+	}
+}
+
+// One of two victims is deleted at first, and the other one when that is retried. The event
+// of the PodGroup counts both.
+func TestPreemptedInTwoSteps(t *testing.T) {
+	low := members("low", 2, 10)
+	s := newTestScheduler(t, append(append(waitingPods(1), aGroup("high", 1), aGroup("low", 1), node(0, 8)), low...)...)
+	events, key := &notebook{}, gangNamed("high")
+	s.reporter.recorder = events
+	api := &podAPI{T: t, pod: asPods(low)[0].DeepCopy(), answers: []error{apierrors.NewInternalError(errBroken)}}
+	s.groups.client = api.client()
+	of := &plan{group: "high", generation: 1, priority: 50, pods: asPods(waitingPods(1)), victims: asPods(low)}
+	if err := s.claim(of); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.preemptor.evict(t.Context(), key, of); err == nil {
+		t.Fatal("No deletion failed: the test tests nothing.")
+	}
+	api.pod = asPods(low)[1].DeepCopy()
+	if err := s.preemptor.evict(t.Context(), key, of); err != nil {
+		t.Fatal(err)
+	}
+	got := slices.DeleteFunc(events.events, func(event string) bool { return strings.Contains(event, "Evicted") })
+	if diff := cmp.Diff([]string{"Normal Preempting: 2 less important pods are evicted to make room for 1 pods"}, got); diff != "" {
+		t.Errorf("The events differ (-want +got):\n%s", diff)
 	}
 }
 
