@@ -191,7 +191,7 @@ func TestWokenByItsPods(t *testing.T) {
 			},
 		},
 		"MovedToNoGroup": {
-			reason: "A pod that waits for a PodGroup that nobody creates names none from now on.",
+			reason: "A pod waits for a PodGroup that does not exist, and then names none.",
 			gpus:   4, bound: 4,
 			wait: func(l *lab) func() {
 				l.group("g", simple(3))
