@@ -62,6 +62,16 @@ func (b *backOffs) failedAfter(key types.NamespacedName, took time.Duration) {
 	b.begin(key, b.now(), max(firstBackOff, length), max(maxBackOff, length), &backOff{})
 }
 
+// rejected begins the back-off of a gang that does not fit. An attempt that took so long that
+// the usual back-off would leave it too much of the scheduler's time has a longer one.
+func (b *backOffs) rejected(key types.NamespacedName, took time.Duration) {
+	if backOffShare*took > maxBackOff {
+		b.failedAfter(key, took)
+	} else {
+		b.failed(key)
+	}
+}
+
 // exceeded begins the back-off of a gang that took too long.
 func (b *backOffs) exceeded(key types.NamespacedName) {
 	b.begin(key, b.now(), slowBackOff, maxSlowBackOff, &backOff{slow: true})

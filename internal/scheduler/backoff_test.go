@@ -69,3 +69,25 @@ func TestBackOffs(t *testing.T) {
 		t.Error("Nothing is remembered of a gang that is forgotten.")
 	}
 }
+
+// A gang that does not fit has a small part of the scheduler's time, however long an attempt
+// takes.
+func TestBackOffAfterASlowAttempt(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		took   time.Duration
+		want   time.Duration
+	}{
+		"Quick": {"Most attempts take milliseconds.", 5 * time.Millisecond, firstBackOff},
+		"Half":  {"The usual back-off is soon long enough.", maxBackOff / backOffShare, firstBackOff},
+		"Slow":  {"The back-off is several times as long as the attempt.", 9 * time.Second, backOffShare * 9 * time.Second},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b, key := newBackOffs(func(types.NamespacedName) {}), gangKey("g")
+			if b.rejected(key, tc.took); b.gangs[key].length != tc.want {
+				t.Errorf("%s\nThe back-off is %s, want %s.", tc.reason, b.gangs[key].length, tc.want)
+			}
+		})
+	}
+}

@@ -155,12 +155,10 @@ func (b *binding) afterBind(ctx context.Context, h holding) {
 
 // request asks an extender or the API server to bind the pod.
 func (b *binding) request(ctx context.Context, h holding) error {
-	select {
-	case b.s.binds <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := b.s.binds.acquire(ctx, h.pod.Namespace); err != nil {
+		return err
 	}
-	defer func() { <-b.s.binds }()
+	defer b.s.binds.release(h.pod.Namespace)
 	if done, err := b.s.extend(ctx, h); done {
 		return err
 	}

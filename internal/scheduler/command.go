@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -105,8 +106,8 @@ func (o *Options) Validate() error {
 	if o.BindTimeout <= 0 {
 		return fmt.Errorf("--bind-timeout %s: it must be positive", o.BindTimeout)
 	}
-	if o.MaxEvictionRatio < 0 {
-		return fmt.Errorf("--max-eviction-ratio %g: it must not be negative; 0 means no limit", o.MaxEvictionRatio)
+	if o.MaxEvictionRatio < 0 || math.IsNaN(o.MaxEvictionRatio) {
+		return fmt.Errorf("--max-eviction-ratio %g: it must be a number that is not negative; 0 means no limit", o.MaxEvictionRatio)
 	}
 	if len(o.Names) == 0 {
 		return fmt.Errorf("--scheduler-name: name at least one, such as %q", Name)

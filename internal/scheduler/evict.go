@@ -81,13 +81,32 @@ func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, reason, message 
 		}
 	}
 	err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
-	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err): // it no longer exists
-	case err != nil:
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		err = s.confirmDeleted(ctx, pod, err)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot evict pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	s.groups.deletedPod(pod)
 	s.reporter.recorder.Eventf(pod, nil, corev1.EventTypeNormal, "Evicted", "Evicting", "%s", message)
 
 	return nil
+}
+
+// confirmDeleted returns nil if a pod no longer exists, or is terminating. Otherwise it
+// returns the answer to the request that was to delete the pod. That answer is no proof: the
+// API server reports a conflict if another pod has the name, but an admission webhook may
+// reject the request with any code and reason. Reads are not subject to admission.
+func (s *Scheduler) confirmDeleted(ctx context.Context, pod *corev1.Pod, answer error) error {
+	is, err := s.groups.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w; and the pod cannot be read: %w", answer, err)
+	case is.UID != pod.UID || is.DeletionTimestamp != nil:
+		return nil
+	default:
+		return answer
+	}
 }

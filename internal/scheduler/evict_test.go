@@ -1,53 +1,131 @@
 package scheduler
 
 import (
+	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"path"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
+	"k8s.io/apiserver/pkg/storage"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/internal/decide/preemption"
 )
+
+// podAPI is an API server with one pod, whatever its name. It answers each deletion with the
+// next of some errors, and deletes the pod when there are none left.
+type podAPI struct {
+	*testing.T
+
+	mu      sync.Mutex
+	pod     *corev1.Pod // nil if there is none
+	answers []error
+	deletes int
+}
+
+// client returns a client of it.
+func (a *podAPI) client() clientset.Interface {
+	server := httptest.NewServer(a)
+	a.Cleanup(server.Close)
+	client, err := clientset.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		a.Fatal(err)
+	}
+
+	return client
+}
+
+func (a *podAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var answer error
+	switch {
+	case r.Method == http.MethodDelete:
+		a.deletes++
+		if len(a.answers) > 0 {
+			answer, a.answers = a.answers[0], a.answers[1:]
+		} else {
+			a.pod = nil
+		}
+	case a.pod == nil:
+		answer = apierrors.NewNotFound(corev1.Resource("pods"), path.Base(r.URL.Path))
+	}
+	w.Header().Set("Content-Type", "application/json")
+	var body any = &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess}
+	if status := (apierrors.APIStatus)(nil); errors.As(answer, &status) {
+		failure := status.Status()
+		failure.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+		w.WriteHeader(int(failure.Code))
+		body = &failure
+	} else if r.Method != http.MethodDelete {
+		pod := a.pod.DeepCopy()
+		pod.TypeMeta = metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}
+		body = pod
+	}
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		a.Error(err)
+	}
+}
+
+// preconditionFailed is what the API server answers if another pod has the name.
+func preconditionFailed(pod string) error {
+	return apierrors.NewConflict(corev1.Resource("pods"), pod, storage.NewInvalidObjError("/pods/default/"+pod,
+		"Precondition failed: UID in precondition: "+pod+", UID in object meta: other"))
+}
+
+// deniedWith is what the API server answers if an admission webhook rejects a request with a
+// code and a reason of its own.
+func deniedWith(code int32, reason metav1.StatusReason) error {
+	return webhookerrors.ToStatusErr("guard.example.com", &metav1.Status{Code: code, Reason: reason, Message: "the pod is being saved"})
+}
 
 // A victim without a grace period is gone as soon as it is deleted, and the informer still
 // has it as it ran. Until the informer knows, the pod does not count as a member of its gang,
 // however the preemption ends, and it is not evicted again.
 func TestEvictedAtOnce(t *testing.T) {
+	other := func(pod *corev1.Pod) *corev1.Pod {
+		pod.UID = "other"
+
+		return pod
+	}
+	terminates := func(pod *corev1.Pod) *corev1.Pod {
+		pod.DeletionTimestamp, pod.Finalizers = new(metav1.Now()), []string{"example.com/x"}
+
+		return pod
+	}
 	cases := map[string]struct {
 		reason string
-		answer int // of the API server to the deletion
+		is     func(*corev1.Pod) *corev1.Pod // what the API server has; nil for the victim
+		answer []error                       // to the deletion
 	}{
-		"Deleted": {"The pod was deleted at once.", http.StatusOK},
-		"Gone":    {"Another client was faster.", http.StatusNotFound},
-		"Another": {"Its controller has created a pod of that name again.", http.StatusConflict},
+		"Deleted":     {"The pod was deleted at once.", nil, nil},
+		"Gone":        {"Another client was faster.", func(*corev1.Pod) *corev1.Pod { return nil }, []error{apierrors.NewNotFound(corev1.Resource("pods"), "low-0")}},
+		"Another":     {"Its controller has created a pod of that name again.", other, []error{preconditionFailed("low-0")}},
+		"Terminating": {"A webhook rejects the deletion because another client has deleted the pod.", terminates, []error{deniedWith(http.StatusConflict, metav1.StatusReasonConflict)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			deletes := 0
-			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Content-Type", "application/json")
-				if r.Method != http.MethodDelete {
-					_, _ = w.Write([]byte(`{"kind":"Pod","apiVersion":"v1"}`))
-
-					return
-				}
-				deletes++
-				w.WriteHeader(tc.answer)
-				_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1"}`))
-			}))
-			defer api.Close()
-			client, err := clientset.NewForConfig(&rest.Config{Host: api.URL})
-			if err != nil {
-				t.Fatal(err)
-			}
 			low := members("low", 1, 10)
 			s := newTestScheduler(t, append(append(waitingPods(1), aGroup("high", 1), aGroup("low", 1), node(0, 8)), low...)...)
-			s.groups.client = client
 			key, victim := gangNamed("high"), asPods(low)[0]
+			api := &podAPI{T: t, pod: victim.DeepCopy(), answers: tc.answer}
+			if tc.is != nil {
+				api.pod = tc.is(api.pod)
+			}
+			s.groups.client = api.client()
 			of := &plan{group: "high", generation: 1, priority: 50, victims: asPods(low)}
 			if err := s.claim(of); err != nil {
 				t.Fatal(err)
@@ -59,8 +137,8 @@ func TestEvictedAtOnce(t *testing.T) {
 			if _, f := s.preemptor.facts(key, one); f.Victims != 1 || f.Running != 0 {
 				t.Errorf("%s\nThe facts are %+v.", tc.reason, f)
 			}
-			if err := s.preemptor.evict(t.Context(), key, of); err != nil || deletes != 1 {
-				t.Errorf("%s\nThe victim was deleted %d times: %v", tc.reason, deletes, err)
+			if err := s.preemptor.evict(t.Context(), key, of); err != nil || api.deletes != 1 {
+				t.Errorf("%s\nThe victim was deleted %d times: %v", tc.reason, api.deletes, err)
 			}
 			s.preemptor.release(t.Context(), key, one, preemption.Facts{Applies: true, Now: time.Now()})
 			if pods := s.groups.members(gangNamed("low")); len(pods) > 0 || !s.groups.isLeaving(victim.UID) {
@@ -74,6 +152,74 @@ func TestEvictedAtOnce(t *testing.T) {
 				t.Errorf("%s\nThe pod is remembered.", tc.reason)
 			}
 		})
+	}
+}
+
+// An admission webhook rejects the deletion of a victim with an answer that looks like that
+// to a pod which no longer exists. The pod runs, so the deletion is retried like any other
+// that failed.
+func TestEvictionDeniedByAWebhook(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		answer error
+	}{
+		"Conflict": {"409 may mean that another pod has the name.", deniedWith(http.StatusConflict, metav1.StatusReasonConflict)},
+		"NotFound": {"404 may mean that there is no such pod.", deniedWith(http.StatusNotFound, metav1.StatusReasonNotFound)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			low := members("low", 1, 10)
+			s := newTestScheduler(t, append(append(waitingPods(1), aGroup("high", 1), aGroup("low", 1), node(0, 8)), low...)...)
+			key, victim := gangNamed("high"), asPods(low)[0]
+			api := &podAPI{T: t, pod: victim.DeepCopy(), answers: []error{tc.answer}}
+			s.groups.client = api.client()
+			of := &plan{group: "high", generation: 1, priority: 50, victims: asPods(low)}
+			if err := s.claim(of); err != nil {
+				t.Fatal(err)
+			}
+			one := &preempting{plan: of, state: preemption.State{Phase: preemption.Nominated, Since: time.Now()}}
+			evict := func() bool {
+				return s.preemptor.act(t.Context(), key, highGang(t, s), one, preemption.Evict, preemption.Facts{Now: time.Now(), Applies: true})
+			}
+			if evict() || one.state.Phase != preemption.Nominated || one.state.Errors != 1 || one.state.Retry.IsZero() {
+				t.Errorf("%s\nAfter a deletion that was rejected, the state is %+v.", tc.reason, one.state)
+			}
+			if p := s.reporter.last(key).progress; p == nil || p.Reason != v2alpha2.ReasonPreemptionBlocked || !strings.Contains(p.Message, "the pod is being saved") {
+				t.Errorf("%s\nThe group reports %+v.", tc.reason, p)
+			}
+			if s.groups.wasDeleted(victim.UID) {
+				t.Errorf("%s\nA pod that runs counts as deleted.", tc.reason)
+			}
+			if !evict() || api.deletes != 2 || one.state.Phase != preemption.Evicted || !s.groups.wasDeleted(victim.UID) {
+				t.Errorf("%s\nAfter %d deletions the state is %+v.", tc.reason, api.deletes, one.state)
+			}
+		})
+	}
+}
+
+// One of two victims is deleted at first, and the other one when that is retried. The event
+// of the PodGroup counts both.
+func TestPreemptedInTwoSteps(t *testing.T) {
+	low := members("low", 2, 10)
+	s := newTestScheduler(t, append(append(waitingPods(1), aGroup("high", 1), aGroup("low", 1), node(0, 8)), low...)...)
+	events, key := &notebook{}, gangNamed("high")
+	s.reporter.recorder = events
+	api := &podAPI{T: t, pod: asPods(low)[0].DeepCopy(), answers: []error{apierrors.NewInternalError(errBroken)}}
+	s.groups.client = api.client()
+	of := &plan{group: "high", generation: 1, priority: 50, pods: asPods(waitingPods(1)), victims: asPods(low)}
+	if err := s.claim(of); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.preemptor.evict(t.Context(), key, of); err == nil {
+		t.Fatal("No deletion failed: the test tests nothing.")
+	}
+	api.pod = asPods(low)[1].DeepCopy()
+	if err := s.preemptor.evict(t.Context(), key, of); err != nil {
+		t.Fatal(err)
+	}
+	got := slices.DeleteFunc(events.events, func(event string) bool { return strings.Contains(event, "Evicted") })
+	if diff := cmp.Diff([]string{"Normal Preempting: 2 less important pods are evicted to make room for 1 pods"}, got); diff != "" {
+		t.Errorf("The events differ (-want +got):\n%s", diff)
 	}
 }
 

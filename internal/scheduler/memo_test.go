@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
@@ -218,5 +220,78 @@ func TestMemoOfTheOnlyNode(t *testing.T) {
 	queue["node-0000"] = append(queue["node-0000"], podInfo(important))
 	if _, ok := errors.AsType[*framework.FitError](choose(1)); !ok {
 		t.Error("The room of a nominated pod that is more important was taken.")
+	}
+}
+
+// interrupted is a profile in which something happens while a filter runs.
+type interrupted struct {
+	framework.Framework
+
+	during func()
+}
+
+func (i interrupted) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+	status := i.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
+	i.during()
+
+	return status
+}
+
+// Room that was reserved when the filters were asked, and is not any more when they have
+// answered, does not change the node. The rejection is not remembered: the next pod would be
+// rejected until the node changes.
+func TestMemoOfEndingRoom(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		begin  func(nominations, *reservations)
+		end    func(nominations, *reservations)
+	}{
+		"Reservation": {
+			"A reservation is released by another goroutine.",
+			func(_ nominations, r *reservations) {
+				r.set(newReservation(gangNamed("r"), []*corev1.Pod{member("r", 0, 4)}, []string{"node-0000"}, 7))
+			},
+			func(_ nominations, r *reservations) { r.release(gangNamed("r")) },
+		},
+		"Nomination": {
+			"A nominated pod is deleted.",
+			func(queue nominations, _ *reservations) {
+				pod := member("r", 0, 4)
+				prio(7)(pod)
+				queue["node-0000"] = append(queue["node-0000"], podInfo(pod))
+			},
+			func(queue nominations, _ *reservations) { delete(queue, "node-0000") },
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			trial := offline(t, node(0, 4)).trial
+			done, err := trial.open(t.Context(), func(pod *corev1.Pod) *corev1.Pod { return pod })
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(done)
+			if err := trial.cache.UpdateSnapshot(klog.Background(), trial.snapshot); err != nil {
+				t.Fatal(err)
+			}
+			queue := nominations{}
+			r := newReservations(queue)
+			fw := trial.profiles[Name]
+			fw.SetPodNominator(r)
+			f := &fitter{fw: interrupted{fw, func() { tc.end(queue, r) }}, snapshot: trial.snapshot, memos: newMemos(fw), reserved: r.on}
+			choose := func(i int) error {
+				pod := member("g", i, 4)
+				_, err := f.choose(t.Context(), framework.NewCycleState(), pod, decide.Shape(pod, false), "")
+
+				return err
+			}
+			tc.begin(queue, r)
+			if _, ok := errors.AsType[*framework.FitError](choose(0)); !ok {
+				t.Fatalf("%s\nThe first pod was not kept out: the test tests nothing.", tc.reason)
+			}
+			if err := choose(1); err != nil {
+				t.Errorf("%s\nThe room is free, and a pod that fits is rejected: %v", tc.reason, err)
+			}
+		})
 	}
 }

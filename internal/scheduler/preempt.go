@@ -21,7 +21,7 @@ const leastSearch = 100 * time.Millisecond
 // afterPanic is when a gang is dealt with again after a panic.
 const afterPanic = time.Minute
 
-// preemptors is how many gangs are dealt with side by side. Searches take turns.
+// preemptors is how many gangs are dealt with side by side. One of them searches at a time.
 const preemptors = 4
 
 // A preemptor makes room for gangs that do not fit. What happens next to a gang is
@@ -33,6 +33,9 @@ type preemptor struct {
 
 	mu    sync.Mutex
 	gangs map[types.NamespacedName]*preempting
+	// turns decides which gang uses the private copy of the cluster. A gang that has to wait
+	// for its turn does not keep a worker.
+	turns preemption.Turns
 	// victims has the gangs that wait for a pod to disappear. There may be several: each
 	// plan waits for all pods that are terminating on its nodes.
 	victims map[types.UID]sets.Set[types.NamespacedName]
@@ -186,6 +189,7 @@ func (p *preemptor) advance(ctx context.Context, key types.NamespacedName) {
 		if p.s.caught(workerPreemption, key, recover()) {
 			p.queue.AddAfter(key, afterPanic) // it may hold room
 		}
+		p.callNext(key)
 	}()
 	one := p.take(key)
 	if one == nil {
@@ -205,11 +209,58 @@ func (p *preemptor) advance(ctx context.Context, key types.NamespacedName) {
 
 			return
 		}
-		if !p.act(ctx, key, g, one, action, f) {
+		if usesCopy(action) && !p.beginTurn(key, g) { // it is called when it is its turn
+			if !f.Deadline.IsZero() { // or when its reservation ends
+				p.queue.AddAfter(key, time.Until(f.Deadline))
+			}
+
+			return
+		}
+		if !p.inTurn(ctx, key, g, one, action, f) {
 			p.queue.AddAfter(key, time.Until(one.state.Retry))
 
 			return
 		}
+	}
+}
+
+// usesCopy reports whether an action works on the private copy of the cluster.
+func usesCopy(action preemption.Action) bool {
+	return action == preemption.Search || action == preemption.Renew
+}
+
+// beginTurn reports whether it is the turn of a gang to use the copy. If it is not, the
+// gang is dealt with again when it is.
+func (p *preemptor) beginTurn(key types.NamespacedName, g *decide.Gang) bool {
+	priority := p.s.groups.priority(g.Group, g.Pods)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return p.turns.Begin(key, priority)
+}
+
+// inTurn carries out an action, and ends the turn that it may have needed.
+func (p *preemptor) inTurn(ctx context.Context, key types.NamespacedName, g *decide.Gang, one *preempting, action preemption.Action, f preemption.Facts) bool {
+	if usesCopy(action) {
+		began := time.Now()
+		defer func() {
+			p.mu.Lock()
+			p.turns.End(key, time.Since(began))
+			p.mu.Unlock()
+		}()
+	}
+
+	return p.act(ctx, key, g, one, action, f)
+}
+
+// callNext has the next gang dealt with that waits for its turn, after another one was dealt
+// with.
+func (p *preemptor) callNext(after types.NamespacedName) {
+	p.mu.Lock()
+	next, ok := p.turns.Done(after)
+	p.mu.Unlock()
+	if ok {
+		p.queue.Add(next)
 	}
 }
 

@@ -222,7 +222,7 @@ func (p *preemptor) evict(ctx context.Context, key types.NamespacedName, of *pla
 	if err := p.s.evictAll(ctx, pods, corev1.PodReasonPreemptionByScheduler, "preempted", preemptedBy(key)+strconv.Itoa(int(of.priority))); err != nil {
 		return err
 	}
-	p.s.reporter.preempted(key, len(pods), len(of.pods))
+	p.s.reporter.preempted(key, of.evictions(), len(of.pods)) // earlier attempts included
 
 	return nil
 }

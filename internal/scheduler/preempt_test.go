@@ -328,6 +328,65 @@ func TestPreemptorForgets(t *testing.T) {
 	}
 }
 
+// A gang that has to wait for the search of another one does not keep a worker, and is dealt
+// with again when it is its turn.
+func TestSearchesTakeTurns(t *testing.T) {
+	s := newTestScheduler(t, append(append(waitingPods(1), aGroup("high", 1), node(0, 4)), members("low", 1, 60)...)...)
+	p, key, other := s.preemptor, gangNamed("high"), types.NamespacedName{Namespace: "other", Name: "slow"}
+	p.gangs[key] = &preempting{unplaced: true}
+	if !p.turns.Begin(other, 50) {
+		t.Fatal("The first search has to wait.")
+	}
+	p.advance(t.Context(), key)
+	if one := p.gangs[key]; one == nil || !one.unplaced || p.queue.Len() > 0 {
+		t.Fatalf("During the search of another gang, the gang is %+v, and %d are to be dealt with.", one, p.queue.Len())
+	}
+	p.turns.End(other, time.Minute)
+	p.callNext(other)
+	if p.queue.Len() != 1 {
+		t.Fatalf("After it, %d gangs are to be dealt with.", p.queue.Len())
+	}
+	next, _ := p.queue.Get()
+	p.advance(t.Context(), next)
+	if one := p.gangs[key]; next != key || one.unplaced {
+		t.Errorf("%s was dealt with; the gang is %+v.", next, one)
+	}
+	if !p.turns.Begin(other, 0) {
+		t.Error("The turn did not end.")
+	}
+}
+
+// A gang that was edited after its victims were evicted has to wait for a search of another
+// gang before its plan can be verified. Its reservation ends at the deadline all the same.
+func TestDeadlineWhileWaitingForATurn(t *testing.T) {
+	s := newTestScheduler(t, append(waitingPods(1), aGroup("high", 1), node(0, 4))...)
+	p, key := s.preemptor, gangNamed("high")
+	p.turns.Begin(types.NamespacedName{Namespace: "other", Name: "slow"}, 50)
+	one := &preempting{
+		plan:  &plan{group: "high", generation: 7, pods: asPods(waitingPods(1)), nodes: []string{"node-0000"}, deadline: time.Now().Add(100 * time.Millisecond)},
+		state: preemption.State{Phase: preemption.Evicted, Since: time.Now()},
+	}
+	p.gangs[key] = one
+	p.advance(t.Context(), key)
+	if one.plan == nil {
+		t.Fatal("The reservation ended before its deadline.")
+	}
+	woken := make(chan struct{})
+	go func() {
+		defer close(woken)
+		next, _ := p.queue.Get()
+		p.advance(t.Context(), next)
+	}()
+	select {
+	case <-woken:
+	case <-time.After(10 * time.Second):
+		t.Fatal("The gang is not dealt with at its deadline.")
+	}
+	if one.plan != nil || one.state.Phase != preemption.BackedOff {
+		t.Errorf("After the deadline, the gang is %+v.", one)
+	}
+}
+
 func TestExceeded(t *testing.T) {
 	over, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()

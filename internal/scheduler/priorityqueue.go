@@ -1,16 +1,18 @@
 package scheduler
 
 import (
+	"cmp"
 	"container/heap"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 )
 
-// newPriorityQueue makes a workqueue that hands out the gang of the highest priority
-// first, and of several the one that was added first. A gang is in it once.
+// newPriorityQueue makes a workqueue that returns the gang of the highest priority first.
+// Among gangs of one priority, namespaces take turns, and within a namespace the gang that
+// was added first comes first. A gang is in it once.
 func newPriorityQueue(priority func(types.NamespacedName) int32) workqueue.TypedDelayingInterface[types.NamespacedName] {
-	storage := &ranked{priority: priority}
+	storage := &ranked{priority: priority, next: map[rankedSource]int{}, current: map[int32]int{}}
 
 	return workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.NamespacedName]{
 		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[types.NamespacedName]{Queue: storage}),
@@ -22,11 +24,22 @@ type ranked struct {
 	priority func(types.NamespacedName) int32
 	items    rankedItems
 	added    int
+	// next is the turn that the next gang of a namespace gets, and current the one of the
+	// gang that was returned last.
+	next    map[rankedSource]int
+	current map[int32]int
+}
+
+// A rankedSource has gangs of one priority that are returned one per turn.
+type rankedSource struct {
+	priority  int32
+	namespace string
 }
 
 type rankedItem struct {
 	key      types.NamespacedName
 	priority int32
+	turn     int
 	added    int
 }
 
@@ -38,7 +51,11 @@ func (*ranked) Touch(types.NamespacedName) {}
 // Push adds a gang.
 func (r *ranked) Push(key types.NamespacedName) {
 	r.added++
-	heap.Push(&r.items, rankedItem{key: key, priority: r.priority(key), added: r.added})
+	item := rankedItem{key: key, priority: r.priority(key), added: r.added}
+	source := rankedSource{item.priority, key.Namespace}
+	item.turn = max(r.next[source], r.current[item.priority])
+	r.next[source] = item.turn + 1
+	heap.Push(&r.items, item)
 }
 
 // Len returns how many there are.
@@ -46,7 +63,14 @@ func (r *ranked) Len() int { return len(r.items) }
 
 // Pop returns the next gang.
 func (r *ranked) Pop() types.NamespacedName {
-	return heap.Pop(&r.items).(rankedItem).key //nolint:forcetypeassert // Push is the only writer
+	item := heap.Pop(&r.items).(rankedItem) //nolint:forcetypeassert // Push is the only writer
+	r.current[item.priority] = item.turn
+	if len(r.items) == 0 { // no gang waits, so no turn has to be remembered
+		clear(r.next)
+		clear(r.current)
+	}
+
+	return item.key
 }
 
 type rankedItems []rankedItem
@@ -56,11 +80,8 @@ func (r *rankedItems) Len() int { return len(*r) }
 
 func (r *rankedItems) Less(i, j int) bool {
 	a, b := (*r)[i], (*r)[j]
-	if a.priority != b.priority {
-		return a.priority > b.priority
-	}
 
-	return a.added < b.added
+	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.turn, b.turn), cmp.Compare(a.added, b.added)) < 0
 }
 
 func (r *rankedItems) Swap(i, j int) { (*r)[i], (*r)[j] = (*r)[j], (*r)[i] }

@@ -42,6 +42,11 @@ func (s *Scheduler) recoverReservations(ctx context.Context) {
 		if r == nil && err == nil || !slices.ContainsFunc(s.groups.members(key), s.answers) {
 			continue
 		}
+		if s.isPlaced(key) { // the process ended before it removed the record
+			s.cleanups.Add(key)
+
+			continue
+		}
 		if pods == nil {
 			pods = s.groups.byUID()
 		}
@@ -55,6 +60,15 @@ func (s *Scheduler) recoverReservations(ctx context.Context) {
 			s.cleanups.Add(key)
 		}
 	}
+}
+
+// isPlaced reports whether every minimum of a gang is met by bound pods: it needs no
+// reservation any more.
+func (s *Scheduler) isPlaced(key types.NamespacedName) bool {
+	defer s.recovered(workerRecovery, key)
+	g, why := s.groups.read(key)
+
+	return why == nil && g.Placed()
 }
 
 func (s *Scheduler) recoverReservation(ctx context.Context, key types.NamespacedName, r *reservationRecord, pods map[types.UID]*corev1.Pod) error {

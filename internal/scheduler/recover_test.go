@@ -178,6 +178,28 @@ func TestRecoverReservations(t *testing.T) {
 			[]int{2},
 			nil, nil, func(r *reservationRecord) { r.Victims = low }, 0, nil, "not all of its pods are nominated",
 		},
+		"Placed": {
+			"The process ended after the gang was bound, and before it removed the record. That is no reason for a Warning.",
+			plain(2, 10), 1,
+			[]int{2},
+			boundAt(0), nil, func(r *reservationRecord) { r.Victims = low[2:] }, 0, nil, "",
+		},
+		"PlacedAndForged": {
+			"Nothing that a record says matters to a gang that is placed.",
+			plain(2, 10), 1,
+			[]int{2},
+			boundAt(0), nil, func(r *reservationRecord) { r.Victims, r.Reason, r.Deadline = low, "x", time.Time{} }, 0, nil, "",
+		},
+		"PlacedInPart": {
+			"The process ended while it bound the gang: the room of the other pod stays reserved.",
+			plain(2, 10), 2,
+			[]int{1, 1},
+			func(pod *corev1.Pod) {
+				if at("node-0000")(pod); pod.Name == "high-0" {
+					boundAt(0)(pod)
+				}
+			}, nil, func(r *reservationRecord) { r.Victims = low[2:] }, 1, nil, "",
+		},
 		"OtherGeneration": {
 			"It was made for another spec.",
 			plain(4, 10), 1,
@@ -220,6 +242,9 @@ func TestRecoverReservations(t *testing.T) {
 			recorded(t, pg, r)
 			s, events := recovering(t, objects...)
 			s.recoverReservations(t.Context())
+			if reserved := tc.places > 0; (s.cleanups.Len() > 0) == reserved {
+				t.Errorf("%s\nThe record is to be removed: %t.", tc.reason, s.cleanups.Len() > 0)
+			}
 
 			var got []string
 			places, key := 0, gangNamed("high")

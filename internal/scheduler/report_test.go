@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,9 +26,14 @@ import (
 var bert = types.NamespacedName{Namespace: "ml", Name: "bert"}
 
 // A notebook records events.
-type notebook struct{ events []string }
+type notebook struct {
+	mu     sync.Mutex
+	events []string
+}
 
 func (n *notebook) Eventf(_, _ runtime.Object, kind, reason, _, note string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.events = append(n.events, kind+" "+reason+": "+fmt.Sprintf(note, args...))
 }
 

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -179,6 +180,31 @@ func TestSearch(t *testing.T) {
 				t.Errorf("%s\nThe outcome is %v (%s), want %v; the victims differ (-want +got):\n%s", tc.reason, result.Outcome, result.Reason, tc.outcome, diff)
 			}
 		})
+	}
+}
+
+// The names of the pods in the way are for a message. If the search for them fails, the
+// answer that was found before holds all the same.
+func TestSearchWithoutNames(t *testing.T) {
+	late := func(pod *corev1.Pod) {
+		pod.DeletionTimestamp, pod.Finalizers = new(metav1.NewTime(time.Now().Add(-2*overdue))), []string{"example.com/x"}
+	}
+	objects := append(members("low", 3, 10), members("old", 1, 10, late)...)
+	s := newTestScheduler(t, append(append(objects, waitingPods(1)...), aGroup("high", 1), node(0, 4))...)
+	key, g := gangNamed("high"), highGang(t, s)
+	if named := s.preemptor.search(t.Context(), key, g, time.Minute); len(named.blockers) != 1 {
+		t.Fatalf("Without an error, the pods in the way are %q (%v): the test tests nothing.", named.blockers, named.err)
+	}
+	// Sums are enough for the answer. Filters are asked only in the search for the names.
+	ctx, cancel := context.WithCancel(t.Context())
+	s.trial.profiles[Name] = interrupted{s.trial.profiles[Name], cancel}
+	got := s.preemptor.search(ctx, key, g, time.Minute)
+	if ctx.Err() == nil {
+		t.Error("The search for the names did not fail: the test tests nothing.")
+	}
+	if got.err != nil || got.exceeded || got.result.Outcome != victims.Insufficient || got.result.Reason == "" || len(got.blockers) > 0 {
+		t.Errorf("The outcome is %v (%q), the error is %v, exceeded is %t, the pods in the way are %q.",
+			got.result.Outcome, got.result.Reason, got.err, got.exceeded, got.blockers)
 	}
 }
 

@@ -52,8 +52,8 @@ type Scheduler struct {
 
 	// rounds are the gangs that are being bound.
 	rounds *rounds
-	// binds has a place for each binding that may be under way.
-	binds chan struct{}
+	// binds has a slot for each request to bind that may be under way.
+	binds *slots
 }
 
 // setup is that of kube-scheduler, with the gang plugin in every profile.
@@ -82,7 +82,7 @@ func setup(ctx context.Context, kube *options.Options, o *Options) (*schedulerse
 	}
 	completed := c.Complete()
 
-	s := &Scheduler{options: o, rules: o.rules(), binds: make(chan struct{}, bindsAtOnce)}
+	s := &Scheduler{options: o, rules: o.rules(), binds: newSlots(bindsAtOnce)}
 	if err := s.build(ctx, &completed); err != nil {
 		return nil, nil, err
 	}
@@ -96,12 +96,7 @@ func (s *Scheduler) build(ctx context.Context, c *schedulerserverconfig.Complete
 	if s.groups, err = newGroups(c.KubeConfig, c.Client, c.InformerFactory, s.rules); err != nil {
 		return err
 	}
-	s.groups.stays = func(key types.NamespacedName) {
-		if s.regate(key) {
-			s.wake(key)
-		}
-		s.staleness.touch(key)
-	}
+	s.groups.stays = s.onStay
 	s.gates, s.backOffs, s.rounds, s.early = newGates(), newBackOffs(s.wake), newRounds(s.wake), newEarlyWakes(s.wake)
 	s.cleanups = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())
 	s.clears = flowcontrol.NewTokenBucketRateLimiter(clearsPerSecond, clearsPerSecond)

@@ -36,7 +36,7 @@ import (
 //	back-off over                               that gang         backOffs.asked
 //	pod named another PodGroup before           the pod itself    onRegrouped
 //	a member was not in the queue               that gang         earlyWakes.add
-//	a pod to be evicted stays                   its gang          groups.unmark
+//	a pod to be evicted stays                   its gang          groups.unmark, onStay
 //	plan found                                  that gang         preemptor.conclude
 //	search failed, reservation released         that gang         preemptor.advance, in time
 //	reservation released                        any               vacate
@@ -272,7 +272,7 @@ func concerns(was, is *corev1.Pod) bool {
 // in the queue, and may preempt others.
 func (s *Scheduler) onPriorityClass(before, now any) {
 	was, is := objectOf[schedulingv1.PriorityClass](before), objectOf[schedulingv1.PriorityClass](now)
-	if was != nil && is != nil && was.Value == is.Value {
+	if was != nil && is != nil && was.Value == is.Value && equality.Semantic.DeepEqual(was.PreemptionPolicy, is.PreemptionPolicy) {
 		return
 	}
 	name := ""
@@ -289,6 +289,14 @@ func (s *Scheduler) onPriorityClass(before, now any) {
 			s.reporter.touch(key)
 		}
 	}
+}
+
+// onStay handles a gang with a pod that was to be evicted and stays: it counts again.
+func (s *Scheduler) onStay(key types.NamespacedName) {
+	if s.regate(key) {
+		s.wake(key)
+	}
+	s.staleness.touch(key)
 }
 
 // wake brings a gang that waits into the queue: all of its members, because each of

@@ -39,7 +39,15 @@ func (p *Proxy) Forbid(t testing.TB, like string) (allow func()) {
 func (p *Proxy) Fail(t testing.TB, like string, skip, times int) (stop func()) {
 	t.Helper()
 
-	return p.block(t, &obstacle{like: regexp.MustCompile(like), code: http.StatusInternalServerError, skip: skip, times: times})
+	return p.Reject(t, like, http.StatusInternalServerError, skip, times)
+}
+
+// Reject answers requests with a code, which must be one of reasons, as Fail does with 500.
+// With 409 it is like an admission webhook that rejects a request with that code.
+func (p *Proxy) Reject(t testing.TB, like string, code, skip, times int) (stop func()) {
+	t.Helper()
+
+	return p.block(t, &obstacle{like: regexp.MustCompile(like), code: code, skip: skip, times: times})
 }
 
 // Trap lets the first requests pass, as many as skip says, and holds all that come after

@@ -173,6 +173,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // reasons are what the API server says with the codes of obstacles.
 var reasons = map[int]metav1.StatusReason{
 	http.StatusForbidden:           metav1.StatusReasonForbidden,
+	http.StatusConflict:            metav1.StatusReasonConflict,
 	http.StatusInternalServerError: metav1.StatusReasonInternalError,
 }
 

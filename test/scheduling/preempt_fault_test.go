@@ -39,13 +39,15 @@ func TestEvictionFails(t *testing.T) {
 		like        string
 		skip, times int
 		outage      time.Duration // instead of times
+		code        int
 	}{
-		"SecondMark":   {"The second victim cannot be marked, once.", marks, 1, 1, 0},
-		"FirstDelete":  {"The first victim cannot be deleted, once.", deletes, 0, 1, 0},
-		"SecondDelete": {"The second of four victims cannot be deleted, once: the first one is gone by then.", deletes, 1, 1, 0},
-		"LastDelete":   {"The last victim cannot be deleted, three times.", deletes, 3, 3, 0},
-		"Outage":       {"No victim can be deleted for a while.", deletes, 0, 0, 10 * time.Second},
-		"HalfAnOutage": {"Two victims are gone before no other can be deleted for a while.", deletes, 2, 0, 10 * time.Second},
+		"SecondMark":   {"The second victim cannot be marked, once.", marks, 1, 1, 0, http.StatusInternalServerError},
+		"FirstDelete":  {"The first victim cannot be deleted, once.", deletes, 0, 1, 0, http.StatusInternalServerError},
+		"SecondDelete": {"The second of four victims cannot be deleted, once: the first one is gone by then.", deletes, 1, 1, 0, http.StatusInternalServerError},
+		"LastDelete":   {"The last victim cannot be deleted, three times.", deletes, 3, 3, 0, http.StatusInternalServerError},
+		"Outage":       {"No victim can be deleted for a while.", deletes, 0, 0, 10 * time.Second, http.StatusInternalServerError},
+		"HalfAnOutage": {"Two victims are gone before no other can be deleted for a while.", deletes, 2, 0, 10 * time.Second, http.StatusInternalServerError},
+		"Webhook":      {"A webhook rejects two deletions with a conflict, which does not mean that those pods are gone.", deletes, 1, 2, 0, http.StatusConflict},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +58,7 @@ func TestEvictionFails(t *testing.T) {
 			k := l.keep(nil)
 			l.replicaSet(8, low)
 			l.runs("", 8)
-			stop := proxy.Fail(t, fmt.Sprintf(tc.like, l.ns), tc.skip, tc.times)
+			stop := proxy.Reject(t, fmt.Sprintf(tc.like, l.ns), tc.code, tc.skip, tc.times)
 			if tc.outage > 0 {
 				defer time.AfterFunc(tc.outage, stop).Stop()
 			}

@@ -152,7 +152,7 @@ func TestPriorityClassMissing(t *testing.T) {
 	l := newLab(t, 1, 4)
 	spec := simple(2)
 	spec.PriorityClassName = l.ns
-	pg := l.group("g", spec)
+	l.group("g", spec)
 	l.pods("g", "", 2, 1)
 	l.runs("g", 2)
 	l.hasReason("g", v2alpha2.PodGroupPriorityClassFound, v2alpha2.ReasonPriorityClassNotFound)
@@ -160,7 +160,6 @@ func TestPriorityClassMissing(t *testing.T) {
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: l.ns}, Value: 7}
 	l.must(l.c.Create(t.Context(), class))
 	t.Cleanup(func() { l.must(l.c.Delete(l.background(), class)) })
-	change(l, pg, func(pg *v2alpha2.PodGroup) { pg.Labels = map[string]string{"example.com/touched": "true"} })
 	l.shows("g", "has its PriorityClass", func(status *v2alpha2.PodGroupStatus) bool {
 		return !slices.ContainsFunc(status.Conditions, func(c v2alpha2.PodGroupCondition) bool { return c.Type == v2alpha2.PodGroupPriorityClassFound })
 	})

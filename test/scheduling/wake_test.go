@@ -190,6 +190,21 @@ func TestWokenByItsPods(t *testing.T) {
 				return func() { change(l, other, func(p *corev1.Pod) { p.Annotations[groupAnnotation] = "g" }) }
 			},
 		},
+		"MovedToNoGroup": {
+			reason: "A pod waits for a PodGroup that does not exist, and then names none.",
+			gpus:   4, bound: 4,
+			wait: func(l *lab) func() {
+				l.group("g", simple(3))
+				l.pods("g", "", 3, 1)
+				l.runs("g", 3)
+				lost := l.pod("g", "", "lost", 1)
+				lost.Annotations[groupAnnotation] = "another"
+				l.create(lost)
+				l.told(lost, "PodGroupNotFound", "another")
+
+				return func() { change(l, lost, func(p *corev1.Pod) { delete(p.Annotations, groupAnnotation) }) }
+			},
+		},
 		"Ungated": {
 			reason: "The last scheduling gate of a member that is needed is removed.",
 			gpus:   4, bound: 4,

@@ -76,7 +76,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* What a schema cannot say: values that do not go together. */}}
 {{- define "arbor.validate" -}}
-{{- range $name, $value := dict "synthesis.timeout" .Values.synthesis.timeout "synthesis.rolloutCooldown" .Values.synthesis.rolloutCooldown "webhooks.caLifetime" .Values.webhooks.caLifetime "metrics.serviceMonitor.interval" .Values.metrics.serviceMonitor.interval "scheduler.staleGrace" .Values.scheduler.staleGrace -}}
+{{- range $name, $value := dict "synthesis.timeout" .Values.synthesis.timeout "synthesis.rolloutCooldown" .Values.synthesis.rolloutCooldown "webhooks.caLifetime" .Values.webhooks.caLifetime "metrics.serviceMonitor.interval" .Values.metrics.serviceMonitor.interval "scheduler.staleGrace" .Values.scheduler.staleGrace "scheduler.bindTimeout" .Values.scheduler.bindTimeout -}}
 {{- if not (regexMatch "^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$" $value) }}{{ fail (printf "%s %q: it must be a duration, such as 30s or 8760h" $name $value) }}{{ end -}}
 {{- end -}}
 {{- range .Values.extraArgs -}}
@@ -100,7 +100,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if not (hasPrefix "--" .) }}{{ fail (printf "scheduler.extraArgs %q: it must be a flag, such as --profiling=false" .) }}{{ end -}}
 {{- if hasPrefix "--leader-elect" . }}{{ fail (printf "scheduler.extraArgs %q: the scheduler has rights on the lease arbor-scheduler alone, and always asks for it" .) }}{{ end -}}
 {{- $given := . -}}
-{{- range $flag, $value := dict "--scheduler-name" "names" "--config" "config" "--minimums" "minimums" "--stale-grace" "staleGrace" "--gang-preemption" "preemption" -}}
+{{- range $flag, $value := dict "--scheduler-name" "names" "--config" "config" "--minimums" "minimums" "--stale-grace" "staleGrace" "--gang-preemption" "preemption" "--respect-pdb" "respectPDB" "--max-eviction-ratio" "maxEvictionRatio" "--bind-timeout" "bindTimeout" -}}
 {{- if eq $flag (splitList "=" $given | first) }}{{ fail (printf "scheduler.extraArgs %q: set scheduler.%s instead" $given $value) }}{{ end -}}
 {{- end -}}
 {{- end -}}

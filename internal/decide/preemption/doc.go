@@ -21,4 +21,6 @@
 // Before the first eviction that ends the plan, because another search costs nothing.
 // After it, the plan is renewed: it is verified for the gang as it is now, and recorded
 // again. It is released only if it no longer applies, or if pods stay missing.
+//
+// Searches take turns: [Turns] decides whose it is.
 package preemption

@@ -1,0 +1,90 @@
+package scheduler
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+)
+
+// activations is a queue that records which pods are activated.
+type activations struct {
+	internalqueue.SchedulingQueue
+
+	pods sets.Set[string]
+}
+
+func (a *activations) Activate(_ klog.Logger, pods map[string]*corev1.Pod) {
+	for name := range pods {
+		a.pods.Insert(name)
+	}
+}
+
+// A PriorityClass that is created again with another value or policy, which the informer may
+// show as an update, wakes the gangs that name it.
+func TestWokenByAnotherPriorityClass(t *testing.T) {
+	class := func(value int32, policy corev1.PreemptionPolicy) *schedulingv1.PriorityClass {
+		return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "own"}, Value: value, PreemptionPolicy: &policy}
+	}
+	was := class(10, corev1.PreemptNever)
+	cases := map[string]struct {
+		reason  string
+		was, is any
+		want    []string
+	}{
+		"Same":    {"Nothing has changed.", was, class(10, corev1.PreemptNever), nil},
+		"Value":   {"The gang has another priority.", was, class(20, corev1.PreemptNever), []string{"default/high-0"}},
+		"Policy":  {"The gang may preempt now.", was, class(10, corev1.PreemptLowerPriority), []string{"default/high-0"}},
+		"Created": {"The gang has a priority.", nil, was, []string{"default/high-0"}},
+		"Deleted": {"The gang has the priority of its pods.", was, nil, []string{"default/high-0"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			named := aGroup("high", 1, func(pg *v2alpha2.PodGroup) { pg.Spec.PriorityClassName = "own" })
+			s := newTestScheduler(t, append(waitingPods(1), member("other", 0, 1), named, aGroup("other", 1))...)
+			queue := &activations{pods: sets.New[string]()}
+			s.kube.SchedulingQueue, s.kube.Profiles = queue, s.trial.profiles
+			s.onPriorityClass(tc.was, tc.is)
+			if diff := cmp.Diff(tc.want, sets.List(queue.pods), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\nThe pods that are woken differ (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// Pods that are to be evicted do not count as members, so a gang that needs them is held at
+// the gate. When they stay after all, its pods that wait are woken.
+func TestWokenByPodsThatStay(t *testing.T) {
+	waiting := member("low", 9, 1)
+	low := members("low", 2, 10)
+	s := newTestScheduler(t, append(low, waiting, aGroup("low", 2), node(0, 4))...)
+	queue := &activations{pods: sets.New[string]()}
+	s.kube.SchedulingQueue, s.kube.Profiles, s.groups.stays = queue, s.trial.profiles, s.onStay
+	key := gangNamed("low")
+	if !s.regate(key) {
+		t.Fatal("The gang is complete, and its gate is closed.")
+	}
+	if err := s.claim(&plan{priority: 50, victims: asPods(low)}); err != nil {
+		t.Fatal(err)
+	}
+	if s.regate(key) {
+		t.Fatal("Pods that are to be evicted count.")
+	}
+	for _, pod := range asPods(low) {
+		s.groups.unmark(pod)
+	}
+	if is := s.gates.get(key); is.refusal != nil {
+		t.Errorf("The gate stays closed: %s", is.refusal.Message)
+	}
+	if diff := cmp.Diff([]string{"default/low-9"}, sets.List(queue.pods)); diff != "" {
+		t.Errorf("The pods that are woken differ (-want +got):\n%s", diff)
+	}
+}
