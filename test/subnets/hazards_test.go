@@ -45,6 +45,7 @@ func TestHazards(t *testing.T) { //nolint:tparallel // the cases share a manager
 		"PoolClaimOverQuota":  {"H13: a SubnetPoolClaim whose SubnetClaim cannot be created says so, and is served when it can.", poolClaimOverQuota},
 		"ChildOfClosed":       {"A child pool of a pool that is not open says so, and is opened after it.", childOfClosed},
 		"ForgedClaimUID":      {"A Subnet that names the UID of a claim, but not what it asks for, does not keep the claim waiting.", forgedClaimUID},
+		"ChildRestored":       {"A child pool that is deleted and restored while the manager runs gets its Subnet of the backup, which may arrive first.", childRestored},
 		"ChildMoved":          {"A child pool that changes its addresses before it is opened keeps one block, not two.", childMoved},
 		"EditedLabel":         {"The claim for the block of a SubnetPoolClaim is found again when its label is edited.", editedLabel},
 		"LongName":            {"The name of a SubnetPoolClaim can be longer than the value of a label.", longName},

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	claimrules "github.com/arbor-control/arbor/internal/decide/claim"
 	"github.com/arbor-control/arbor/internal/decide/release"
 	decide "github.com/arbor-control/arbor/internal/decide/subnet"
 	"github.com/arbor-control/arbor/internal/kube"
@@ -104,13 +105,17 @@ func (r *Reconciler) apply(ctx context.Context, s *v1alpha1.Subnet, v decide.Ver
 	return nil
 }
 
-// hold sets which claim and which child pool a Subnet was created for, if they exist. The
-// pool is read from the API server: the status then proves that it has existed at the same
-// time as this Subnet, and a pool that is missing later was deleted and is not one that a
-// backup brings.
+// hold sets which claim and which child pool a Subnet was created for, if they exist. They
+// are read from the API server: the status then proves that they have existed at the same
+// time as this Subnet, so that one that is missing later was deleted, and is not one that a
+// backup is about to bring. The claim of a Subnet that Arbor created for it did exist.
 func (r *Reconciler) hold(ctx context.Context, s *v1alpha1.Subnet) error {
 	if s.Spec.ClaimRef != nil {
-		c, err := kube.Find(ctx, r.client, &v1alpha1.SubnetClaim{}, s.Namespace, s.Spec.ClaimRef.Name)
+		var reader client.Reader = r.client
+		if !claimrules.Original(s) {
+			reader = r.reader
+		}
+		c, err := kube.Find(ctx, reader, &v1alpha1.SubnetClaim{}, s.Namespace, s.Spec.ClaimRef.Name)
 		if err != nil {
 			return err
 		}
