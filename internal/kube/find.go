@@ -16,11 +16,11 @@ func Find[T any, P interface {
 	client.Object
 }](ctx context.Context, r client.Reader, o P, namespace, name string) (P, error) {
 	if name == "" {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil
 	}
 	err := r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil
 	}
 	if err != nil {
 		kind := strings.TrimPrefix(fmt.Sprintf("%T", o), "*v1alpha1.")

@@ -18,10 +18,16 @@ func names(clauses []clause) []string {
 }
 
 // WithoutClaimed removes a clause about Subnets of claims during a test.
-func WithoutClaimed(t *testing.T, name string) { without(t, &claimed, name) }
+func WithoutClaimed(t *testing.T, name string) {
+	t.Helper()
+	without(t, &claimed, name)
+}
 
 // WithoutBacking removes a clause about backing Subnets during a test.
-func WithoutBacking(t *testing.T, name string) { without(t, &backing, name) }
+func WithoutBacking(t *testing.T, name string) {
+	t.Helper()
+	without(t, &backing, name)
+}
 
 func without(t *testing.T, rule *[]clause, name string) {
 	t.Helper()
