@@ -33,6 +33,7 @@ func TestHazards(t *testing.T) { //nolint:tparallel // the cases share a manager
 		"NameOfOtherPool":     {"H12a: the generated name belongs to a Subnet of another pool.", nameOfOtherPool},
 		"NameOfFailed":        {"H12b: the generated name belongs to a Failed Subnet of this pool.", nameOfFailed},
 		"NameOfOtherBlock":    {"H12c: the generated name belongs to another block of this pool.", nameOfOtherBlock},
+		"NameOfBacking":       {"The name for the backing Subnet of a child pool belongs to a Subnet of another pool.", nameOfBacking},
 		"ForeignClaim":        {"H13: NameTaken ends when the foreign SubnetClaim is deleted.", foreignClaim},
 		"ForeignPool":         {"H13: NameTaken ends when the foreign SubnetPool is deleted.", foreignPool},
 		"RingOfOne":           {"H14: a pool that names itself as parent can be deleted.", ringOfOne},
@@ -45,6 +46,7 @@ func TestHazards(t *testing.T) { //nolint:tparallel // the cases share a manager
 		"PoolClaimOverQuota":  {"H13: a SubnetPoolClaim whose SubnetClaim cannot be created says so, and is served when it can.", poolClaimOverQuota},
 		"ChildOfClosed":       {"A child pool of a pool that is not open says so, and is opened after it.", childOfClosed},
 		"ForgedClaimUID":      {"A Subnet that names the UID of a claim, but not what it asks for, does not keep the claim waiting.", forgedClaimUID},
+		"ChildRestored":       {"A child pool that is deleted and restored while the manager runs gets its Subnet of the backup, which may arrive first.", childRestored},
 		"ChildMoved":          {"A child pool that changes its addresses before it is opened keeps one block, not two.", childMoved},
 		"EditedLabel":         {"The claim for the block of a SubnetPoolClaim is found again when its label is edited.", editedLabel},
 		"LongName":            {"The name of a SubnetPoolClaim can be longer than the value of a label.", longName},
@@ -313,6 +315,16 @@ func nameOfOtherBlock(w *world) {
 	w.create(again)
 	w.bound(again)
 	awaitStatus(w.t, w.c, pool, 4, map[string]int64{"24": 252})
+}
+
+func nameOfBacking(w *world) {
+	squatter := newSubnet(w.ns, "pool.lab", "10.1.0.0/24")
+	squatter.Spec.PoolRef = "q"
+	w.create(w.pool("p", "10.0.0.0/16", ""), w.pool("q", "10.1.0.0/16", ""), squatter)
+	w.judged(squatter, v1alpha1.SubnetAllocated)
+	claim := w.claim("lab", "c", 24)
+	w.create(w.pool("lab", "10.0.16.0/20", "p"), claim)
+	w.bound(claim)
 }
 
 // awaitPoolClaim waits until a SubnetPoolClaim has a reason.

@@ -293,3 +293,36 @@ func (r *restore) unchanged() {
 		})
 	}
 }
+
+// childRestored deletes a child pool that was created by hand, and restores it: first the
+// Subnet that backs it, and the pool when the manager has acted on that.
+func childRestored(w *world) {
+	w.create(w.pool("p", "10.0.0.0/16", ""), w.pool("lab", "10.0.16.0/20", "p"))
+	claim := w.claim("lab", "c", 24)
+	w.create(claim)
+	w.bound(claim)
+	backup := newSubnet(w.ns, "pool.lab", "")
+	must(w.t, w.get(backup))
+	w.remove(claim)
+	w.gone(claim)
+	pool := w.pool("lab", "10.0.16.0/20", "p")
+	w.remove(pool)
+	w.gone(pool, backup)
+
+	restored := &v1alpha1.Subnet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: backup.Name, Labels: backup.Labels, Finalizers: backup.Finalizers},
+		Spec:       backup.Spec,
+	}
+	w.create(restored)
+	uid := restored.UID
+	w.judged(restored, v1alpha1.SubnetAllocated)
+	w.barrier()
+	pool, claim = w.pool("lab", "10.0.16.0/20", "p"), w.claim("lab", "c", 24)
+	w.create(pool, claim)
+	w.bound(claim)
+	must(w.t, w.get(restored))
+	must(w.t, w.get(pool))
+	if restored.UID != uid || restored.Status.PoolUID != pool.UID {
+		w.t.Errorf("the pool %s was restored with Subnet %s, and has Subnet %s of pool %s", pool.UID, uid, restored.UID, restored.Status.PoolUID)
+	}
+}

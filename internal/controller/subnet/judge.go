@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/decide/claim"
+	claimrules "github.com/arbor-control/arbor/internal/decide/claim"
+	"github.com/arbor-control/arbor/internal/decide/release"
 	decide "github.com/arbor-control/arbor/internal/decide/subnet"
 	"github.com/arbor-control/arbor/internal/kube"
 )
@@ -82,14 +83,10 @@ func (r *Reconciler) apply(ctx context.Context, s *v1alpha1.Subnet, v decide.Ver
 
 		return nil
 	}
-	holder, err := r.holder(ctx, s)
-	if err != nil {
+	if err := r.hold(ctx, s); err != nil {
 		return err
 	}
-	s.Status.Phase, s.Status.UID, s.Status.ClaimUID = v.Phase, s.UID, holder
-	if s.Spec.Backs != nil {
-		s.Status.PoolUID = s.Spec.Backs.UID
-	}
+	s.Status.Phase, s.Status.UID = v.Phase, s.UID
 	ready := metav1.ConditionFalse
 	if v.Phase == v1alpha1.SubnetAllocated {
 		ready = metav1.ConditionTrue
@@ -108,19 +105,32 @@ func (r *Reconciler) apply(ctx context.Context, s *v1alpha1.Subnet, v decide.Ver
 	return nil
 }
 
-// holder returns the UID of the claim that a Subnet was created for, "" if there is no
-// such claim. A claim of the same name with another UID adopts it later, if it can.
-func (r *Reconciler) holder(ctx context.Context, s *v1alpha1.Subnet) (types.UID, error) {
-	c, err := r.cachedClaim(ctx, s)
-	if err != nil || c == nil || c.UID != s.Spec.ClaimRef.UID || !claim.Suits(c, s) {
-		return "", err
+// hold sets which claim and which child pool a Subnet was created for, if they exist. They
+// are read from the API server: the status then proves that they have existed at the same
+// time as this Subnet, so that one that is missing later was deleted, and is not one that a
+// backup is about to bring. The claim of a Subnet that Arbor created for it did exist.
+func (r *Reconciler) hold(ctx context.Context, s *v1alpha1.Subnet) error {
+	if s.Spec.ClaimRef != nil {
+		var reader client.Reader = r.client
+		if !claimrules.Original(s) {
+			reader = r.reader
+		}
+		c, err := kube.Find(ctx, reader, &v1alpha1.SubnetClaim{}, s.Namespace, s.Spec.ClaimRef.Name)
+		if err != nil {
+			return err
+		}
+		s.Status.ClaimUID = release.ClaimHolding(c, s)
 	}
+	if s.Spec.Backs == nil || s.Spec.Backs.UID == "" {
+		return nil
+	}
+	child, err := kube.Find(ctx, r.reader, &v1alpha1.SubnetPool{}, s.Namespace, s.Spec.Backs.Name)
+	if err != nil {
+		return err
+	}
+	s.Status.PoolUID = release.PoolHolding(child, s)
 
-	return c.UID, nil
-}
-
-func claimKey(s *v1alpha1.Subnet) types.NamespacedName {
-	return types.NamespacedName{Namespace: s.Namespace, Name: s.Spec.ClaimRef.Name}
+	return nil
 }
 
 func block(s *v1alpha1.Subnet) (decide.Block, bool) {

@@ -3,18 +3,15 @@ package subnet
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/decide/claim"
-	"github.com/arbor-control/arbor/internal/decide/pool"
+	"github.com/arbor-control/arbor/internal/decide/release"
+	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // stripOwners removes the owner references to claims that former versions wrote. After
@@ -55,24 +52,20 @@ func (r *Reconciler) resetStatus(ctx context.Context, s *v1alpha1.Subnet) (bool,
 	return true, nil
 }
 
-// release deletes a Subnet whose claim is gone, or is bound to another Subnet. It
-// keeps one that no known claim has had: its claim may not be restored yet. It also
-// keeps the block of a child pool until the pool is gone; then the pool guard lets it
-// go.
+// release deletes a Subnet of a claim that is not needed any more; see [release.Claimed].
+// The cache is asked first. Only the API server can tell that nothing needs the Subnet.
 func (r *Reconciler) release(ctx context.Context, s *v1alpha1.Subnet) (bool, error) {
 	if s.Spec.ClaimRef == nil {
 		return false, nil
 	}
-	gone, err := r.claimGone(ctx, s)
-	if err != nil || !gone {
-		return false, err
-	}
-	child, err := r.cachedChild(ctx, s)
-	if err != nil || consistsOf(child, s) {
-		return false, err
+	for _, reader := range []client.Reader{r.client, r.reader} {
+		facts, err := r.facts(ctx, reader, s)
+		if err != nil || release.Claimed(facts).Action != release.Release {
+			return false, err
+		}
 	}
 	// An adoption in between changes the resourceVersion, and wins.
-	err = r.client.Delete(ctx, s, client.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion})
+	err := r.client.Delete(ctx, s, client.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("cannot release Subnet %s/%s: %w", s.Namespace, s.Name, err)
 	}
@@ -80,105 +73,40 @@ func (r *Reconciler) release(ctx context.Context, s *v1alpha1.Subnet) (bool, err
 	return true, nil
 }
 
-// cachedChild returns the pool that a Subnet names as its child pool from the cache, nil
-// if there is none. It belongs to the cache.
-func (r *Reconciler) cachedChild(ctx context.Context, s *v1alpha1.Subnet) (*v1alpha1.SubnetPool, error) {
-	if s.Spec.Backs == nil {
-		return nil, nil //nolint:nilnil // there is none
-	}
-
-	return r.cachedPool(ctx, s.Namespace, s.Spec.Backs.Name)
-}
-
-// consistsOf reports whether a child pool, nil if there is none, is made of the block of
-// a Subnet or may become so. The pool of a Subnet that was stored before spec.backs
-// existed may have any name, so only the guard can tell that it is gone.
-func consistsOf(child *v1alpha1.SubnetPool, s *v1alpha1.Subnet) bool {
-	switch {
-	case s.Status.Phase == v1alpha1.SubnetFailed:
-		return false
-	case s.Spec.Backs == nil:
-		return s.Status.PoolUID != ""
-	case child == nil:
-		return false
-	case s.Status.PoolUID != "":
-		return child.UID == s.Status.PoolUID
-	}
-	b, ok := block(s)
-	has, err := netip.ParsePrefix(child.Spec.CIDR)
-
-	return ok && err == nil && has.Overlaps(b.Prefix)
-}
-
-// claimGone reports whether the claim that had a Subnet does not need it any more. The
-// API server must confirm that a claim is gone or bound to another Subnet, because the
-// cache may be behind.
-func (r *Reconciler) claimGone(ctx context.Context, s *v1alpha1.Subnet) (bool, error) {
-	c, err := r.cachedClaim(ctx, s)
-	if err != nil {
-		return false, err
-	}
-	p, err := r.cachedPool(ctx, s.Namespace, s.Spec.PoolRef)
-	if err != nil {
-		return false, err
-	}
-	had := r.lastClaim(s, p)
-	if surplus := c != nil && claim.Surplus(c, s); !surplus && (had == "" || c != nil && c.UID == had) {
-		return false, nil
-	}
-
-	return r.confirmGone(ctx, s, had)
-}
-
-// confirmGone asks the API server whether the claim that had a Subnet last, "" if that is
-// not known, does not need it any more.
-func (r *Reconciler) confirmGone(ctx context.Context, s *v1alpha1.Subnet, had types.UID) (bool, error) {
-	c := &v1alpha1.SubnetClaim{}
-	err := r.reader.Get(ctx, claimKey(s), c)
-	switch {
-	case apierrors.IsNotFound(err):
-		return had != "", nil
-	case err != nil:
-		return false, fmt.Errorf("cannot read SubnetClaim %s: %w", claimKey(s), err)
-	case claim.Surplus(c, s):
-		return true, nil
-	}
-
-	// A claim of the same name may be a restored one.
-	return had != "" && c.UID != had && !claim.Wants(c, s), nil
-}
-
-// lastClaim returns the UID of the claim that had a Subnet of a pool last, "" if it is
-// not known. The pool is nil if there is none.
-func (r *Reconciler) lastClaim(s *v1alpha1.Subnet, p *v1alpha1.SubnetPool) types.UID {
-	switch {
-	case s.Status.UID == s.UID && s.Status.ClaimUID != "":
-		return s.Status.ClaimUID
-	case claim.Original(s) && r.deleted.Has(s.Spec.ClaimRef.UID), createdFor(s, p) && !r.now().Before(s.CreationTimestamp.Add(r.grace)):
-		return s.Spec.ClaimRef.UID
-	}
-
-	return ""
-}
-
-// createdFor reports whether Arbor created a Subnet for a claim of this pool, so that
-// the claim existed then. A Subnet of a backup was created for a pool with another UID,
-// or long ago.
-func createdFor(s *v1alpha1.Subnet, p *v1alpha1.SubnetPool) bool {
-	return p != nil && claim.Original(s) && s.Spec.ClaimRef.PoolUID == p.UID && !pool.Restoring(p)
-}
-
-// unclaimed returns when to look again at a Subnet that has had no claim so far: it was
-// judged after its claim was deleted, or its claim is not restored yet. It is 0 if time
+// unclaimed returns when to look again at a Subnet that has had no claim so far, 0 if time
 // changes nothing.
 func (r *Reconciler) unclaimed(ctx context.Context, s *v1alpha1.Subnet) (time.Duration, error) {
 	if s.Spec.ClaimRef == nil || s.Status.ClaimUID != "" {
 		return 0, nil
 	}
-	p, err := r.cachedPool(ctx, s.Namespace, s.Spec.PoolRef)
-	if err != nil || !createdFor(s, p) {
-		return 0, err
-	}
+	p, err := kube.Find(ctx, r.client, &v1alpha1.SubnetPool{}, s.Namespace, s.Spec.PoolRef)
 
-	return max(0, s.CreationTimestamp.Add(r.grace).Sub(r.now())), nil
+	return release.DecideAgain(release.Facts{Subnet: s, Pool: p, Waited: r.age(s), Grace: r.grace}), err
+}
+
+// age returns how long a Subnet has existed.
+func (r *Reconciler) age(s *v1alpha1.Subnet) time.Duration {
+	return r.now().Sub(s.CreationTimestamp.Time)
+}
+
+// facts reads what the release of a Subnet depends on from the cache or from the API
+// server. The objects belong to the cache. The pool is read only if the status does not tell
+// which claim has had the Subnet, or if it is being deleted: reads from the API server cost.
+func (r *Reconciler) facts(ctx context.Context, reader client.Reader, s *v1alpha1.Subnet) (release.Facts, error) {
+	f := release.Facts{Subnet: s, Waited: r.age(s), Grace: r.grace, Now: r.now()}
+	var err error
+	if s.Spec.ClaimRef != nil {
+		f.ClaimDeleted = r.deleted.Has(s.Spec.ClaimRef.UID)
+		if f.Claim, err = kube.Find(ctx, reader, &v1alpha1.SubnetClaim{}, s.Namespace, s.Spec.ClaimRef.Name); err != nil {
+			return f, err
+		}
+	}
+	if s.Status.ClaimUID == "" || s.DeletionTimestamp != nil {
+		if f.Pool, err = kube.Find(ctx, reader, &v1alpha1.SubnetPool{}, s.Namespace, s.Spec.PoolRef); err != nil {
+			return f, err
+		}
+	}
+	f.Child, err = kube.Find(ctx, reader, &v1alpha1.SubnetPool{}, s.Namespace, release.ChildName(s))
+
+	return f, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -23,6 +24,8 @@ const (
 	// recordPause is the time between two records while claims wait for blocks, and
 	// after an error.
 	recordPause = time.Second
+	// recordRetry is the time after which rejected records are written again.
+	recordRetry = 5 * time.Minute
 )
 
 // records writes on each bound claim which block it has, so that a backup contains it.
@@ -31,14 +34,15 @@ const (
 type records struct {
 	write func(context.Context, types.NamespacedName) error
 	now   func() time.Time
-	// unrecorded is the number of claims that are wanted.
+	// unrecorded is the number of claims without a record.
 	unrecorded prometheus.Gauge
 	// wake has an element if a claim may be wanted.
 	wake chan struct{}
 
 	mu sync.Mutex
-	// wanted are the claims without a record.
-	wanted map[types.NamespacedName]struct{}
+	// wanted are the claims without a record, and rejected those whose record the API
+	// server has rejected.
+	wanted, rejected map[types.NamespacedName]struct{}
 	// slow is until when the pauses are long.
 	slow time.Time
 }
@@ -46,7 +50,7 @@ type records struct {
 func newRecords(c client.Client, unrecorded prometheus.Gauge) *records {
 	return &records{
 		unrecorded: unrecorded,
-		now:        time.Now, wake: make(chan struct{}, 1), wanted: map[types.NamespacedName]struct{}{},
+		now:        time.Now, wake: make(chan struct{}, 1), wanted: map[types.NamespacedName]struct{}{}, rejected: map[types.NamespacedName]struct{}{},
 		write: func(ctx context.Context, key types.NamespacedName) error { return record(ctx, c, key) },
 	}
 }
@@ -67,7 +71,28 @@ func (q *records) add(key types.NamespacedName) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.wanted[key] = struct{}{}
-	q.unrecorded.Set(float64(len(q.wanted)))
+	delete(q.rejected, key)
+	q.count()
+}
+
+// count sets the metric. The caller has the lock.
+func (q *records) count() { q.unrecorded.Set(float64(len(q.wanted) + len(q.rejected))) }
+
+// reject notes that the API server has rejected the record of a claim.
+func (q *records) reject(key types.NamespacedName) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.rejected[key] = struct{}{}
+	q.count()
+}
+
+// retry has rejected records written again: the policy may have changed, and the claim may
+// be gone.
+func (q *records) retry() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	maps.Copy(q.wanted, q.rejected)
+	clear(q.rejected)
 }
 
 // pause makes the writes slow for a short time.
@@ -103,18 +128,22 @@ func (q *records) done(key types.NamespacedName) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.wanted, key)
-	q.unrecorded.Set(float64(len(q.wanted)))
+	q.count()
 }
 
 // Start writes records until the context ends.
 func (q *records) Start(ctx context.Context) error {
+	again := time.NewTicker(recordRetry)
+	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-again.C:
+			q.retry()
 		case <-q.wake:
-			q.drain(ctx)
 		}
+		q.drain(ctx)
 	}
 }
 
@@ -134,16 +163,17 @@ func (q *records) drain(ctx context.Context) {
 	}
 }
 
-// failed has a record written again, unless the API server refuses it: then a later
-// event of the claim adds the claim again.
+// failed has a record written again. One that the API server rejects is written again much
+// later, or after an event of the claim.
 func (q *records) failed(ctx context.Context, key types.NamespacedName, err error) {
 	log := logr.FromContextOrDiscard(ctx)
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
-		log.Info("The block of a claim cannot be recorded", "error", err.Error())
+		log.Info("The API server rejects the record of a block: a backup must contain the Subnet of this claim", "claim", key.String(), "error", err.Error())
+		q.reject(key)
 
 		return
 	}
-	log.V(1).Info("Cannot record a block; trying again", "error", err.Error())
+	log.V(1).Info("Cannot record a block; trying again", "claim", key.String(), "error", err.Error())
 	q.add(key)
 	q.pause()
 }

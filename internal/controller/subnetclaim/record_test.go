@@ -105,7 +105,8 @@ func TestRecordsOnlyWhatIsMissing(t *testing.T) {
 	})
 }
 
-// A record that the API server refuses is not tried again, and does not slow the others.
+// A record that the API server rejects is not tried again, and does not slow the others. The
+// metric still counts the claim.
 func TestRecordsRefused(t *testing.T) {
 	kind := v1alpha1.GroupVersion.WithKind(v1alpha1.SubnetClaimKind).GroupKind()
 	for name, test := range map[string]struct {
@@ -129,8 +130,17 @@ func TestRecordsRefused(t *testing.T) {
 				q.want(boundClaim("c", ""))
 				<-time.After(10 * time.Second)
 				synctest.Wait()
+				if testutil.ToFloat64(q.unrecorded) != 1 {
+					t.Errorf("%s: %v claims are not recorded, want 1", test.reason, testutil.ToFloat64(q.unrecorded))
+				}
 				if tries != test.tries || (q.interval() == recordInterval) != (test.tries == 1) {
 					t.Errorf("%s: %d attempts, want %d; the next is after %s", test.reason, tries, test.tries, q.interval())
+				}
+				q.write = func(context.Context, types.NamespacedName) error { return nil }
+				<-time.After(recordRetry)
+				synctest.Wait()
+				if testutil.ToFloat64(q.unrecorded) != 0 {
+					t.Errorf("%s: the claim is not recorded when it can be", test.reason)
 				}
 			})
 		})

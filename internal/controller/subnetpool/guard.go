@@ -61,13 +61,13 @@ func SetupWithManager(mgr ctrl.Manager, feed *view.Feed, grace time.Duration, un
 	}
 	r := &Releaser{
 		client: mgr.GetClient(), reader: mgr.GetAPIReader(), recorder: g.recorder,
-		deleted: kube.NewRecentlyDeleted(time.Now), grace: grace, now: time.Now,
+		grace: grace, now: time.Now, known: newFirstSeen(2 * grace),
 	}
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("pool-blocks").
 		For(&v1alpha1.Subnet{}, builder.WithPredicates(backingOnly)).
-		Watches(&v1alpha1.SubnetPool{}, handler.EnqueueRequestsFromMapFunc(w.blocksOf), builder.WithPredicates(noting(r.deleted), released)).
+		Watches(&v1alpha1.SubnetPool{}, handler.EnqueueRequestsFromMapFunc(w.blocksOf), builder.WithPredicates(released)).
 		Watches(&v1alpha1.Subnet{}, handler.EnqueueRequestsFromMapFunc(w.blockAround), builder.WithPredicates(freed)).
 		Watches(&v1alpha1.SubnetClaim{}, handler.EnqueueRequestsFromMapFunc(w.blocksFor), builder.WithPredicates(comesOrGoes)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: kube.NewRetryLimiter()}).

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -43,7 +44,7 @@ func protected(p *v1alpha1.SubnetPool) bool {
 // the claim has another UID, and the garbage collector would delete the pool. The owner
 // reference stays if a label could not name the claim: nothing else connects the two.
 func disown(p *v1alpha1.SubnetPool) {
-	i := slices.IndexFunc(p.OwnerReferences, isPoolClaim)
+	i := slices.IndexFunc(p.OwnerReferences, poolrules.IsPoolClaim)
 	if i < 0 {
 		return
 	}
@@ -55,14 +56,7 @@ func disown(p *v1alpha1.SubnetPool) {
 		}
 		metav1.SetMetaDataLabel(&p.ObjectMeta, v1alpha1.PoolClaimLabel, value)
 	}
-	p.OwnerReferences = slices.DeleteFunc(p.OwnerReferences, isPoolClaim)
-}
-
-func isPoolClaim(o metav1.OwnerReference) bool { return o.Kind == v1alpha1.SubnetPoolClaimKind }
-
-// isClaimed reports whether a pool was made for a SubnetPoolClaim.
-func isClaimed(p *v1alpha1.SubnetPool) bool {
-	return v1alpha1.PoolClaimOf(p) != "" || slices.ContainsFunc(p.OwnerReferences, isPoolClaim)
+	p.OwnerReferences = slices.DeleteFunc(p.OwnerReferences, poolrules.IsPoolClaim)
 }
 
 // patch writes the metadata of a pool, on condition that it has not changed.

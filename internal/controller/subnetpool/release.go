@@ -1,14 +1,12 @@
 package subnetpool
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	"github.com/arbor-control/arbor/internal/decide/release"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -27,204 +26,112 @@ type Releaser struct {
 	client   client.Client
 	reader   client.Reader
 	recorder events.EventRecorder
-	// deleted are the pools that were deleted a short time ago.
-	deleted *kube.RecentlyDeleted
-	// grace is how long a Subnet without its pool is kept in case the pool is about to
+	// grace is how long a Subnet that no pool has had is kept in case the pool is about to
 	// be restored.
 	grace time.Duration
 	now   func() time.Time
+	// known are the Subnets that wait for a pool.
+	known *firstSeen
 }
 
-// Reconcile releases a backing Subnet when nothing depends on it. One without the
-// finalizer is released too: it was created by hand, or Arbor was uninstalled.
+// Reconcile releases a backing Subnet when nothing depends on it; see [release.Backing]. One
+// without the finalizer is released too: it was created by hand, or Arbor was uninstalled.
+// The cache is asked first. Only the API server can tell that nothing is left.
 func (r *Releaser) Reconcile(ctx context.Context, s *v1alpha1.Subnet) (reconcile.Result, error) {
-	if !isBacking(s) || isOthers(s) {
-		return reconcile.Result{}, nil
+	if !release.IsBacking(s) || s.DeletionTimestamp != nil && !protects(s) {
+		return reconcile.Result{}, nil // the API server deletes it
 	}
-	reason, err := r.needed(ctx, s)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	if reason == "" {
-		for _, wait := range []func(context.Context, *v1alpha1.Subnet) (time.Duration, error){r.expected, r.cool} {
-			if left, err := wait(ctx, s); err != nil || left > 0 {
-				return reconcile.Result{RequeueAfter: left}, err
+	for _, gather := range []func(context.Context, *v1alpha1.Subnet) (release.Facts, error){r.cached, r.live} {
+		facts, err := gather(ctx, s)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		switch d := release.Backing(facts); d.Action {
+		case release.Keep:
+			if s.DeletionTimestamp != nil {
+				r.recorder.Eventf(s, nil, corev1.EventTypeWarning, "InUse", "Delete", "the Subnet stays until it is no longer needed: %s", d.Reason)
 			}
-		}
 
-		return reconcile.Result{}, discard(ctx, r.client, s)
-	}
-	if s.DeletionTimestamp != nil {
-		r.recorder.Eventf(s, nil, corev1.EventTypeWarning, "InUse", "Delete", "the Subnet stays until it is no longer needed: %s", reason)
-	}
-
-	return reconcile.Result{}, nil
-}
-
-// isOthers reports whether another controller decides about a backing Subnet: the API
-// server about one that is being deleted without our finalizer, and the judge about one
-// with the status of a backup, which it removes.
-func isOthers(s *v1alpha1.Subnet) bool {
-	if s.DeletionTimestamp != nil {
-		return !protects(s)
-	}
-
-	return s.Status.UID != "" && s.Status.UID != s.UID
-}
-
-// expected returns how long a Subnet without its child pool is kept, because the pool may
-// still be restored. A pool that was deleted is not expected, nor is any in a parent that
-// is being deleted. The Subnet of a claim waits for the claim.
-func (r *Releaser) expected(ctx context.Context, s *v1alpha1.Subnet) (time.Duration, error) {
-	if s.Spec.Backs == nil || s.Spec.ClaimRef != nil || s.DeletionTimestamp != nil {
-		return 0, nil
-	}
-	if r.deleted.Has(cmp.Or(s.Status.PoolUID, s.Spec.Backs.UID)) {
-		return 0, nil
-	}
-	parent, err := r.cached(ctx, s.Namespace, s.Spec.PoolRef)
-	if err != nil || parent != nil && parent.DeletionTimestamp != nil {
-		return 0, err
-	}
-
-	return max(0, s.CreationTimestamp.Add(r.grace).Sub(r.now())), nil
-}
-
-// isBacking reports whether a Subnet is, or becomes, the block of a child pool.
-func isBacking(s *v1alpha1.Subnet) bool { return s.Spec.Backs != nil || s.Status.PoolUID != "" }
-
-// needed returns what a backing Subnet is needed for, "" if it can be released. The
-// cache is asked first. Only the API server can tell that nothing is left.
-func (r *Releaser) needed(ctx context.Context, s *v1alpha1.Subnet) (string, error) {
-	if s.Status.Phase != v1alpha1.SubnetAllocated && s.DeletionTimestamp != nil {
-		return "", nil // no pool was, or can be, opened in it
-	}
-	for _, check := range []func(context.Context, *v1alpha1.Subnet) (string, error){r.cachedPool, r.restoring, r.claimed, r.livePool, r.inhabited} {
-		if reason, err := check(ctx, s); err != nil || reason != "" {
-			return reason, err
+			return reconcile.Result{}, nil
+		case release.Wait:
+			return reconcile.Result{RequeueAfter: d.After}, nil
+		case release.Release:
 		}
 	}
 
-	return "", nil
+	return reconcile.Result{}, discard(ctx, r.client, s)
 }
 
-// cachedPool reports whether the cache shows the child pool.
-func (r *Releaser) cachedPool(ctx context.Context, s *v1alpha1.Subnet) (string, error) {
-	return waitsFor(s, func() (bool, error) { return poolNamed(ctx, r.client, s) })
-}
-
-// livePool reports whether the child pool exists.
-func (r *Releaser) livePool(ctx context.Context, s *v1alpha1.Subnet) (string, error) {
-	return waitsFor(s, func() (bool, error) { return poolExists(ctx, r.reader, s) })
-}
-
-func waitsFor(s *v1alpha1.Subnet, exists func() (bool, error)) (string, error) {
-	if there, err := exists(); err != nil || !there {
-		return "", err
+// cached reads from the cache what a decision depends on. The objects belong to the cache.
+func (r *Releaser) cached(ctx context.Context, s *v1alpha1.Subnet) (release.Facts, error) {
+	f, err := r.read(ctx, r.client, s)
+	if err == nil {
+		f.Child, err = kube.Find(ctx, r.client, &v1alpha1.SubnetPool{}, s.Namespace, release.ChildName(s))
 	}
 
-	return fmt.Sprintf("pool %s is made of it", childName(s)), nil
+	return f, err
 }
 
-// childName returns the name of the pool that a Subnet backs. Subnets that were stored
-// before spec.backs existed have that of their claim.
-func childName(s *v1alpha1.Subnet) string {
-	switch {
-	case s.Spec.Backs != nil:
-		return s.Spec.Backs.Name
-	case s.Spec.ClaimRef != nil:
-		return s.Spec.ClaimRef.Name
+// live reads from the API server what a decision depends on.
+func (r *Releaser) live(ctx context.Context, s *v1alpha1.Subnet) (release.Facts, error) {
+	f, err := r.read(ctx, r.reader, s)
+	if err != nil {
+		return f, err
 	}
+	if f.Child, err = liveChild(ctx, r.reader, s); err != nil {
+		return f, err
+	}
+	f.Inside, err = r.inside(ctx, s)
 
-	return ""
+	return f, err
 }
 
-// poolNamed reports whether the pool of the name in a backing Subnet is the pool that
-// the Subnet is for.
-func poolNamed(ctx context.Context, reader client.Reader, s *v1alpha1.Subnet) (bool, error) {
-	p := &v1alpha1.SubnetPool{}
-	if err := reader.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: childName(s)}, p); err != nil {
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-
-		return false, fmt.Errorf("cannot read pool %s/%s: %w", s.Namespace, childName(s), err)
-	}
+// read reads the pool and the claim of a Subnet.
+func (r *Releaser) read(ctx context.Context, reader client.Reader, s *v1alpha1.Subnet) (release.Facts, error) {
+	now := r.now()
+	f := release.Facts{Subnet: s, Grace: r.grace, Now: now, Waited: now.Sub(s.CreationTimestamp.Time)}
 	if s.Status.PoolUID == "" {
-		return p.ParentName() == s.Spec.PoolRef, nil
+		f.Waited = min(f.Waited, now.Sub(r.known.since(s.UID, now)))
 	}
+	var err error
+	if f.Pool, err = kube.Find(ctx, reader, &v1alpha1.SubnetPool{}, s.Namespace, s.Spec.PoolRef); err != nil || s.Spec.ClaimRef == nil {
+		return f, err
+	}
+	f.Claim, err = kube.Find(ctx, reader, &v1alpha1.SubnetClaim{}, s.Namespace, s.Spec.ClaimRef.Name)
 
-	return p.UID == s.Status.PoolUID, nil
+	return f, err
 }
 
-// poolExists reports whether the pool that a backing Subnet is for exists. The pool of
-// a Subnet without spec.backs may have any name.
-func poolExists(ctx context.Context, live client.Reader, s *v1alpha1.Subnet) (bool, error) {
-	if s.Spec.Backs != nil {
-		return poolNamed(ctx, live, s)
+// liveChild returns the pool that a backing Subnet is for, or one of its name, from the API
+// server, nil if there is none. The pool of a Subnet without spec.backs may have any name.
+func liveChild(ctx context.Context, live client.Reader, s *v1alpha1.Subnet) (*v1alpha1.SubnetPool, error) {
+	named, err := kube.Find(ctx, live, &v1alpha1.SubnetPool{}, s.Namespace, release.ChildName(s))
+	if err != nil || s.Spec.Backs != nil || named != nil && named.UID == s.Status.PoolUID {
+		return named, err
 	}
 	for next, more := "", true; more; more = next != "" {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.SubnetPoolKind + "List"))
 		if err := live.List(ctx, list, client.InNamespace(s.Namespace), client.Limit(page), client.Continue(next)); err != nil {
-			return false, fmt.Errorf("cannot list SubnetPools: %w", err)
+			return nil, fmt.Errorf("cannot list SubnetPools: %w", err)
 		}
 		for i := range list.Items {
 			if list.Items[i].UID == s.Status.PoolUID {
-				return true, nil
+				return &v1alpha1.SubnetPool{ObjectMeta: list.Items[i].ObjectMeta}, nil
 			}
 		}
 		next = list.Continue
 	}
 
-	return false, nil
+	return named, nil
 }
 
-// restoring reports whether the parent comes from a backup: the child pool may not be
-// back yet.
-func (r *Releaser) restoring(ctx context.Context, s *v1alpha1.Subnet) (string, error) {
-	parent := &v1alpha1.SubnetPool{}
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.PoolRef}, parent, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return "", client.IgnoreNotFound(err)
-	}
-	if parent.DeletionTimestamp == nil && poolrules.Restoring(parent) {
-		return fmt.Sprintf("pool %s is being restored", parent.Name), nil
-	}
-
-	return "", nil
-}
-
-// claimed reports whether the claim of a Subnet exists, or may still be restored.
-func (r *Releaser) claimed(ctx context.Context, s *v1alpha1.Subnet) (string, error) {
-	if s.Spec.ClaimRef == nil {
-		return "", nil
-	}
-	if s.Status.ClaimUID == "" && s.DeletionTimestamp == nil {
-		return "no claim has had it yet", nil
-	}
-	c := &v1alpha1.SubnetClaim{}
-	err := r.reader.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.ClaimRef.Name}, c)
-	switch {
-	case apierrors.IsNotFound(err):
-		return "", nil
-	case err != nil:
-		return "", fmt.Errorf("cannot read SubnetClaim %s/%s: %w", s.Namespace, s.Spec.ClaimRef.Name, err)
-	case c.Spec.PoolRef != s.Spec.PoolRef || c.Spec.ClusterID != s.Spec.ClusterID:
-		return "", nil
-	case s.DeletionTimestamp != nil && c.UID != s.Status.ClaimUID:
-		return "", nil // a new claim cannot take a Subnet that is being deleted
-	}
-
-	return fmt.Sprintf("SubnetClaim %s has it", c.Name), nil
-}
-
-// inhabited reports whether Subnets of the child pool are left in the block. That
-// happens if the finalizer of the pool was removed by force. The pool of a Subnet without
-// spec.backs may have had any name, so every Subnet counts that is not taken from a pool
-// above.
-func (r *Releaser) inhabited(ctx context.Context, s *v1alpha1.Subnet) (string, error) {
-	pool := childName(s)
+// inside describes a Subnet of the child pool that is left in a block, "" if there is none.
+// That happens if the finalizer of the pool was removed by force. The pool of a Subnet
+// without spec.backs may have had any name, so every Subnet counts that is not taken from a
+// pool above.
+func (r *Releaser) inside(ctx context.Context, s *v1alpha1.Subnet) (string, error) {
+	pool := release.ChildName(s)
 	if s.Spec.Backs == nil {
 		pool = kube.AllPools
 	}
@@ -235,7 +142,7 @@ func (r *Releaser) inhabited(ctx context.Context, s *v1alpha1.Subnet) (string, e
 	reason := ""
 	err = kube.LiveSubnets(ctx, r.reader, s.Namespace, pool, func(o *v1alpha1.Subnet) bool {
 		has, err := netip.ParsePrefix(o.Spec.CIDR)
-		if err == nil && !above[o.Spec.PoolRef] && contains(s.Spec.CIDR, has.Masked()) && o.Status.Phase != v1alpha1.SubnetFailed {
+		if err == nil && !above[o.Spec.PoolRef] && poolrules.Contains(s.Spec.CIDR, has.Masked()) && o.Status.Phase != v1alpha1.SubnetFailed {
 			reason = fmt.Sprintf("Subnet %s of pool %s, which is gone, is in it", o.Name, o.Spec.PoolRef)
 		}
 
@@ -251,7 +158,7 @@ func (r *Releaser) above(ctx context.Context, s *v1alpha1.Subnet) (map[string]bo
 	names := map[string]bool{}
 	for name := s.Spec.PoolRef; name != "" && !names[name]; {
 		names[name] = true
-		p, err := r.cached(ctx, s.Namespace, name)
+		p, err := kube.Find(ctx, r.client, &v1alpha1.SubnetPool{}, s.Namespace, name)
 		if err != nil {
 			return nil, err
 		}

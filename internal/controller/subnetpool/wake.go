@@ -17,6 +17,7 @@ import (
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	claimrules "github.com/arbor-control/arbor/internal/decide/claim"
 	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	"github.com/arbor-control/arbor/internal/decide/release"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -26,7 +27,7 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 var backingOnly = predicate.NewPredicateFuncs(func(o client.Object) bool {
 	s, ok := o.(*v1alpha1.Subnet)
 
-	return ok && isBacking(s)
+	return ok && release.IsBacking(s)
 })
 
 // comesOrGoes passes deletions of claims, and creations of those that a pool is made
@@ -41,16 +42,16 @@ var comesOrGoes = predicate.Funcs{
 }
 
 // released passes events after which the backing Subnet of a pool may be released: the
-// pool is gone, another has its name, or its parent is no longer being restored or is
-// being deleted, which ends a restore. A pool that is created again gets the block of the
-// former one.
+// pool is gone, another has its name or asks for other addresses, or its parent is no
+// longer being restored or is being deleted, which ends a restore. A pool that is created
+// again gets the block of the former one.
 var released = predicate.Funcs{
 	CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.SubnetPool)
 		now, is := e.ObjectNew.(*v1alpha1.SubnetPool)
 
-		return ok && is && (before.UID != now.UID || poolrules.Restoring(before) && !poolrules.Restoring(now) || deletionBegan(before, now))
+		return ok && is && (before.UID != now.UID || before.Spec.CIDR != now.Spec.CIDR || poolrules.Restoring(before) && !poolrules.Restoring(now) || deletionBegan(before, now))
 	},
 }
 
@@ -67,24 +68,6 @@ var notFiguresOnly = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool 
 		!maps.Equal(before.Annotations, now.Annotations) || !slices.Equal(before.Finalizers, now.Finalizers) ||
 		len(before.OwnerReferences) != len(now.OwnerReferences)
 }}
-
-// noting passes all events, and notes which pools are deleted.
-func noting(deleted *kube.RecentlyDeleted) predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() {
-				deleted.Add(e.ObjectOld.GetUID())
-			}
-
-			return true
-		},
-		DeleteFunc: func(e event.DeleteEvent) bool {
-			deleted.Add(e.Object.GetUID())
-
-			return true
-		},
-	}
-}
 
 // deletionBegan reports whether a pool is being deleted since an update.
 func deletionBegan(before, now *v1alpha1.SubnetPool) bool {
@@ -140,7 +123,7 @@ func (w *waker) blocksOf(ctx context.Context, o client.Object) []reconcile.Reque
 	check(ctx, w.cache.List(ctx, list, client.InNamespace(p.Namespace), client.MatchingFields{kube.SubnetPoolRefIndexKey: p.Name}, client.UnsafeDisableDeepCopy))
 
 	return append(requests(backing, keyOf), requests(list.Items, func(s *v1alpha1.Subnet) (client.ObjectKey, bool) {
-		return client.ObjectKeyFromObject(s), isBacking(s)
+		return client.ObjectKeyFromObject(s), release.IsBacking(s)
 	})...)
 }
 
@@ -158,7 +141,7 @@ func (w *waker) blockAround(ctx context.Context, o client.Object) []reconcile.Re
 	check(ctx, err)
 
 	return requests(near, func(b *v1alpha1.Subnet) (client.ObjectKey, bool) {
-		return client.ObjectKeyFromObject(b), isBacking(b) && (b.Spec.Backs == nil || childName(b) == s.Spec.PoolRef)
+		return client.ObjectKeyFromObject(b), release.IsBacking(b) && (b.Spec.Backs == nil || release.ChildName(b) == s.Spec.PoolRef)
 	})
 }
 
@@ -171,7 +154,9 @@ func (w *waker) blocksFor(ctx context.Context, o client.Object) []reconcile.Requ
 	taken, err := kube.SubnetsOf(ctx, w.cache, c)
 	check(ctx, err)
 
-	return requests(taken, func(s *v1alpha1.Subnet) (client.ObjectKey, bool) { return client.ObjectKeyFromObject(s), isBacking(s) })
+	return requests(taken, func(s *v1alpha1.Subnet) (client.ObjectKey, bool) {
+		return client.ObjectKeyFromObject(s), release.IsBacking(s)
+	})
 }
 
 // relatives wakes the parent of a pool that is gone, and the children of a pool that
@@ -240,8 +225,8 @@ func (w *waker) subnets() handler.EventHandler {
 
 // child wakes the child pool that a Subnet backs, or can back.
 func (*waker) child(_ context.Context, q queue, o client.Object) {
-	if s, ok := o.(*v1alpha1.Subnet); ok && isBacking(s) {
-		add(q, s.Namespace, childName(s))
+	if s, ok := o.(*v1alpha1.Subnet); ok && release.IsBacking(s) {
+		add(q, s.Namespace, release.ChildName(s))
 	}
 }
 
@@ -260,7 +245,7 @@ func (w *waker) room(ctx context.Context, q queue, o client.Object) {
 	check(ctx, err)
 	for i := range near {
 		if near[i].Spec.Backs != nil && near[i].Status.Phase == v1alpha1.SubnetFailed {
-			add(q, s.Namespace, childName(&near[i]))
+			add(q, s.Namespace, release.ChildName(&near[i]))
 		}
 	}
 }

@@ -337,8 +337,14 @@ func (r *Reconciler) confirm(ctx context.Context, c *v1alpha1.SubnetPoolClaim) e
 		return fmt.Errorf("cannot read SubnetPoolClaim %s/%s: %w", c.Namespace, c.Name, err)
 	}
 	if live.UID != c.UID || live.DeletionTimestamp != nil || !controllerutil.ContainsFinalizer(live, v1alpha1.Finalizer) {
-		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("subnetpoolclaims").GroupResource(), c.Name, errors.New("the cache is behind"))
+		return behind(c)
 	}
 
 	return nil
+}
+
+// behind returns the error for a cache that does not show what the API server has. The claim
+// is reconciled again a little later.
+func behind(c *v1alpha1.SubnetPoolClaim) error {
+	return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("subnetpoolclaims").GroupResource(), c.Name, errors.New("the cache is behind"))
 }

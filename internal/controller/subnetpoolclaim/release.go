@@ -22,9 +22,8 @@ func (r *Reconciler) release(ctx context.Context, c *v1alpha1.SubnetPoolClaim) e
 	if taken, err := r.takeAll(ctx, c); err != nil || taken {
 		return err
 	}
-	key := client.ObjectKeyFromObject(c)
-	for _, next := range []func(context.Context, types.NamespacedName) (bool, error){r.releasePools, r.releaseBlocks} {
-		if left, err := next(ctx, key); err != nil || left {
+	for _, next := range []func(context.Context, *v1alpha1.SubnetPoolClaim) (bool, error){r.releasePools, r.releaseBlocks} {
+		if left, err := next(ctx, c); err != nil || left {
 			return err
 		}
 	}
@@ -64,23 +63,47 @@ func (r *Reconciler) takeAll(ctx context.Context, c *v1alpha1.SubnetPoolClaim) (
 }
 
 // releasePools deletes the pools of a claim, and reports whether there are any.
-func (r *Reconciler) releasePools(ctx context.Context, key types.NamespacedName) (bool, error) {
-	pools, err := r.livePools(ctx, key)
-	for i := range pools {
+func (r *Reconciler) releasePools(ctx context.Context, c *v1alpha1.SubnetPoolClaim) (bool, error) {
+	pools, err := r.livePools(ctx, client.ObjectKeyFromObject(c))
+	if err != nil || len(pools) == 0 {
+		return false, err
+	}
+	err = r.confirmDeleting(ctx, c)
+	for i := 0; err == nil && i < len(pools); i++ {
 		err = errors.Join(err, r.remove(ctx, &pools[i]))
 	}
 
-	return len(pools) > 0, err
+	return true, err
 }
 
 // releaseBlocks deletes the claims for blocks, and reports whether there are any.
-func (r *Reconciler) releaseBlocks(ctx context.Context, key types.NamespacedName) (bool, error) {
-	blocks, err := r.liveBlocks(ctx, key)
-	for i := range blocks {
+func (r *Reconciler) releaseBlocks(ctx context.Context, c *v1alpha1.SubnetPoolClaim) (bool, error) {
+	blocks, err := r.liveBlocks(ctx, client.ObjectKeyFromObject(c))
+	if err != nil || len(blocks) == 0 {
+		return false, err
+	}
+	err = r.confirmDeleting(ctx, c)
+	for i := 0; err == nil && i < len(blocks); i++ {
 		err = errors.Join(err, r.remove(ctx, &blocks[i]), r.free(ctx, &blocks[i]))
 	}
 
-	return len(blocks) > 0, err
+	return true, err
+}
+
+// confirmDeleting returns an error unless the API server has the very claim that the cache
+// shows as being deleted. What was listed before then was not made for a later claim of the
+// name, such as a restored one.
+func (r *Reconciler) confirmDeleting(ctx context.Context, c *v1alpha1.SubnetPoolClaim) error {
+	live := &v1alpha1.SubnetPoolClaim{}
+	err := r.reader.Get(ctx, client.ObjectKeyFromObject(c), live)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot read SubnetPoolClaim %s/%s: %w", c.Namespace, c.Name, err)
+	}
+	if err != nil || live.UID != c.UID {
+		return behind(c)
+	}
+
+	return nil
 }
 
 // abandoned frees the blocks of a SubnetPoolClaim that is gone, if they are being
@@ -151,12 +174,12 @@ func (r *Reconciler) liveList(ctx context.Context, key types.NamespacedName, lis
 	return nil
 }
 
-// remove deletes an object, unless it is being deleted already.
+// remove deletes an object as it was read, unless it is being deleted already.
 func (r *Reconciler) remove(ctx context.Context, o client.Object) error {
 	if o.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	err := r.client.Delete(ctx, o, client.Preconditions{UID: new(o.GetUID())})
+	err := r.client.Delete(ctx, o, client.Preconditions{UID: new(o.GetUID()), ResourceVersion: new(o.GetResourceVersion())})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot delete %T %s/%s: %w", o, o.GetNamespace(), o.GetName(), err)
 	}

@@ -37,6 +37,8 @@ func TestRead(t *testing.T) {
 		"Around":     {"Not the other way round.", plain, v1alpha1.SubnetClaimSpec{RequestedCIDR: "10.0.0.0/8"}, claim.Wish{}, "10.0.0.0/8 is not inside of pool p"},
 		"Family":     {"And of its family.", six, v1alpha1.SubnetClaimSpec{RequestedCIDR: "10.0.0.0/24"}, claim.Wish{}, "is not inside of pool p"},
 		"ExactLimit": {"The limits count for a very block too.", limited, v1alpha1.SubnetClaimSpec{RequestedCIDR: "10.0.0.0/29"}, claim.Wish{}, "from /20 to /28, not /29"},
+		"Mapped":     {"IPv4 that is written as IPv6 is another family.", plain, v1alpha1.SubnetClaimSpec{RequestedCIDR: "::ffff:10.0.1.0/120"}, claim.Wish{}, "is not inside of pool p"},
+		"Sloppy":     {"Leading zeros, which Kubernetes accepts.", plain, v1alpha1.SubnetClaimSpec{RequestedCIDR: "010.0.1.0/24"}, claim.Wish{}, `requestedCIDR "010.0.1.0/24" is not a CIDR`},
 		"Rubbish":    {"What is no CIDR is refused.", plain, v1alpha1.SubnetClaimSpec{RequestedCIDR: "here"}, claim.Wish{}, `requestedCIDR "here" is not a CIDR`},
 	}
 	for name, tc := range cases {

@@ -1,4 +1,4 @@
-package subnet
+package release_test
 
 import (
 	"testing"
@@ -7,9 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/decide/pool"
+	"github.com/arbor-control/arbor/internal/decide/release"
 )
 
-func TestCooling(t *testing.T) {
+func TestCoolingOfClaims(t *testing.T) {
 	deleted := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	type objects struct {
 		subnet *v1alpha1.Subnet
@@ -56,7 +58,7 @@ func TestCooling(t *testing.T) {
 			if test.change != nil {
 				test.change(&o)
 			}
-			if got := cooling(o.subnet, o.pool, o.claim, deleted.Add(test.after)); got != test.want {
+			if got := release.Cooling(release.Facts{Subnet: o.subnet, Pool: o.pool, Claim: o.claim, Now: deleted.Add(test.after)}); got != test.want {
 				t.Errorf("%s: it stays unused for %s, want %s", test.reason, got, test.want)
 			}
 		})
@@ -84,4 +86,62 @@ func requestFor(block string) *v1alpha1.SubnetClaim {
 	c.Spec.BlockSize, c.Spec.RequestedCIDR = nil, block
 
 	return c
+}
+
+func TestCoolingOfPools(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	child := func(change func(*v1alpha1.SubnetPool)) *v1alpha1.SubnetPool {
+		p := &v1alpha1.SubnetPool{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "child", UID: "u"},
+			Spec:       v1alpha1.SubnetPoolSpec{CIDR: "10.0.0.0/20", Parent: "parent"},
+		}
+		if change != nil {
+			change(p)
+		}
+
+		return p
+	}
+	living := func(change func(*v1alpha1.Subnet)) v1alpha1.Subnet {
+		s := pool.BackingSubnet(child(nil))
+		s.Status.Phase, s.Status.PoolUID = v1alpha1.SubnetAllocated, "u"
+		if change != nil {
+			change(s)
+		}
+
+		return *s
+	}
+	deleted := func(ago time.Duration, change func(*v1alpha1.Subnet)) v1alpha1.Subnet {
+		s := living(change)
+		s.DeletionTimestamp = new(metav1.NewTime(now.Add(-ago)))
+
+		return s
+	}
+	recent := deleted(time.Minute, nil)
+	parent := &v1alpha1.SubnetPool{Spec: v1alpha1.SubnetPoolSpec{ReuseAfter: &metav1.Duration{Duration: time.Hour}}}
+	ending := parent.DeepCopy()
+	ending.DeletionTimestamp = new(metav1.NewTime(now))
+	cases := map[string]struct {
+		reason        string
+		subnet        v1alpha1.Subnet
+		parent, child *v1alpha1.SubnetPool
+		want          time.Duration
+	}{
+		"Recent":    {"The block stays unused for an hour.", recent, parent, nil, 59 * time.Minute},
+		"Over":      {"The hour is over.", deleted(2*time.Hour, nil), parent, nil, 0},
+		"Living":    {"It is to be deleted first.", living(nil), parent, nil, 0},
+		"Pending":   {"It never held the block.", deleted(time.Minute, func(s *v1alpha1.Subnet) { s.Status.Phase = "" }), parent, nil, 0},
+		"Claim":     {"So does the block of a SubnetPoolClaim.", deleted(time.Minute, func(s *v1alpha1.Subnet) { s.Spec.ClaimRef = &v1alpha1.ClaimReference{} }), parent, nil, 59 * time.Minute},
+		"Unset":     {"The parent has no spec.reuseAfter.", recent, &v1alpha1.SubnetPool{}, nil, 0},
+		"Gone":      {"The parent does not exist.", recent, nil, nil, 0},
+		"Deleting":  {"The parent allocates no more blocks.", recent, ending, nil, 0},
+		"Again":     {"The pool was created again.", recent, parent, child(nil), 0},
+		"Elsewhere": {"The new pool of the name has other addresses.", recent, parent, child(func(p *v1alpha1.SubnetPool) { p.Spec.CIDR = "10.9.0.0/20" }), 59 * time.Minute},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := release.Cooling(release.Facts{Subnet: &tc.subnet, Pool: tc.parent, Child: tc.child, Now: now}); got != tc.want {
+				t.Errorf("%s\ngot %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
 }

@@ -1,4 +1,4 @@
-package claim_test
+package release_test
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,7 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/claim"
 	"github.com/arbor-control/arbor/internal/decide/pool"
 	"github.com/arbor-control/arbor/internal/decide/poolblocks"
+	"github.com/arbor-control/arbor/internal/decide/release"
 	"github.com/arbor-control/arbor/internal/decide/subnet"
 )
 
@@ -34,7 +36,6 @@ type rules struct {
 	epochReplaced        bool // the pool guard replaces the UID of the backup
 	adoptByUID           bool // a claim takes only a Subnet with its UID
 	adoptByCluster       bool // a claim takes any Subnet of its clusterID
-	releaseUnclaimed     bool // a Subnet without status.claimUID is released
 	releaseAnyVersion    bool // a release ignores the resourceVersion
 	anyTime              bool // the time in claimRef is ignored
 	anyPool              bool // the UID of the pool in claimRef is ignored
@@ -44,7 +45,7 @@ type rules struct {
 	blockUnrecorded      bool // the claim of a pool claim does not ask for the block of the pool
 	childNotRestoring    bool // a pool that is made during a restore allocates at once
 	poolClaimByUID       bool // a pool claim finds its block by UID
-	backingUnclaimed     bool // a backing Subnet that no claim has had is released
+	poolOfBackup         bool // the UID of the pool in spec.backs counts, although that pool does not exist
 	claimStatusOfBackup  bool // the status of a claim of a backup counts
 	blockUnrecordedLater bool // nor does it ask for it later
 	coolsForOwner        bool // a freed block cools down for the claim that had it, too
@@ -52,11 +53,6 @@ type rules struct {
 
 // restoring is [pool.Restoring].
 func (s *server) restoring(p *v1alpha1.SubnetPool) bool { return pool.Restoring(p) && !s.rules.noEpoch }
-
-// original is [claim.Original].
-func (s *server) original(o *v1alpha1.Subnet) bool {
-	return claim.Original(o) || s.rules.anyTime && o.Spec.ClaimRef != nil
-}
 
 // guard mirrors subnetpool.Guard.Reconcile: protect, back, endRestore.
 func (s *server) guard(name string) {
@@ -91,28 +87,38 @@ func (s *server) protect(p *v1alpha1.SubnetPool) bool {
 	return true
 }
 
-// back mirrors subnetpool.Guard.back, choose and bind for the pool of a pool claim.
+// back mirrors subnetpool.Guard.back, retry, createIn and bind.
 func (s *server) back(p *v1alpha1.SubnetPool) {
-	wants, _ := netip.ParsePrefix(cmp.Or(p.Open(), p.Spec.CIDR))
-	var bindable *v1alpha1.Subnet
+	wants, _ := netip.ParsePrefix(pool.RangeOf(p))
+	var subnets []v1alpha1.Subnet
 	for _, o := range s.backing(p) {
-		switch {
-		case o.Status.Phase == v1alpha1.SubnetFailed || !contains(o.Spec.CIDR, wants):
-		case o.Status.PoolUID == p.UID && protected(o), o.DeletionTimestamp != nil, o.Status.Phase != v1alpha1.SubnetAllocated:
+		subnets = append(subnets, *o)
+	}
+	switch o, step := pool.Back(p, wants, subnets); step {
+	case pool.BindBlock:
+		if uid := o.Status.PoolUID; uid != "" && uid != p.UID && s.exists(uid) {
 			return
-		default:
-			bindable = o
 		}
+		next := o.DeepCopy()
+		next.Finalizers, next.Status.PoolUID = []string{v1alpha1.Finalizer}, p.UID
+		s.write(next)
+	case pool.RetryBlock:
+		if s.hasRoom(p, wants) && !slices.ContainsFunc(s.subnets(p.ParentName()), func(x *v1alpha1.Subnet) bool { return claim.Takes(p.ParentName(), wants, x) }) {
+			s.remove(o)
+		}
+	case pool.CreateBlock:
+		if s.hasRoom(p, wants) {
+			s.create(pool.BackingSubnet(p))
+		}
+	case pool.KeepBlock:
 	}
-	if bindable == nil {
-		return
-	}
-	if uid := bindable.Status.PoolUID; uid != "" && uid != p.UID && s.exists(uid) {
-		return
-	}
-	next := bindable.DeepCopy()
-	next.Finalizers, next.Status.PoolUID = []string{v1alpha1.Finalizer}, p.UID
-	s.write(next)
+}
+
+// hasRoom mirrors subnetpool.Guard.hasRoom.
+func (s *server) hasRoom(p *v1alpha1.SubnetPool, wants netip.Prefix) bool {
+	parent := s.pool(p.ParentName())
+
+	return parent != nil && contains(parent.Open(), wants) && contains(parent.Spec.CIDR, wants)
 }
 
 // backing mirrors kube.BackingOf.
@@ -228,7 +234,7 @@ func (s *server) reconcileSubnet(at int) {
 	next := o.DeepCopy()
 	switch {
 	case o.DeletionTimestamp != nil:
-		if o.Spec.Backs != nil || s.cooling(o) {
+		if release.IsBacking(o) && o.Status.Phase != v1alpha1.SubnetFailed || s.cooling(o) {
 			return
 		}
 		next.Finalizers = nil
@@ -245,21 +251,14 @@ func (s *server) reconcileSubnet(at int) {
 	s.write(next)
 }
 
-// cooling mirrors subnet.cooling. No time passes: a freed block stays unused except for
-// the claim that can be given no other.
-func (s *server) cooling(o *v1alpha1.Subnet) bool {
-	p, c := s.pool(o.Spec.PoolRef), s.claim(o.Spec.ClaimRef.Name)
-	if o.Status.Phase != v1alpha1.SubnetAllocated || p == nil || p.Spec.ReuseAfter == nil {
-		return false
-	}
-
-	return c == nil || c.Status.Phase == v1alpha1.ClaimBound || !claim.Insists(c, o) || s.rules.coolsForOwner
-}
+// cooling reports whether the block of a Subnet that is being deleted stays unused. No time
+// passes, so it does except for the claim that can be given no other.
+func (s *server) cooling(o *v1alpha1.Subnet) bool { return release.Cooling(s.facts(o)) > 0 }
 
 // foreignStatus reports whether subnet.Reconciler.resetStatus has something to do.
 func foreignStatus(o *v1alpha1.Subnet) bool { return o.Status.UID != "" && o.Status.UID != o.UID }
 
-// judge mirrors subnet.Reconciler.judge, apply and holder.
+// judge mirrors subnet.Reconciler.judge, apply and hold.
 func (s *server) judge(o *v1alpha1.Subnet) bool {
 	var of *subnet.Pool
 	if p := s.pool(o.Spec.PoolRef); p != nil {
@@ -269,11 +268,10 @@ func (s *server) judge(o *v1alpha1.Subnet) bool {
 	if v.Phase == v1alpha1.SubnetPending {
 		return false
 	}
-	o.Status.Phase, o.Status.UID, o.Status.ClaimUID = v.Phase, o.UID, ""
-	if c := s.claim(o.Spec.ClaimRef.Name); c != nil && c.UID == o.Spec.ClaimRef.UID {
-		o.Status.ClaimUID = c.UID
-	}
-	if o.Spec.Backs != nil {
+	o.Status.Phase, o.Status.UID = v.Phase, o.UID
+	f := s.facts(o)
+	o.Status.ClaimUID, o.Status.PoolUID = release.ClaimHolding(f.Claim, o), release.PoolHolding(f.Child, o)
+	if o.Spec.Backs != nil && s.rules.poolOfBackup {
 		o.Status.PoolUID = o.Spec.Backs.UID
 	}
 
@@ -299,56 +297,65 @@ func blockOf(o *v1alpha1.Subnet) subnet.Block {
 	}
 }
 
-// releasable mirrors subnet.Reconciler.release up to the deletion: claimGone and
-// consistsOf. It is reached only if stripOwners and resetStatus have nothing to do.
+// facts are what the decisions of the product depend on. The grace period of a Subnet is
+// over when everything has arrived.
+func (s *server) facts(o *v1alpha1.Subnet) release.Facts {
+	f := release.Facts{Subnet: o, Pool: s.pool(o.Spec.PoolRef), Child: s.pool(release.ChildName(o)), Grace: time.Hour, Now: s.now}
+	if s.complete {
+		f.Waited = f.Grace
+	}
+	if o.Spec.ClaimRef != nil {
+		f.Claim, f.ClaimDeleted = s.claim(o.Spec.ClaimRef.Name), s.sawDeletion(o.Spec.ClaimRef)
+	}
+	i := slices.IndexFunc(s.subnets(lab), func(in *v1alpha1.Subnet) bool { return in.Status.Phase != v1alpha1.SubnetFailed })
+	if i >= 0 && release.ChildName(o) == lab {
+		f.Inside = s.subnets(lab)[i].Name
+	}
+
+	return s.broken(f)
+}
+
+// broken changes facts so that a rule decides as if it did not have a clause.
+func (s *server) broken(f release.Facts) release.Facts {
+	if f.Pool != nil && s.rules.noEpoch {
+		f.Pool = f.Pool.DeepCopy()
+		delete(f.Pool.Annotations, v1alpha1.PoolUIDAnnotation)
+	}
+	if f.Subnet.Spec.ClaimRef == nil {
+		return f
+	}
+	f.Subnet = f.Subnet.DeepCopy()
+	if s.rules.anyTime {
+		f.Subnet.Spec.ClaimRef.Time = &f.Subnet.CreationTimestamp
+	}
+	if s.rules.anyPool && f.Pool != nil {
+		f.Subnet.Spec.ClaimRef.PoolUID = f.Pool.UID
+	}
+	if s.rules.coolsForOwner && f.Subnet.DeletionTimestamp != nil {
+		f.Claim = nil
+	}
+
+	return f
+}
+
+// releasable reports whether subnet.Reconciler.release or subnetpool.Releaser.Reconcile
+// deletes a Subnet. The first is reached only if stripOwners and resetStatus have nothing to
+// do.
 func (s *server) releasable(at int) bool {
 	o, ok := get[*v1alpha1.Subnet](s, at)
-	if !ok || o.DeletionTimestamp != nil || len(o.OwnerReferences) > 0 && !s.rules.owners || foreignStatus(o) || !s.claimGone(o) {
+	if !ok || o.DeletionTimestamp != nil {
 		return false
 	}
-	if o.Spec.Backs == nil || o.Status.Phase == v1alpha1.SubnetFailed {
-		return o.Status.PoolUID == ""
-	}
-	child := s.pool(o.Spec.Backs.Name)
-	switch {
-	case child == nil:
-		return true
-	case o.Status.PoolUID != "":
-		return child.UID != o.Status.PoolUID
-	}
-
-	return !overlap(child.Spec.CIDR, o.Spec.CIDR)
-}
-
-// claimGone mirrors subnet.Reconciler.claimGone.
-func (s *server) claimGone(o *v1alpha1.Subnet) bool {
-	c := s.claim(o.Spec.ClaimRef.Name)
-	if c != nil && claim.Surplus(c, o) {
+	f := s.facts(o)
+	if release.IsBacking(o) && release.Backing(f).Action == release.Release {
 		return true
 	}
-	had := s.lastClaim(o)
-	if had == "" || c != nil && c.UID == had {
-		return false
-	}
+	busy := len(o.OwnerReferences) > 0 && !s.rules.owners
 
-	return c == nil || !claim.Wants(c, o)
+	return !busy && release.Claimed(f).Action == release.Release
 }
 
-// lastClaim mirrors subnet.Reconciler.lastClaim. The grace period of a Subnet is over
-// when everything has arrived.
-func (s *server) lastClaim(o *v1alpha1.Subnet) types.UID {
-	uid := o.Spec.ClaimRef.UID
-	switch {
-	case o.Status.UID == o.UID && o.Status.ClaimUID != "":
-		return o.Status.ClaimUID
-	case s.original(o) && s.sawDeletion(o.Spec.ClaimRef), s.createdFor(o) && s.complete, s.rules.releaseUnclaimed:
-		return uid
-	}
-
-	return ""
-}
-
-// sawDeletion mirrors subnet.deletedClaims.has.
+// sawDeletion reports whether the manager has seen that the claim of a Subnet was deleted.
 func (s *server) sawDeletion(ref *v1alpha1.ClaimReference) bool {
 	if ref.UID == types.UID(ref.Name+beforeSuffix) {
 		return s.saw
@@ -357,48 +364,15 @@ func (s *server) sawDeletion(ref *v1alpha1.ClaimReference) bool {
 	return s.deleted>>s.store.slots["claim/"+ref.Name]&1 == 1 && ref.UID == types.UID(ref.Name+restoredSuffix)
 }
 
-// createdFor mirrors subnet.createdFor.
-func (s *server) createdFor(o *v1alpha1.Subnet) bool {
-	p := s.pool(o.Spec.PoolRef)
-
-	return p != nil && s.original(o) && (o.Spec.ClaimRef.PoolUID == p.UID || s.rules.anyPool) && !s.restoring(p)
-}
-
-// releaseBacking mirrors subnetpool.Releaser.Reconcile and needed.
+// releaseBacking mirrors subnetpool.Releaser.Reconcile for a Subnet that is being deleted.
 func (s *server) releaseBacking(at int) {
 	o, ok := get[*v1alpha1.Subnet](s, at)
-	if !ok || o.Spec.Backs == nil && o.Status.PoolUID == "" || !protected(o) || s.needed(o) {
-		return
-	}
-	if o.DeletionTimestamp == nil && o.Status.UID != "" && o.Status.UID != o.UID {
+	if !ok || o.DeletionTimestamp == nil || !release.IsBacking(o) || !protected(o) || release.Backing(s.facts(o)).Action != release.Release {
 		return
 	}
 	next := o.DeepCopy()
-	if o.DeletionTimestamp != nil {
-		next.Finalizers = nil
-	}
+	next.Finalizers = nil
 	s.remove(next)
-}
-
-func (s *server) needed(o *v1alpha1.Subnet) bool {
-	if o.Status.Phase != v1alpha1.SubnetAllocated && o.DeletionTimestamp != nil {
-		return false
-	}
-	child := s.pool(lab)
-	if child != nil && (o.Status.PoolUID == child.UID || o.Status.PoolUID == "" && child.ParentName() == o.Spec.PoolRef) {
-		return true
-	}
-	if p := s.pool(o.Spec.PoolRef); p != nil && s.restoring(p) {
-		return true
-	}
-	if o.Status.ClaimUID == "" && o.DeletionTimestamp == nil && !s.rules.backingUnclaimed {
-		return true
-	}
-	if c := s.claim(o.Spec.ClaimRef.Name); c != nil && (o.DeletionTimestamp == nil || c.UID == o.Status.ClaimUID) {
-		return true
-	}
-
-	return slices.ContainsFunc(s.subnets(lab), func(in *v1alpha1.Subnet) bool { return in.Status.Phase != v1alpha1.SubnetFailed })
 }
 
 // allocate mirrors subnetclaim.Allocator.Reconcile for a pool: claims, unavailable and
@@ -528,7 +502,7 @@ func (s *server) bind(name string) {
 		return
 	}
 	of := slices.DeleteFunc(s.subnets(c.Spec.PoolRef), func(o *v1alpha1.Subnet) bool {
-		named := o.Spec.ClaimRef.Name == c.Name || s.rules.adoptByCluster
+		named := o.Spec.ClaimRef != nil && (o.Spec.ClaimRef.Name == c.Name || s.rules.adoptByCluster)
 
 		return o.DeletionTimestamp != nil || !named || o.Spec.ClusterID != c.Spec.ClusterID
 	})

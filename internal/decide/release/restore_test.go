@@ -1,10 +1,12 @@
-package claim_test
+package release_test
 
 import (
 	"flag"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/arbor-control/arbor/internal/decide/release"
 )
 
 var everyStep = flag.Bool("every-step", false, "let objects arrive after every step of the manager, in all restorations")
@@ -75,6 +77,27 @@ var restorations = map[string]struct {
 	"Quick":         {"A backup can be restored before its Subnets are old.", restoration{missing: withoutC, quick: true, slow: true, ended: true}},
 	"QuickNoClaims": {"Also then the block of a claim that does not come back stays taken.", restoration{missing: []string{"claim"}, quick: true, slow: true, ended: true}},
 	"Twice":         {"A claim is deleted and restored once more.", restoration{twice: "a", missing: withoutChild, slow: true, every: true}},
+	"ByHand":        {"A pool that a user created has a Subnet that is for no claim.", restoration{byHand: true, missing: withoutC, slow: true, ended: true, every: true}},
+	"ByHandStatus":  {"Also with the status of a backup.", restoration{byHand: true, form: veleroStatus, missing: withoutC, slow: true, ended: true, every: true}},
+	"ByHandVelero":  {"With a claim in the pool.", restoration{byHand: true, form: velero, slow: true, ended: true}},
+	"ByHandAlive": {
+		"Only the pool and what is in it were deleted: its parent does not show that anything is restored.",
+		restoration{byHand: true, alive: []string{"pool/p", "claim/a", "subnet/a"}, noNewClaim: true, saw: true, every: true},
+	},
+	"ByHandAliveStatus": {
+		"Also with the status of a backup.",
+		restoration{byHand: true, form: veleroStatus, alive: []string{"pool/p", "claim/a", "subnet/a"}, noNewClaim: true, every: true},
+	},
+	"ByHandBlockAlive": {
+		"The finalizer of the pool was removed by force: its Subnet and what is in it are still there.",
+		restoration{byHand: true, alive: []string{"pool/p", "claim", "subnet"}, noNewClaim: true, every: true},
+	},
+	"ByHandBlockAlone": {
+		"Nothing is in it: the Subnet is released, or bound to the restored pool if that is there in time.",
+		restoration{byHand: true, alive: []string{"pool/p", "claim/a", "subnet/a", "subnet/lab"}, missing: withoutC, noNewClaim: true, every: true},
+	},
+	"ByHandNoPool":    {"The pool does not come back.", restoration{byHand: true, missing: []string{"pool/lab"}, slow: true, ended: true}},
+	"ByHandNoSubnets": {"The pool gets another Subnet for its block.", restoration{byHand: true, missing: []string{"subnet"}, ended: true}},
 	"TwiceCooling": {
 		"The block that it freed is kept from others, not from it.",
 		restoration{twice: "a", missing: withoutChild, reuseAfter: true, slow: true, every: true},
@@ -128,6 +151,7 @@ func TestEveryClauseOfRestoreIsNeeded(t *testing.T) {
 		rules  rules
 		want   string
 	}{
+		"PoolOfBackup":     {"A Subnet of a backup is not of the pool that was deleted: no pool has had it.", "ByHandAlive", rules{poolOfBackup: true}, mayCome},
 		"Record":           {"A claim whose Subnet is not restored must know its block.", "NoSubnets", rules{noRecord: true}, renumbered},
 		"RecordAlone":      {"Also if the pool was never gone.", "PoolsAlive", rules{noRecord: true}, renumbered},
 		"RecordedFirst":    {"Recorded claims are served before others.", "NoSubnets", rules{recordedInAnyOrder: true}, waits},
@@ -137,7 +161,6 @@ func TestEveryClauseOfRestoreIsNeeded(t *testing.T) {
 		"EpochReplaced":    {"The UID of the backup stays until the restore is over.", "Kubectl", rules{epochReplaced: true}, tooEarly},
 		"AdoptByName":      {"A restored claim has another UID.", "NewOfOneCluster", rules{adoptByUID: true}, waits},
 		"AdoptOwn":         {"A Subnet of the same clusterID may be another claim's.", "NewOfOneCluster", rules{adoptByCluster: true}, tooEarly},
-		"ReleaseUnclaimed": {"The claim of a Subnet may not have arrived.", "Velero", rules{releaseUnclaimed: true}, mayCome},
 		"ReleaseVersion":   {"A Subnet that was adopted since is not released.", "Twice", rules{releaseAnyVersion: true}, "has it"},
 		"OriginalTime":     {"A Subnet of a backup is not of the claim that was deleted.", "Velero", rules{anyTime: true}, mayCome},
 		"OriginalAlive":    {"Also if its pool was never gone.", "PoolsAlive", rules{anyTime: true}, mayCome},
@@ -150,12 +173,45 @@ func TestEveryClauseOfRestoreIsNeeded(t *testing.T) {
 		"BlockOfPool":      {"The claim for the block of a pool asks for that block.", "BlockGone", rules{blockUnrecorded: true}, renumbered},
 		"ChildRestoring":   {"A child pool that is made again is restored as its parent is.", "NoChildPool", rules{childNotRestoring: true}, renumbered},
 		"PoolClaimByName":  {"A restored pool claim has another UID.", "NewOfOneCluster", rules{poolClaimByUID: true}, "the pool claim does not have its pool"},
-		"BackingUnclaimed": {"The claim of a backing Subnet may not have arrived.", "OnlyBlock", rules{backingUnclaimed: true}, mayCome},
-		"CoolingInsists":   {"A claim that can be given no other block need not wait for it.", "TwiceCooling", rules{coolsForOwner: true}, waits},
+
+		"CoolingInsists": {"A claim that can be given no other block need not wait for it.", "TwiceCooling", rules{coolsForOwner: true}, waits},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			finds(t, tc.reason, newModel(restorations[tc.world].restoration, tc.rules), tc.want)
+		})
+	}
+}
+
+// The walk finds what is wrong if the release rules leave out a clause that a restore
+// needs. The other clauses are needed by TestEveryClauseIsNeeded.
+func TestEveryClauseOfReleaseIsNeeded(t *testing.T) {
+	const mayCome, has = "may still come", "has it"
+	cases := map[string]struct {
+		reason           string
+		claimed, backing string
+		world            string
+		want             string
+	}{
+		"Unknown":       {"The claim of a Subnet may not have arrived.", "Unknown", "", "Velero", mayCome},
+		"Expected":      {"The pool of a backing Subnet may not have arrived.", "", "Expected", "ByHandAlive", mayCome},
+		"ExpectedAlone": {"Nor may its parent.", "", "Expected", "ByHand", mayCome},
+		"Child":         {"The pool is bound to the Subnet, or about to be.", "", "Child", "ByHandAlive", has},
+		"Adoption":      {"Also if the Subnet had another pool.", "", "Child", "ByHandBlockAlone", has},
+		"Foreign":       {"The status of a backup does not tell that a pool is gone.", "", "Status", "ByHandAliveStatus", mayCome},
+		"Unclaimed":     {"The claim of a backing Subnet may not have arrived.", "", "Unclaimed", "OnlyBlock", mayCome},
+		"Claim":         {"The pool of a claim may not have arrived.", "", "Claim", "NoPoolClaims", has},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(restorations[tc.world].restoration, rules{})
+			if tc.claimed != "" {
+				release.WithoutClaimed(t, tc.claimed)
+			}
+			if tc.backing != "" {
+				release.WithoutBacking(t, tc.backing)
+			}
+			finds(t, tc.reason, m, tc.want)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package claim_test
+package release_test
 
 import (
 	"encoding/json"
@@ -71,7 +71,7 @@ type fact struct {
 	block            netip.Prefix
 	// has means that a claim is bound, or a Subnet Allocated.
 	has bool
-	// claim is the slot of a Subnet's claim, holder the UID of the claim that has it.
+	// claim is the slot of a Subnet's claim, -1 if it is for none, holder the UID of the claim that has it.
 	claim  int
 	holder types.UID
 }
@@ -103,7 +103,10 @@ func (s *store) intern(o metav1.Object) id {
 		f.pool, f.cidr, f.has = x.Spec.PoolRef, x.Status.AllocatedCIDR, x.Status.Phase == v1alpha1.ClaimBound
 	case *v1alpha1.Subnet:
 		f.pool, f.cidr, f.has = x.Spec.PoolRef, x.Spec.CIDR, allocated(x)
-		f.claim, f.holder = s.slots["claim/"+x.Spec.ClaimRef.Name], x.Status.ClaimUID
+		f.claim, f.holder = -1, x.Status.ClaimUID
+		if x.Spec.ClaimRef != nil {
+			f.claim = s.slots["claim/"+x.Spec.ClaimRef.Name]
+		}
 	}
 	f.block, _ = netip.ParsePrefix(f.cidr)
 	s.facts = append(s.facts, f)

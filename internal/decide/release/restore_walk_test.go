@@ -1,4 +1,4 @@
-package claim_test
+package release_test
 
 import (
 	"fmt"
@@ -43,6 +43,9 @@ type restoration struct {
 	// not any block of p for a cluster of its own.
 	newPool, newCIDR, newCluster string
 	noNewClaim                   bool
+	// byHand means that a user created the pool lab, so that there is no SubnetPoolClaim
+	// and its Subnet is for no claim.
+	byHand bool
 	// twice is a claim that a user deletes and restores once more.
 	twice string
 	// quick means that the blocks were taken a moment before the restore, saw that the
@@ -181,6 +184,10 @@ func labelOf(o metav1.Object) string {
 	case *v1alpha1.SubnetPoolClaim:
 		return "poolclaim/" + x.Name
 	case *v1alpha1.Subnet:
+		if x.Spec.ClaimRef == nil {
+			return "subnet/" + x.Spec.Backs.Name
+		}
+
 		return "subnet/" + x.Spec.ClaimRef.Name
 	}
 
@@ -210,23 +217,28 @@ func (m *model) before() *server {
 	}
 	s.create(p)
 	early := newClaim(fresh, lab, 28)
-	for _, o := range []metav1.Object{
-		&v1alpha1.SubnetPoolClaim{
-			ObjectMeta: metav1.ObjectMeta{Namespace: network, Name: lab},
-			Spec:       v1alpha1.SubnetPoolClaimSpec{ParentPoolRef: root, DesiredBlockSize: 26},
-		},
-		newClaim("a", root, 26), early, newClaim("c", lab, 28),
-	} {
+	for _, o := range []metav1.Object{m.madeLab(), newClaim("a", root, 26), early, newClaim("c", lab, 28)} {
 		s.create(o)
 		m.settle(s)
 	}
 	s.remove(early)
 	m.settle(s)
-	for _, name := range []string{"a", "c", lab} {
+	for _, name := range []string{"a", "c"} {
 		m.had[name] = s.claim(name).Status.AllocatedCIDR
 	}
+	m.had[lab] = s.pool(lab).Open()
 
 	return s
+}
+
+// madeLab returns what a user creates to have the pool lab.
+func (m *model) madeLab() metav1.Object {
+	meta := metav1.ObjectMeta{Namespace: network, Name: lab}
+	if m.byHand {
+		return &v1alpha1.SubnetPool{ObjectMeta: meta, Spec: v1alpha1.SubnetPoolSpec{CIDR: "10.0.0.0/26", Parent: root}}
+	}
+
+	return &v1alpha1.SubnetPoolClaim{ObjectMeta: meta, Spec: v1alpha1.SubnetPoolClaimSpec{ParentPoolRef: root, DesiredBlockSize: 26}}
 }
 
 // settle lets the manager act until nothing changes.
@@ -292,7 +304,7 @@ func (m *model) steps() []step {
 	var all []step
 	for _, name := range []string{root, lab} {
 		all = append(all,
-			step{"guard pool " + name, slots[name] + 1, pools[name] | m.claimsOf[name] | m.store.taken[root], name, false, func(s *server) { s.guard(name) }, nil},
+			step{"guard pool " + name, slots[name] + 1, both | m.claimsOf[name] | m.store.taken[root], name, false, func(s *server) { s.guard(name) }, nil},
 			step{"judge pool " + name, slots[name] + 1, both | m.store.taken[root] | m.store.taken[name], "", false, func(s *server) { s.poolStatus(name) }, nil},
 			step{"end the restore of pool " + name, slots[name] + 1, pools[name], "", true, func(s *server) { s.endByUser(name) }, nil})
 	}
@@ -635,7 +647,10 @@ func (x *walk) decideReleases(s *state) {
 		if s.objects[at] == 0 || s.late>>at&1 == 1 {
 			continue
 		}
-		mask := uint32(1<<rootSlot|1<<labSlot|1<<at) | 1<<x.store.facts[s.objects[at]].claim
+		mask := uint32(1<<rootSlot|1<<labSlot|1<<at) | x.store.taken[lab]
+		if of := x.store.facts[s.objects[at]].claim; of >= 0 {
+			mask |= 1 << of
+		}
 		in := input{objects: only(s.objects, mask), complete: complete, deleted: s.deleted}
 		gone, ok := x.gone[in]
 		if !ok {

@@ -1,8 +1,10 @@
-package claim_test
+package release_test
 
 import (
 	"fmt"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/internal/decide/claim"
@@ -20,6 +22,13 @@ func (x *walk) lost(s state, o objects) string {
 		if o[at] != 0 && x.store.all[o[at]].GetDeletionTimestamp() == nil || old.Status.Phase == v1alpha1.SubnetFailed || old.DeletionTimestamp != nil {
 			continue
 		}
+		if old.Spec.ClaimRef == nil {
+			if found := x.lostPool(s, old); found != "" {
+				return found
+			}
+
+			continue
+		}
 		name := old.Spec.ClaimRef.Name
 		c := x.server(s).claim(name)
 		deleted := s.deleted>>x.store.slots["claim/"+name]&1 == 1
@@ -28,6 +37,23 @@ func (x *walk) lost(s state, o objects) string {
 			return fmt.Sprintf("Subnet %s is deleted, and claim %s may still come", old.Name, name)
 		case c != nil && (!deleted || old.Status.ClaimUID == c.UID) && claim.Wants(c, old):
 			return fmt.Sprintf("Subnet %s is deleted, and claim %s has it", old.Name, name)
+		}
+	}
+
+	return ""
+}
+
+// lostPool returns what is wrong with the deletion of the Subnet of a pool that was made by
+// hand: the pool has it, or may still come. A Subnet that was not restored has lost its
+// pool, which was deleted.
+func (x *walk) lostPool(s state, old *v1alpha1.Subnet) string {
+	p := x.server(s).pool(old.Spec.Backs.Name)
+	if p != nil && (old.Status.PoolUID == p.UID || overlap(pool.RangeOf(p), old.Spec.CIDR)) {
+		return fmt.Sprintf("Subnet %s is deleted, and pool %s has it", old.Name, p.Name)
+	}
+	for i, a := range x.arrivals {
+		if p == nil && old.UID != types.UID(old.Name+beforeSuffix) && a.slot == labSlot && s.arrived>>i&1 == 0 {
+			return fmt.Sprintf("Subnet %s is deleted, and pool %s may still come", old.Name, old.Spec.Backs.Name)
 		}
 	}
 
@@ -78,7 +104,14 @@ func (x *walk) wrongAtEnd(s state) string {
 	if !on.complete {
 		return "nothing happens although not everything has arrived"
 	}
-	for _, name := range []string{"a", "c", lab} {
+	names := []string{"a", "c", lab}
+	if x.byHand {
+		names = names[:2]
+		if p := on.pool(lab); p != nil && on.pool(root) != nil && p.Open() != x.had[lab] {
+			return "pool lab does not get its block back"
+		}
+	}
+	for _, name := range names {
 		of := root
 		if name == "c" {
 			of = lab
