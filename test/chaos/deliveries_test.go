@@ -102,7 +102,7 @@ func (l *load) leaf(ctx context.Context) {
 // hook has the next round follow when the last one is delivered, and now and then before.
 func (l *load) hook(ctx context.Context) {
 	o := &corev1.ConfigMap{}
-	if err := l.Get(ctx, client.ObjectKey{Namespace: l.ns, Name: "after"}, o); client.IgnoreNotFound(err) != nil {
+	if client.IgnoreNotFound(l.Get(ctx, client.ObjectKey{Namespace: l.ns, Name: "after"}, o)) != nil {
 		return
 	}
 	l.mu.Lock()

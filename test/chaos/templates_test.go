@@ -34,7 +34,8 @@ const (
 // templates are what the programs print.
 var templates = map[string][]string{
 	// A CRD, and objects of its kind in the same composition.
-	kinds: {`
+	kinds: {
+		`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: leaf@SUFFIX@s.chaos.example.com}
@@ -56,7 +57,8 @@ spec:
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: after, namespace: @NAMESPACE@, annotations: {eno.azure.io/readiness-group: "3"}}, data: {round: "@ROUND@", synthesis: "@SYNTHESIS@"}}`,
 	},
 	// A Deployment whose replicas are left to another writer. It is paused: there are no pods.
-	scaled: {`
+	scaled: {
+		`
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -69,7 +71,8 @@ spec:
   replicas: 0
   selector: {matchLabels: {app: scaled}}
   template: {metadata: {labels: {app: scaled}}, spec: {containers: [{name: main, image: "main:@ROUND@"}]}}
-`},
+`,
+	},
 	// An object in a version that is not served all the time.
 	relic: {`{apiVersion: chaos.example.com/v1alpha1, kind: Relic@SUFFIX@, metadata: {name: relic, namespace: @NAMESPACE@}, spec: {round: "@ROUND@"}}`},
 }

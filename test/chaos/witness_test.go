@@ -2,10 +2,9 @@ package chaos_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,16 +39,7 @@ func (l *load) witness() {
 	must(l, err)
 	ctx, cancel := context.WithCancel(l.Context())
 	for _, kind := range []schema.GroupVersionKind{{Version: "v1", Kind: "ConfigMap"}, {Group: "apps", Version: "v1", Kind: "Deployment"}} {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(kind)
-		must(l, c.List(ctx, list, client.InNamespace(l.ns)))
-		// The list that is watched must not be shared.
-		watched := cache.WatchFuncWithContext(func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return c.Watch(ctx, list.DeepCopy(), &client.ListOptions{Namespace: l.ns, Raw: &options})
-		})
-		events, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{WatchFuncWithContext: watched})
-		must(l, err)
-		l.always.Go(func() { l.observe(ctx, events.ResultChan()) })
+		l.always.Go(func() { every(ctx, 100*time.Millisecond, func(context.Context) { _ = l.observe(ctx, c, kind) }) })
 	}
 	l.always.Go(func() { every(ctx, 150*time.Millisecond, l.release) })
 	l.Cleanup(func() {
@@ -58,18 +48,35 @@ func (l *load) witness() {
 	})
 }
 
-// observe hands events on until the watch ends.
-func (l *load) observe(ctx context.Context, events <-chan watch.Event) {
-	for event := range events {
-		if o, ok := event.Object.(*unstructured.Unstructured); ok {
-			l.ledger.History.Observe(event.Type, o)
-		} else {
-			l.ledger.History.Fail(fmt.Errorf("%s %v", event.Type, event.Object))
+// observe lists and then watches objects of a kind, until events are lost: an API server
+// that was killed does not know those from before.
+func (l *load) observe(ctx context.Context, c client.WithWatch, kind schema.GroupVersionKind) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind)
+	if err := c.List(ctx, list, client.InNamespace(l.ns)); err != nil {
+		return err
+	}
+	l.ledger.History.Resume(kind.Kind, list.Items)
+	begin := func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		fresh := &unstructured.UnstructuredList{}
+		fresh.SetGroupVersionKind(kind)
+
+		return c.Watch(ctx, fresh, &client.ListOptions{Namespace: l.ns, Raw: &options})
+	}
+	events, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{WatchFuncWithContext: begin})
+	if err != nil {
+		return err
+	}
+	defer events.Stop()
+	for event := range events.ResultChan() {
+		o, ok := event.Object.(*unstructured.Unstructured)
+		if !ok {
+			return apierrors.FromObject(event.Object)
 		}
+		l.ledger.History.Observe(event.Type, o)
 	}
-	if ctx.Err() == nil {
-		l.ledger.History.Fail(errors.New("the watch has ended"))
-	}
+
+	return nil
 }
 
 // every does something again and again until ctx ends. Requests may take a while longer.

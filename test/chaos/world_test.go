@@ -132,7 +132,7 @@ func (w *world) settle() (invariant.Snapshot, error) {
 			last = invariant.Check(s, w.load.ledger)
 			err = invariant.Error(last)
 		}
-		if err != nil && time.Now().After(deadline) {
+		if err != nil && (time.Now().After(deadline) || w.load.ledger.History.Broken()) {
 			return s, &unsettled{lost: invariant.Lost(last), error: err}
 		}
 	}

@@ -1,12 +1,11 @@
 package cluster
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -43,7 +42,7 @@ func cleanUpWhenKilled(cleanUp func()) {
 	killed := make(chan os.Signal, 1)
 	signal.Notify(killed, syscall.SIGTERM, syscall.SIGINT)
 	parent := os.Getppid()
-	name, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(parent), "comm"))
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent))
 	byGo := strings.TrimSpace(string(name)) == "go"
 	go func() {
 		tick := time.NewTicker(500 * time.Millisecond)
@@ -55,6 +54,6 @@ func cleanUpWhenKilled(cleanUp func()) {
 			}
 		}
 		cleanUp()
-		os.Exit(1)
+		os.Exit(1) //nolint:revive // the goroutine of main is in a test
 	}()
 }

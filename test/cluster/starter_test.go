@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(os.Getpid(), p.PID())
+	fmt.Fprintln(os.Stdout, os.Getpid(), p.PID())
 	select {}
 }
 
@@ -79,8 +79,8 @@ func startsOne(t *testing.T, dir string) (shell, self, child int) {
 	program, err := os.ReadFile("/bin/sh")
 	fail(t, err)
 	path := filepath.Join(t.TempDir(), "go")
-	fail(t, os.WriteFile(path, program, 0o700)) //nolint:gosec // a program must be executable
-	cmd := exec.CommandContext(t.Context(), path, "-c", `"$0" & wait`, os.Args[0])
+	fail(t, os.WriteFile(path, program, 0o700))
+	cmd := exec.CommandContext(t.Context(), path, "-c", `"$0" & wait`, os.Args[0]) //nolint:gosec // this very test
 	cmd.Env = append(os.Environ(), starts+"="+dir)
 	out, err := cmd.StdoutPipe()
 	fail(t, err)

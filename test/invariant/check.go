@@ -15,20 +15,19 @@ type Invariant string
 
 // All of them, as in the comment of the package.
 const (
-	NoOverlap    Invariant = "NoOverlap"
-	NothingLost  Invariant = "NothingLost"
-	Bound        Invariant = "Bound"
-	NoOrphans    Invariant = "NoOrphans"
-	StatusTrue   Invariant = "StatusTrue"
-	NothingStuck Invariant = "NothingStuck"
-	Converged    Invariant = "Converged"
-	InputsTrue   Invariant = "InputsTrue"
-	NoLeftovers  Invariant = "NoLeftovers"
-	WhollyOwned  Invariant = "WhollyOwned"
-	GroupsTrue   Invariant = "GroupsTrue"
-	OneOwner     Invariant = "OneOwner"
-	HookOnce     Invariant = "HookOnce"
-	// What a History shows.
+	NoOverlap      Invariant = "NoOverlap"
+	NothingLost    Invariant = "NothingLost"
+	Bound          Invariant = "Bound"
+	NoOrphans      Invariant = "NoOrphans"
+	StatusTrue     Invariant = "StatusTrue"
+	NothingStuck   Invariant = "NothingStuck"
+	Converged      Invariant = "Converged"
+	InputsTrue     Invariant = "InputsTrue"
+	NoLeftovers    Invariant = "NoLeftovers"
+	WhollyOwned    Invariant = "WhollyOwned"
+	GroupsTrue     Invariant = "GroupsTrue"
+	OneOwner       Invariant = "OneOwner"
+	HookOnce       Invariant = "HookOnce"
 	NothingUndone  Invariant = "NothingUndone"
 	NothingDeleted Invariant = "NothingDeleted"
 )

@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -25,17 +26,38 @@ type History struct {
 	mu       sync.Mutex
 	created  map[string][]types.UID
 	complete map[string]bool
+	// blind is set until a creation of the hook is seen: before, some may have been missed.
+	blind    bool
+	uids     map[Object]types.UID
 	replicas int64
 	found    []Finding
+}
+
+// Resume records objects as a list shows them, because a watch begins. Events before that
+// are not known.
+func (h *History) Resume(kind string, all []unstructured.Unstructured) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range all {
+		h.observe(watch.Added, &all[i])
+	}
+	if kind == h.Hook.Kind {
+		h.blind = true
+		maps.DeleteFunc(h.complete, func(synthesis string, _ bool) bool { return len(h.created[synthesis]) == 0 })
+	}
 }
 
 // Observe records an event of a watch.
 func (h *History) Observe(event watch.EventType, o *unstructured.Unstructured) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.observe(event, o)
+}
+
+func (h *History) observe(event watch.EventType, o *unstructured.Unstructured) {
 	key := Object{o.GetKind(), o.GetNamespace(), o.GetName()}
-	if event == watch.Deleted && h.Lasting[key] {
-		h.addf(NothingDeleted, key, "was deleted, and every synthesis has it")
+	if h.Lasting[key] {
+		h.lasts(key, event, o.GetUID())
 	}
 	switch {
 	case event == watch.Deleted:
@@ -50,6 +72,19 @@ func (h *History) Observe(event watch.EventType, o *unstructured.Unstructured) {
 	}
 }
 
+// lasts records that an object exists, and whether it is another one than before.
+func (h *History) lasts(key Object, event watch.EventType, uid types.UID) {
+	if h.uids == nil {
+		h.uids = map[Object]types.UID{}
+	}
+	if before, known := h.uids[key]; event == watch.Deleted || known && before != uid {
+		h.addf(NothingDeleted, key, "was deleted, and every synthesis has it")
+	}
+	if h.uids[key] = uid; event == watch.Deleted {
+		delete(h.uids, key)
+	}
+}
+
 // hook records which syntheses have created the hook.
 func (h *History) hook(event watch.EventType, o *unstructured.Unstructured) {
 	synthesis, _, _ := unstructured.NestedString(o.Object, "data", "synthesis")
@@ -60,23 +95,20 @@ func (h *History) hook(event watch.EventType, o *unstructured.Unstructured) {
 		h.created = map[string][]types.UID{}
 	}
 	h.created[synthesis] = append(h.created[synthesis], o.GetUID())
+	h.blind = false
 }
 
 // Complete records that a synthesis has delivered everything.
 func (h *History) Complete(synthesis string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.blind {
+		return
+	}
 	if h.complete == nil {
 		h.complete = map[string]bool{}
 	}
 	h.complete[synthesis] = true
-}
-
-// Fail records that the watch ended, so that the history is incomplete.
-func (h *History) Fail(err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.addf(HookOnce, h.Hook, "was not watched: %v", err)
 }
 
 // Hooks is how many syntheses have run the hook.
@@ -87,11 +119,19 @@ func (h *History) Hooks() int {
 	return len(h.created)
 }
 
+// Broken reports whether something has happened that cannot become right any more.
+func (h *History) Broken() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+
+	return len(h.found) > 0 || slices.ContainsFunc(slices.Collect(maps.Values(h.created)), func(uids []types.UID) bool { return len(uids) > 1 })
+}
+
 // Forget drops all findings, so that one failure is reported once.
 func (h *History) Forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.found, h.created, h.complete = nil, nil, nil
+	h.found, h.created, h.complete, h.blind = nil, nil, nil, true
 }
 
 // findings are those so far.

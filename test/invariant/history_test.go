@@ -37,14 +37,40 @@ func scaled(is watch.EventType, replicas int64, annotation string) event {
 	return event{is, o}
 }
 
+func withUID(o unstructured.Unstructured, uid types.UID) unstructured.Unstructured {
+	o.SetUID(uid)
+
+	return o
+}
+
 // TestHistory has a watch report what a snapshot does not show.
 func TestHistory(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		events   []event
 		complete []string
-		want     []invariant.Invariant
+		// listed are objects when the watch begins again, after the events.
+		listed []event
+		want   []invariant.Invariant
 	}{
+		"Gap": {
+			reason:   "What happened while nothing was watched is not known.",
+			events:   []event{hook(watch.Added, "1", "u")},
+			listed:   []event{hook(watch.Added, "2", "v")},
+			complete: []string{"u", "v", "w"},
+		},
+		"DeletedInGap": {
+			reason: "It is another object.",
+			events: []event{scaled(watch.Added, 1, "manual")},
+			listed: []event{{watch.Added, withUID(scaled(watch.Added, 1, "manual").o, "another")}},
+			want:   []invariant.Invariant{invariant.NothingDeleted},
+		},
+		"TwiceInGap": {
+			reason: "The same synthesis has created another one.",
+			events: []event{hook(watch.Added, "1", "u")},
+			listed: []event{hook(watch.Added, "2", "u")},
+			want:   []invariant.Invariant{invariant.HookOnce},
+		},
 		"Once": {
 			reason:   "Two syntheses run the hook once each; a third is replaced before it does.",
 			events:   []event{hook(watch.Added, "1", "u"), hook(watch.Deleted, "1", "u"), hook(watch.Added, "2", "v")},
@@ -92,12 +118,18 @@ func TestHistory(t *testing.T) {
 			for i := range tc.events {
 				l.History.Observe(tc.events[i].is, &tc.events[i].o)
 			}
+			for _, e := range tc.listed {
+				l.History.Resume(e.o.GetKind(), []unstructured.Unstructured{e.o})
+			}
 			for _, synthesis := range tc.complete {
 				l.History.Complete(synthesis)
 			}
 			found := invariant.Check(*s, *l)
 			if got := namesOf(found); !slices.Equal(got, tc.want) {
 				t.Errorf("%s\ngot  %v: %v\nwant %v", tc.reason, got, invariant.Error(found), tc.want)
+			}
+			if got := l.History.Broken(); got != (len(tc.want) > 0) && name != "Never" {
+				t.Errorf("%s\nbroken: %t", tc.reason, got)
 			}
 			l.History.Forget()
 			if found := invariant.Check(*s, *l); len(found) > 0 {
