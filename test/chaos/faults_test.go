@@ -153,6 +153,8 @@ func unblamed(do func(w *world) int) func(w *world) int {
 
 			return all
 		}
+		w.load.rest(true, w.revive)
+		defer w.load.rest(false, w.revive)
 		before := failures()
 		n := do(w)
 		if diff := cmp.Diff(before, failures()); diff != "" {

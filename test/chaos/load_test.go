@@ -44,6 +44,8 @@ type load struct {
 	ns   string
 	stop context.CancelFunc
 	all  sync.WaitGroup
+	// always are those that go on between two loads.
+	always sync.WaitGroup
 
 	mu      sync.Mutex
 	ledger  invariant.Ledger
@@ -54,17 +56,25 @@ type load struct {
 	rounds  map[string]int
 	random  *rand.Rand
 	refused map[string]int
+	// written and replicas are the last values of other writers.
+	written, replicas int
+	stage             stage
+	calm              bool
+	counts            map[string]int
 }
 
 func newLoad(t testing.TB, c client.Client) *load {
 	t.Helper()
 
-	return &load{
-		Client: c, TB: t, ns: cluster.Namespace(t, c),
+	l := &load{
+		Client: c, TB: t, ns: cluster.Namespace(t, c), replicas: 1,
 		ledger: invariant.Ledger{Held: map[invariant.Object]bool{}, Blocks: map[types.NamespacedName]string{}},
-		unsure: map[invariant.Object]bool{}, rounds: map[string]int{}, refused: map[string]int{},
+		unsure: map[invariant.Object]bool{}, rounds: map[string]int{}, refused: map[string]int{}, counts: map[string]int{},
 		random: rand.New(rand.NewPCG(*seed, 7)),
 	}
+	l.ledger.History = l.history()
+
+	return l
 }
 
 // start has everybody at work until stop is called.
@@ -81,31 +91,26 @@ func (l *load) start() {
 		{250 * time.Millisecond, l.inputs},
 		{400 * time.Millisecond, l.guest},
 		{100 * time.Millisecond, l.workload},
+		{250 * time.Millisecond, l.leaf},
+		{150 * time.Millisecond, l.hook},
+		{50 * time.Millisecond, l.scaling},
+		{150 * time.Millisecond, l.relic},
 	} {
-		l.all.Go(func() {
-			tick := time.NewTicker(work.every)
-			defer tick.Stop()
-			for {
-				select {
-				case <-ctx.Done():
-					return
-				case <-tick.C:
-				}
-				request, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-				work.do(request)
-				cancel()
-			}
-		})
+		l.all.Go(func() { every(ctx, work.every, work.do) })
 	}
 }
 
 // end stops it, finds out what became of requests without an answer, and leaves inputs
-// that are known.
-func (l *load) end() {
+// that are known. It may need managers: revive starts those that have ended.
+func (l *load) end(revive func()) {
 	l.Helper()
 	l.stop()
 	l.all.Wait()
-	cluster.Eventually(l, "the load knows what it has done", func() error { return errors.Join(l.finish(), l.resolve()) })
+	cluster.Eventually(l, "the load knows what it has done", func() error {
+		revive()
+
+		return errors.Join(l.finish(), l.resolve())
+	})
 }
 
 // note writes down what came of a request about an object that is to be there, or not.
@@ -335,6 +340,10 @@ func (l *load) finish() error {
 		return err
 	}
 	l.ledger.Made = append(l.ledger.Made, dropped(l.ns, l.rounds[workload]))
+	if err := l.finishDeliveries(); err != nil {
+		return err
+	}
+	l.ledger.Made = append(l.ledger.Made, l.expected()...)
 
 	return nil
 }

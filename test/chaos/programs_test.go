@@ -27,12 +27,15 @@ const (
 	readRound = `round=$(sed 's/.*"round":"\([0-9]*\)".*/\1/')
 `
 	// mapsProgram makes ConfigMaps that have the round of their input. Every third is
-	// left out, another one each time.
+	// left out, another one each time. One has a finalizer: the next round may want it while
+	// it is being deleted.
 	mapsProgram = readRound + `printf '{"kind":"ResourceList","items":['
 for i in 0 1 2 3 4 5; do
   if [ $(( (i + round) % 3 )) -ne 0 ]; then
-    printf '%s{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s-%s","namespace":"%s","annotations":{"eno.azure.io/readiness-group":"%s"}},"data":{"round":"%s"}}' \
-      "$comma" "$COMPOSITION_NAME" $i "$COMPOSITION_NAMESPACE" $((i % 2)) "$round"
+    finalizers=
+    if [ $i -eq 5 ]; then finalizers='"chaos.example.com/hold"'; fi
+    printf '%s{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s-%s","namespace":"%s","finalizers":[%s],"annotations":{"eno.azure.io/readiness-group":"%s"}},"data":{"round":"%s"}}' \
+      "$comma" "$COMPOSITION_NAME" $i "$COMPOSITION_NAMESPACE" "$finalizers" $((i % 2)) "$round"
     comma=,
   fi
 done
@@ -44,9 +47,6 @@ if [ $((round % 2)) -eq 0 ]; then tools='"initContainers":[{"name":"base-os-bash
 printf '{"kind":"ResourceList","items":[{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"%s","labels":{"by":"eno"}},"spec":{"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{%s"containers":[{"name":"web","image":"web:%s"}]}}}}]}' \
   "$COMPOSITION_NAMESPACE" "$tools" "$round"`
 )
-
-// delivered are the kinds that compositions make here.
-var delivered = []schema.GroupVersionKind{{Version: "v1", Kind: "ConfigMap"}, {Group: "apps", Version: "v1", Kind: "Deployment"}}
 
 // kindsOfLoad are those that come and go.
 var kindsOfLoad = map[string]schema.GroupVersionKind{
@@ -86,7 +86,7 @@ func dropped(ns string, round int) unstructured.Unstructured {
 
 func (l *load) composition(name, synthesizer, input string) *enov1.Composition {
 	return &enov1.Composition{ObjectMeta: l.meta(name), Spec: enov1.CompositionSpec{
-		Synthesizer: enov1.SynthesizerRef{Name: synthesizer},
+		Synthesizer: enov1.SynthesizerRef{Name: l.ns + "-" + synthesizer},
 		Bindings:    []enov1.Binding{{Key: "in", Resource: enov1.ResourceBinding{Namespace: l.ns, Name: "in-" + input}}},
 	}}
 }
@@ -100,9 +100,7 @@ func (l *load) furnish() {
 	}
 	create(&v1alpha1.SubnetPool{ObjectMeta: l.meta("p"), Spec: v1alpha1.SubnetPoolSpec{CIDR: "10.0.0.0/16"}})
 	for name, program := range map[string]string{"maps": mapsProgram, "workload": workloadProgram} {
-		create(&enov1.Synthesizer{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: enov1.SynthesizerSpec{
-			Command: []string{"sh", "-c", program}, Refs: []enov1.Ref{{Key: "in", Resource: enov1.ResourceRef{Version: "v1", Kind: "ConfigMap"}}},
-		}})
+		create(l.synthesizer(name, "sh", "-c", program))
 	}
 	input := func(of string) {
 		create(&corev1.ConfigMap{ObjectMeta: l.meta("in-" + of), Data: map[string]string{"round": "0"}})
@@ -125,6 +123,8 @@ func (l *load) furnish() {
 	create(d, client.FieldOwner(old))
 	input(workload)
 	create(l.composition(workload, "workload", workload))
+	l.witness()
+	l.furnishDeliveries(create)
 	// From here on the tool is there only if the program names it.
 	cluster.Eventually(l, "the workload is taken over", func() error {
 		if image, err := l.tool(l.Context(), d); err != nil || image != "base:0" {

@@ -41,7 +41,7 @@ func TestSoak(t *testing.T) {
 		all = append(all, s)
 		t.Logf("%8s  %6.1f MiB  %4.0f goroutines  %3d watches  %d writes", s.at.Round(time.Second), s.memory/(1<<20), s.goroutines, w.proxy.Watches(), w.load.progress())
 	}
-	w.load.end()
+	w.load.end(w.revive)
 	if _, err := w.settle(); err != nil {
 		t.Fatal(err)
 	}

@@ -128,11 +128,11 @@ func (w *world) settle() (invariant.Snapshot, error) {
 	err := errors.New("not looked yet")
 	for tick := time.NewTicker(100 * time.Millisecond); err != nil; <-tick.C {
 		w.revive()
-		if s, err = invariant.Take(w.Context(), w.c, delivered, client.InNamespace(w.load.ns)); err == nil {
+		if s, err = invariant.Take(w.Context(), w.c, w.load.delivered(), client.InNamespace(w.load.ns)); err == nil {
 			last = invariant.Check(s, w.load.ledger)
 			err = invariant.Error(last)
 		}
-		if err != nil && time.Now().After(deadline) {
+		if err != nil && (time.Now().After(deadline) || w.load.ledger.History.Broken()) {
 			return s, &unsettled{lost: invariant.Lost(last), error: err}
 		}
 	}
@@ -213,7 +213,7 @@ func (w *world) endure(f fault) {
 		// The same load without the fault is what is compared with.
 		w.load.start()
 		w.underLoad(100)
-		w.load.end()
+		w.load.end(w.revive)
 		if _, err := w.settle(); err != nil {
 			w.Fatal(err)
 		}
@@ -223,10 +223,11 @@ func (w *world) endure(f fault) {
 	w.load.start()
 	w.underLoad(50)
 	r.count = f.do(w)
-	w.load.end()
+	w.load.end(w.revive)
 	began := time.Now()
 	s, err := w.settle()
 	r.settled = time.Since(began)
+	w.Log(w.load.tally())
 	r.acked, r.unsure = w.load.acked-acked, w.load.doubts-doubts
 	r.objects = len(s.Estate.Claims) + len(s.Estate.PoolClaims) + len(s.Estate.Pools) + len(s.Estate.Subnets) + len(s.PodGroups) + len(s.Compositions) + len(s.Slices) + len(s.Objects)
 	if failure, ok := errors.AsType[*unsettled](err); ok {
@@ -237,6 +238,7 @@ func (w *world) endure(f fault) {
 		report = append(report, r)
 	}()
 	if err != nil {
+		w.load.ledger.History.Forget()
 		w.Fatalf("after %s: %v", f.name, err)
 	}
 	if f.survives {

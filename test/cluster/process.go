@@ -19,7 +19,7 @@ type Process struct {
 	err    error
 }
 
-// StartProcess starts a program in a process group of its own.
+// StartProcess starts a program in a process group of its own. It ends with this process.
 func StartProcess(path string, args ...string) (*Process, error) {
 	p := &Process{cmd: exec.CommandContext(context.Background(), path, args...), done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
@@ -27,8 +27,7 @@ func StartProcess(path string, args ...string) (*Process, error) {
 		// go test has a directory of its own for what the tests cover.
 		p.cmd.Env = append(os.Environ(), "GOCOVERDIR="+dir)
 	}
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := p.cmd.Start(); err != nil {
+	if err := start(p.cmd); err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", path, err)
 	}
 	go func() {

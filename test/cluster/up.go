@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -32,6 +33,13 @@ func Main(m interface{ Run() int }, server **Up, args ...string) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	var running atomic.Pointer[Up]
+	cleanUpWhenKilled(func() {
+		if up := running.Load(); up != nil {
+			up.Stop() // it writes to the directory until then
+		}
+		_ = os.RemoveAll(dir)
+	})
 	up, err := Start(dir, append([]string{"--unsafe-no-fsync"}, args...)...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -40,6 +48,7 @@ func Main(m interface{ Run() int }, server **Up, args ...string) int {
 	}
 	defer up.Stop()
 
+	running.Store(up)
 	*server = up
 	code := m.Run()
 	found := races.all()

@@ -15,17 +15,21 @@ type Invariant string
 
 // All of them, as in the comment of the package.
 const (
-	NoOverlap    Invariant = "NoOverlap"
-	NothingLost  Invariant = "NothingLost"
-	Bound        Invariant = "Bound"
-	NoOrphans    Invariant = "NoOrphans"
-	StatusTrue   Invariant = "StatusTrue"
-	NothingStuck Invariant = "NothingStuck"
-	Converged    Invariant = "Converged"
-	InputsTrue   Invariant = "InputsTrue"
-	NoLeftovers  Invariant = "NoLeftovers"
-	WhollyOwned  Invariant = "WhollyOwned"
-	GroupsTrue   Invariant = "GroupsTrue"
+	NoOverlap      Invariant = "NoOverlap"
+	NothingLost    Invariant = "NothingLost"
+	Bound          Invariant = "Bound"
+	NoOrphans      Invariant = "NoOrphans"
+	StatusTrue     Invariant = "StatusTrue"
+	NothingStuck   Invariant = "NothingStuck"
+	Converged      Invariant = "Converged"
+	InputsTrue     Invariant = "InputsTrue"
+	NoLeftovers    Invariant = "NoLeftovers"
+	WhollyOwned    Invariant = "WhollyOwned"
+	GroupsTrue     Invariant = "GroupsTrue"
+	OneOwner       Invariant = "OneOwner"
+	HookOnce       Invariant = "HookOnce"
+	NothingUndone  Invariant = "NothingUndone"
+	NothingDeleted Invariant = "NothingDeleted"
 )
 
 // An Object is who a finding is about.
@@ -44,6 +48,8 @@ type Ledger struct {
 	// Made are objects as programs make them of the last inputs that were stored. What
 	// they do not name may be there too; a list that is empty must be, or be absent.
 	Made []unstructured.Unstructured
+	// History is what a watch reported; it may be nil.
+	History *History
 }
 
 // A Finding is a way in which an invariant does not hold.
@@ -71,6 +77,11 @@ func Check(s Snapshot, l Ledger) []Finding {
 	c.made()
 	c.containers()
 	c.groups()
+	c.owners()
+	c.shared()
+	if l.History != nil {
+		c.found = append(c.found, l.History.findings()...)
+	}
 	slices.SortStableFunc(c.found, func(a, b Finding) int { return strings.Compare(a.String(), b.String()) })
 
 	return c.found

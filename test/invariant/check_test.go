@@ -206,12 +206,7 @@ func TestCheck(t *testing.T) {
 			s, l := whole()
 			tc.broken(s, l)
 			found := invariant.Check(*s, *l)
-			var got []invariant.Invariant
-			for _, f := range found {
-				got = append(got, f.Invariant)
-			}
-			slices.Sort(got)
-			if got = slices.Compact(got); !slices.Equal(got, tc.want) {
+			if got := namesOf(found); !slices.Equal(got, tc.want) {
 				t.Errorf("%s\ngot  %v: %v\nwant %v", tc.reason, got, invariant.Error(found), tc.want)
 			}
 		})

@@ -52,6 +52,11 @@ func (c *checker) compositions() {
 // manifest asks that the cluster agrees with one of a slice.
 func (c *checker) manifest(of Object, m enov1.Manifest, objects map[Object]*unstructured.Unstructured) {
 	ref := identity.Read(m.Manifest)
+	if ref.IsPatch() {
+		c.patched(of, m.Manifest, objects)
+
+		return
+	}
 	live := objects[Object{ref.Kind, ref.Namespace, ref.Name}]
 	var want map[string]any
 	switch err := json.Unmarshal([]byte(m.Manifest), &want); {
@@ -65,13 +70,6 @@ func (c *checker) manifest(of Object, m enov1.Manifest, objects map[Object]*unst
 	case !covers(live.Object, undirected(want)):
 		c.addf(Converged, of, "has %s in a slice, but the cluster has another one", ref)
 	}
-}
-
-// undirected is a manifest without what is said to delivery and to nobody else.
-func undirected(manifest map[string]any) map[string]any {
-	unstructured.RemoveNestedField(manifest, "metadata", "annotations")
-
-	return manifest
 }
 
 // objects by name.
@@ -109,8 +107,7 @@ func (c *checker) leftovers() {
 			continue
 		}
 		for _, m := range c.manifests(&one) {
-			ref := identity.Read(m.Manifest)
-			wanted[Object{ref.Kind, ref.Namespace, ref.Name}] = true
+			wanted[targetOf(m.Manifest)] = true
 		}
 	}
 	for i := range c.Objects {

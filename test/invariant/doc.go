@@ -14,6 +14,13 @@
 //	NoLeftovers  nothing that is applied as eno is in no slice, and no slice is in no synthesis
 //	WhollyOwned  no container is left that eno owns a part of and does not name
 //	GroupsTrue   the condition of every PodGroup is that of its spec
+//	OneOwner     an object is in the current synthesis of one Composition, and eno owns its fields
+//	             by one Apply and no Update
+//	HookOnce     a Patch that deletes its target deletes it exactly once per synthesis
+//	NothingUndone  a value that overrides leave to another writer is not overwritten
+//	NothingDeleted what every synthesis has was never deleted, not even for a moment
+//
+// The last three need a [History], since a snapshot does not show them.
 //
 // [Check] is a function of a [Snapshot] and of a [Ledger], which is what somebody who
 // wrote to the cluster was told. [Take] takes a snapshot. A cluster that is at work
