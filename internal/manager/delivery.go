@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/controller/delivery"
 )
 
@@ -26,6 +27,10 @@ type DeliveryOptions struct {
 	Drift string
 	// FailOpen is that of manifests without the annotation.
 	FailOpen bool
+	// Readiness is what makes objects count as ready for the order of groups.
+	Readiness string
+	// HealthTimeout is how long an object may progress before it counts as degraded.
+	HealthTimeout time.Duration
 	// Workers are how many resources are delivered at a time.
 	Workers int
 	// Namespace of the compositions, "" for all. LabelSelector and ResourceFilter are
@@ -35,7 +40,10 @@ type DeliveryOptions struct {
 
 // DefaultDeliveryOptions put ownership right in the cluster of the compositions.
 func DefaultDeliveryOptions() DeliveryOptions {
-	return DeliveryOptions{Migration: delivery.MigrationOn, PruneGuard: delivery.PruneGuardEmpty, UnreadableGrace: 5 * time.Minute, Drift: delivery.DriftCorrect, Workers: 16}
+	return DeliveryOptions{
+		Migration: delivery.MigrationOn, PruneGuard: delivery.PruneGuardEmpty, UnreadableGrace: 5 * time.Minute, Drift: delivery.DriftCorrect,
+		Readiness: enov1.ReadinessEno, HealthTimeout: 10 * time.Minute, Workers: 16,
+	}
 }
 
 // AddFlags binds the options to flags, with the current values as defaults.
@@ -49,6 +57,8 @@ func (o *DeliveryOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.UnreadableGrace, "unreadable-grace", o.UnreadableGrace, "How long deletions wait for a composition whose slices cannot be read, which may want the objects.")
 	fs.StringVar(&o.Drift, "drift", o.Drift, "What to do about objects that other clients change or delete: correct (at once), report (on the Composition, until the next synthesis) or interval (correct at the reconcile interval of the manifest, if it has one).")
 	fs.BoolVar(&o.FailOpen, "fail-open", o.FailOpen, "Report objects as reconciled although they could not be delivered. The annotation eno.azure.io/fail-open of a manifest takes precedence.")
+	fs.StringVar(&o.Readiness, "readiness", o.Readiness, "When objects count as ready for the readiness groups after them: eno (once applied, unless the manifest has expressions) or kstatus (once healthy). The annotation arbor-control.dev/readiness of a manifest or Composition takes precedence.")
+	fs.DurationVar(&o.HealthTimeout, "health-timeout", o.HealthTimeout, "How long an object may progress before the condition Healthy of its Composition reports it as Degraded. 0: no limit.")
 	fs.IntVar(&o.Workers, "delivery-workers", o.Workers, "How many resources are delivered at a time.")
 }
 
@@ -64,6 +74,8 @@ func (o *DeliveryOptions) Args() []string {
 		fmt.Sprintf("--unreadable-grace=%s", o.UnreadableGrace),
 		"--drift=" + o.Drift,
 		fmt.Sprintf("--fail-open=%t", o.FailOpen),
+		"--readiness=" + o.Readiness,
+		fmt.Sprintf("--health-timeout=%s", o.HealthTimeout),
 		fmt.Sprintf("--delivery-workers=%d", o.Workers),
 	}
 }
@@ -78,6 +90,12 @@ func (o *DeliveryOptions) Validate() error {
 	}
 	if !slices.Contains([]string{delivery.DriftCorrect, delivery.DriftReport, delivery.DriftInterval}, o.Drift) {
 		return fmt.Errorf("--drift %q: it must be %s, %s or %s", o.Drift, delivery.DriftCorrect, delivery.DriftReport, delivery.DriftInterval)
+	}
+	if !slices.Contains([]string{enov1.ReadinessEno, enov1.ReadinessKstatus}, o.Readiness) {
+		return fmt.Errorf("--readiness %q: it must be %s or %s", o.Readiness, enov1.ReadinessEno, enov1.ReadinessKstatus)
+	}
+	if o.HealthTimeout < 0 {
+		return fmt.Errorf("--health-timeout %s: it must not be negative; 0 means no limit", o.HealthTimeout)
 	}
 	if o.UnreadableGrace < 0 {
 		return fmt.Errorf("--unreadable-grace %s: it must not be negative", o.UnreadableGrace)
@@ -117,7 +135,10 @@ func setupDelivery(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := delivery.Options{Workers: o.Delivery.Workers, Migration: o.Delivery.Migration, Selector: selector, Filter: filter, PruneGuard: guard, UnreadableGrace: o.Delivery.UnreadableGrace, Drift: o.Delivery.Drift, FailOpen: o.Delivery.FailOpen}
+	d := delivery.Options{
+		Workers: o.Delivery.Workers, Migration: o.Delivery.Migration, Selector: selector, Filter: filter, PruneGuard: guard, UnreadableGrace: o.Delivery.UnreadableGrace,
+		Drift: o.Delivery.Drift, FailOpen: o.Delivery.FailOpen, Readiness: o.Delivery.Readiness, HealthTimeout: o.Delivery.HealthTimeout,
+	}
 	if o.Delivery.RemoteKubeconfig != "" {
 		remote, err := restConfig(o.Delivery.RemoteKubeconfig)
 		if err != nil {

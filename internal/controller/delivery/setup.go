@@ -67,6 +67,12 @@ type Options struct {
 	Drift string
 	// FailOpen passes over errors of manifests that do not set it.
 	FailOpen bool
+	// Readiness is that of manifests that do not set it: enov1.ReadinessEno, the default,
+	// or enov1.ReadinessKstatus.
+	Readiness string
+	// HealthTimeout is how long an object may progress before it counts as degraded, 0 for
+	// any time.
+	HealthTimeout time.Duration
 }
 
 // PruneGuardEmpty stops syntheses without manifests.
@@ -101,11 +107,14 @@ type Deliverer struct {
 	workers    int
 	watches    *watches
 	status     *statusWriter
+	health     *healthTracker
 	queue      workqueue.TypedRateLimitingInterface[key]
 	recorder   events.EventRecorder
 	courtesy   *rate.Limiter
 	metrics    *Metrics
 	now        func() time.Time
+	// healthTimeout is how long an object may progress, 0 for any time.
+	healthTimeout time.Duration
 	// compositions is the queue of the controller, nil until that is started.
 	compositions atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
 
@@ -172,11 +181,13 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 	m.workers.Set(float64(o.Workers))
 	m.queued, m.unwritten, m.pruneBlocked = d.queue.Len, d.status.depth, d.countBlocked
 	d.selector, d.filter, d.pruneGuard, d.grace = o.Selector, o.Filter, o.PruneGuard, o.UnreadableGrace
-	d.manifests.FailOpen, d.drift = o.FailOpen, o.Drift
+	d.manifests.FailOpen, d.manifests.Readiness, d.drift, d.healthTimeout = o.FailOpen, o.Readiness, o.Drift, o.HealthTimeout
 	if d.selector == nil {
 		d.selector = labels.Everything()
 	}
 	d.watches = newWatches(watching, func(k key) { d.queue.Add(k) })
+	d.health = newHealthTracker(d.watches, d.readForHealth)
+	m.unhealthy = d.health.unhealthy
 
 	return d, nil
 }
@@ -209,6 +220,7 @@ func (d *Deliverer) run(ctx context.Context) error {
 	d.watches.start(ctx)
 	var all sync.WaitGroup
 	all.Go(func() { d.status.run(ctx) })
+	all.Go(func() { d.health.run(ctx, d.reportHealth) })
 	for range d.workers {
 		all.Go(func() { d.work(ctx) })
 	}

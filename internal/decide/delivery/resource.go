@@ -74,6 +74,9 @@ type Resource struct {
 type Reader struct {
 	// FailOpen is that of manifests that do not set it.
 	FailOpen bool
+	// Readiness is that of manifests that do not set it and have no expressions:
+	// enov1.ReadinessKstatus, or anything else for that of Eno.
+	Readiness string
 
 	expressions, conditions *compiler
 }
@@ -147,6 +150,9 @@ func (r *Reader) understand(o *unstructured.Unstructured, deleted bool, composit
 		found.Defines = defined(o)
 	}
 	found.Settings = r.settings(annotations, composition, found.GVK.Kind) // a Patch has the default groups of its target
+	if _, own := annotations[enov1.AnnotationReadinessMode]; found.IsPatch() && !own {
+		found.Kstatus = false // its target may never exist, and another client makes it
+	}
 
 	return found, nil
 }
@@ -160,7 +166,7 @@ func strip(o *unstructured.Unstructured) {
 			continue
 		}
 		maps.DeleteFunc(all, func(key string, _ any) bool {
-			return strings.HasPrefix(key, settingsPrefix) || key == enov1.AnnotationPrune || key == enov1.AnnotationMigrateMode
+			return strings.HasPrefix(key, settingsPrefix) || key == enov1.AnnotationPrune || key == enov1.AnnotationMigrateMode || key == enov1.AnnotationReadinessMode
 		})
 		if len(all) == 0 {
 			unstructured.RemoveNestedField(o.Object, "metadata", at)
