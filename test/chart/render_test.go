@@ -44,7 +44,8 @@ var matrix = map[string]rendering{
 	"PodgroupsAlone": {values: only("podgroups"), has: []string{"ClusterRole/arbor-podgroups"}, not: []string{"ClusterRole/arbor-subnets", "ValidatingAdmissionPolicy/", "ValidatingAdmissionPolicyBinding/"}, args: []string{"--controllers=podgroups"}},
 	"SubnetsAlone":   {values: only("subnets"), has: []string{"ClusterRole/arbor-subnets"}, not: []string{"ClusterRole/arbor-podgroups"}, args: []string{"--controllers=subnets"}},
 	"SynthesisAlone": {values: only("synthesis"), has: []string{"ClusterRole/arbor-synthesis"}, not: []string{"ClusterRole/arbor-delivery", "Service/arbor-webhook", "ValidatingWebhookConfiguration/"}, args: []string{"--controllers=synthesis", "--webhooks=false", "--synthesis-timeout=30s"}},
-	"DeliveryAlone":  {values: only("delivery"), has: []string{"ClusterRole/arbor-delivery"}, not: []string{"ClusterRole/arbor-synthesis", "Service/arbor-webhook"}, args: []string{"--controllers=delivery", "--delivery-workers=16", "--drift=correct", "--fail-open=false"}},
+	"DeliveryAlone":  {values: only("delivery"), has: []string{"ClusterRole/arbor-delivery"}, not: []string{"ClusterRole/arbor-synthesis", "Service/arbor-webhook"}, args: []string{"--controllers=delivery", "--delivery-workers=16", "--drift=correct", "--fail-open=false", "--readiness=eno", "--health-timeout=10m"}},
+	"Readiness":      {values: only("delivery", "delivery.readiness=kstatus", "delivery.healthTimeout=1h"), args: []string{"--readiness=kstatus", "--health-timeout=1h"}},
 	"DriftReported":  {values: only("delivery", "delivery.drift=report", "delivery.failOpen=true"), args: []string{"--drift=report", "--fail-open=true"}},
 	"PruneShare":     {values: only("delivery", "delivery.pruneGuard=50"), args: []string{"--prune-guard=50"}},
 	"Everything": {
