@@ -112,7 +112,7 @@ func TestHealth(t *testing.T) {
 	e.health("True", enov1.ReasonHealthy, "2 objects are healthy")
 
 	// At rest nothing is sent, whatever happens to objects without health.
-	e.quiet(3 * time.Second)
+	e.quiet(6 * time.Second)
 	before := e.requests()
 	must(t, e.Patch(t.Context(), e.config("config"), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"another":"1"}}}`))))
 	e.quiet(6 * time.Second)
