@@ -95,6 +95,10 @@ func (r *deliveryDrawer) composition(parent int, c CompositionView) {
 	n := deliveryNode{name: c.Namespace + "/" + c.Name, detail: c.State, notes: c.Notes}
 	n.mark, n.colour = r.compositionMark(c)
 
+	if c.isNotHealthy() {
+		n.detail += ", " + strings.ToLower(c.Health)
+	}
+
 	if c.Synthesizer != "" {
 		n.detail += ", synthesizer " + c.Synthesizer
 	}
@@ -202,9 +206,9 @@ func (r *deliveryDrawer) waitMark() string {
 
 func (r *deliveryDrawer) compositionMark(c CompositionView) (mark, colour string) {
 	switch {
-	case c.isStuck():
+	case c.isStuck() || c.Health == enov1.ReasonFailed:
 		return r.bad, red
-	case c.Suspended != "":
+	case c.Suspended != "" || c.isNotHealthy():
 		return r.warn, yellow
 	case c.State == enov1.StatusReady:
 		return r.good, green
@@ -215,6 +219,11 @@ func (r *deliveryDrawer) compositionMark(c CompositionView) (mark, colour string
 	default:
 		return r.waitMark(), dim
 	}
+}
+
+// isNotHealthy reports whether objects of a composition do not work, or not yet.
+func (c CompositionView) isNotHealthy() bool {
+	return slices.Contains([]string{enov1.ReasonProgressing, enov1.ReasonDegraded, enov1.ReasonFailed}, c.Health)
 }
 
 // isStuck reports whether something of a composition failed.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -39,8 +40,10 @@ type CompositionView struct {
 	// PinnedTo is the synthesis that it is rolled back to.
 	PinnedTo string `json:"pinnedTo,omitempty"`
 	// Suspended is since when and why it is not delivered.
-	Suspended string     `json:"suspended,omitempty"`
-	Notes     []NoteView `json:"notes"`
+	Suspended string `json:"suspended,omitempty"`
+	// Health is the reason of the condition Healthy.
+	Health string     `json:"health,omitempty"`
+	Notes  []NoteView `json:"notes"`
 	// InFlight and Current have their resources. Previous ones have none.
 	InFlight *SynthesisView `json:"inFlight,omitempty"`
 	Current  *SynthesisView `json:"current,omitempty"`
@@ -112,6 +115,10 @@ func (d *deliveries) compositionView(c *enov1.Composition) CompositionView {
 
 	if s := suspended(c); s != nil {
 		v.Suspended = s.String()
+	}
+
+	if condition := meta.FindStatusCondition(c.Status.Conditions, enov1.ConditionHealthy); condition != nil {
+		v.Health = condition.Reason
 	}
 
 	return v
@@ -203,7 +210,9 @@ func compositionNotes(c *enov1.Composition) []NoteView {
 
 	for _, condition := range c.Status.Conditions {
 		// Most of them are good when they are true.
-		if good := !slices.Contains(badConditions, condition.Type); good == (condition.Status == metav1.ConditionFalse) {
+		good := !slices.Contains(badConditions, condition.Type)
+		progressing := condition.Type == enov1.ConditionHealthy && condition.Reason == enov1.ReasonProgressing
+		if progressing || good == (condition.Status == metav1.ConditionFalse) {
 			say(SeverityWarning, "%s: %s", condition.Type, withoutEmpty(condition.Message, condition.Reason))
 		}
 	}

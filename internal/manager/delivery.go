@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/controller/delivery"
 )
 
@@ -28,6 +29,10 @@ type DeliveryOptions struct {
 	FieldManager string
 	// FailOpen is that of manifests without the annotation.
 	FailOpen bool
+	// Readiness is what makes objects count as ready for the order of groups.
+	Readiness string
+	// HealthTimeout is how long an object may progress before it counts as degraded.
+	HealthTimeout time.Duration
 	// Workers are how many resources are delivered at a time.
 	Workers int
 	// Namespace of the compositions, "" for all. LabelSelector and ResourceFilter are
@@ -37,7 +42,10 @@ type DeliveryOptions struct {
 
 // DefaultDeliveryOptions put ownership right in the cluster of the compositions.
 func DefaultDeliveryOptions() DeliveryOptions {
-	return DeliveryOptions{Migration: delivery.MigrationOn, PruneGuard: delivery.PruneGuardEmpty, UnreadableGrace: 5 * time.Minute, Drift: delivery.DriftCorrect, FieldManager: delivery.DefaultManager, Workers: 16}
+	return DeliveryOptions{
+		Migration: delivery.MigrationOn, PruneGuard: delivery.PruneGuardEmpty, UnreadableGrace: 5 * time.Minute, Drift: delivery.DriftCorrect,
+		FieldManager: delivery.DefaultManager, Readiness: enov1.ReadinessEno, HealthTimeout: 10 * time.Minute, Workers: 16,
+	}
 }
 
 // AddFlags binds the options to flags, with the current values as defaults.
@@ -52,6 +60,8 @@ func (o *DeliveryOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Drift, "drift", o.Drift, "What to do about objects that other clients change or delete: correct (at once), report (on the Composition, until the next synthesis) or interval (correct at the reconcile interval of the manifest, if it has one).")
 	fs.StringVar(&o.FieldManager, "field-manager", o.FieldManager, "Field manager that objects are applied as: eno, or a name that begins with eno-. Control planes that deliver to one cluster need different names, and do not delete objects that another one has applied.")
 	fs.BoolVar(&o.FailOpen, "fail-open", o.FailOpen, "Report objects as reconciled although they could not be delivered. The annotation eno.azure.io/fail-open of a manifest takes precedence.")
+	fs.StringVar(&o.Readiness, "readiness", o.Readiness, "When objects count as ready for the readiness groups after them: eno (once applied, unless the manifest has expressions) or kstatus (once healthy). The annotation arbor-control.dev/readiness of a manifest or Composition takes precedence.")
+	fs.DurationVar(&o.HealthTimeout, "health-timeout", o.HealthTimeout, "How long an object may progress before the condition Healthy of its Composition reports it as Degraded. 0: no limit.")
 	fs.IntVar(&o.Workers, "delivery-workers", o.Workers, "How many resources are delivered at a time.")
 }
 
@@ -68,6 +78,8 @@ func (o *DeliveryOptions) Args() []string {
 		"--drift=" + o.Drift,
 		"--field-manager=" + o.FieldManager,
 		fmt.Sprintf("--fail-open=%t", o.FailOpen),
+		"--readiness=" + o.Readiness,
+		fmt.Sprintf("--health-timeout=%s", o.HealthTimeout),
 		fmt.Sprintf("--delivery-workers=%d", o.Workers),
 	}
 }
@@ -85,6 +97,12 @@ func (o *DeliveryOptions) Validate() error {
 	}
 	if err := delivery.ValidateManager(o.FieldManager); err != nil {
 		return fmt.Errorf("--field-manager %q: %w", o.FieldManager, err)
+	}
+	if !slices.Contains([]string{enov1.ReadinessEno, enov1.ReadinessKstatus}, o.Readiness) {
+		return fmt.Errorf("--readiness %q: it must be %s or %s", o.Readiness, enov1.ReadinessEno, enov1.ReadinessKstatus)
+	}
+	if o.HealthTimeout < 0 {
+		return fmt.Errorf("--health-timeout %s: it must not be negative; 0 means no limit", o.HealthTimeout)
 	}
 	if o.UnreadableGrace < 0 {
 		return fmt.Errorf("--unreadable-grace %s: it must not be negative", o.UnreadableGrace)
@@ -124,7 +142,10 @@ func setupDelivery(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := delivery.Options{Workers: o.Delivery.Workers, Migration: o.Delivery.Migration, Selector: selector, Filter: filter, PruneGuard: guard, UnreadableGrace: o.Delivery.UnreadableGrace, Drift: o.Delivery.Drift, Manager: o.Delivery.FieldManager, FailOpen: o.Delivery.FailOpen}
+	d := delivery.Options{
+		Workers: o.Delivery.Workers, Migration: o.Delivery.Migration, Selector: selector, Filter: filter, PruneGuard: guard, UnreadableGrace: o.Delivery.UnreadableGrace,
+		Drift: o.Delivery.Drift, Manager: o.Delivery.FieldManager, FailOpen: o.Delivery.FailOpen, Readiness: o.Delivery.Readiness, HealthTimeout: o.Delivery.HealthTimeout,
+	}
 	if o.Delivery.RemoteKubeconfig != "" {
 		remote, err := restConfig(o.Delivery.RemoteKubeconfig)
 		if err != nil {

@@ -44,8 +44,9 @@ var matrix = map[string]rendering{
 	"PodgroupsAlone": {values: only("podgroups"), has: []string{"ClusterRole/arbor-podgroups"}, not: []string{"ClusterRole/arbor-subnets", "ValidatingAdmissionPolicy/", "ValidatingAdmissionPolicyBinding/"}, args: []string{"--controllers=podgroups"}},
 	"SubnetsAlone":   {values: only("subnets"), has: []string{"ClusterRole/arbor-subnets"}, not: []string{"ClusterRole/arbor-podgroups"}, args: []string{"--controllers=subnets"}},
 	"SynthesisAlone": {values: only("synthesis"), has: []string{"ClusterRole/arbor-synthesis"}, not: []string{"ClusterRole/arbor-delivery", "Service/arbor-webhook", "ValidatingWebhookConfiguration/"}, args: []string{"--controllers=synthesis", "--webhooks=false", "--synthesis-timeout=30s"}},
-	"DeliveryAlone":  {values: only("delivery"), has: []string{"ClusterRole/arbor-delivery"}, not: []string{"ClusterRole/arbor-synthesis", "Service/arbor-webhook"}, args: []string{"--controllers=delivery", "--delivery-workers=16", "--drift=correct", "--field-manager=eno", "--fail-open=false"}},
+	"DeliveryAlone":  {values: only("delivery"), has: []string{"ClusterRole/arbor-delivery"}, not: []string{"ClusterRole/arbor-synthesis", "Service/arbor-webhook"}, args: []string{"--controllers=delivery", "--delivery-workers=16", "--drift=correct", "--field-manager=eno", "--fail-open=false", "--readiness=eno", "--health-timeout=10m"}},
 	"DriftReported":  {values: only("delivery", "delivery.drift=report", "delivery.failOpen=true", "delivery.fieldManager=eno-edge"), args: []string{"--drift=report", "--field-manager=eno-edge", "--fail-open=true"}},
+	"Readiness":      {values: only("delivery", "delivery.readiness=kstatus", "delivery.healthTimeout=1h"), args: []string{"--readiness=kstatus", "--health-timeout=1h"}},
 	"PruneShare":     {values: only("delivery", "delivery.pruneGuard=50"), args: []string{"--prune-guard=50"}},
 	"Everything": {
 		values: all("metrics.serviceMonitor.enabled=true", "metrics.rules.enabled=true", "metrics.dashboards.enabled=true", "crds.manage=helm", "metrics.readers[0].kind=ServiceAccount", "metrics.readers[0].namespace=monitoring", "metrics.readers[0].name=prometheus"),

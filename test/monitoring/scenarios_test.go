@@ -73,6 +73,7 @@ var work = []scenario{
 	{alert: "CompositionSynthesisFailing", what: "a program ends with an error, until its input is another", breaks: failing},
 	{alert: "CompositionsStuckReconciling", what: "the API server refuses a manifest, until there is another", breaks: stuck},
 	{alert: "CompositionPruneBlocked", what: "a program prints no manifests any more, until it does", breaks: pruneBlocked},
+	{alert: "CompositionUnhealthy", what: "the API server rejects a manifest, until there is another", breaks: unhealthy},
 	{alert: "DeliveryErrorRate", what: "manifests change, and the API server refuses half of them", breaks: refused},
 	{alert: "OwnershipMigrationsFailing", what: "ownership is split, and the manager may not write Deployments, until it may", breaks: split},
 	{alert: "WebhookDenialsSurging", what: "twenty invalid PodGroups a second, until nobody asks any more", breaks: denied},
@@ -366,6 +367,13 @@ func pruneBlocked(t *testing.T, w *world) (map[string]string, func()) {
 	w.becomes(t, "pruned", "nothing")()
 
 	return map[string]string{"job": plainJob}, w.becomes(t, "pruned", "pair")
+}
+
+func unhealthy(t *testing.T, w *world) (map[string]string, func()) {
+	t.Helper()
+	w.composition(t, "unhealthy", "refused")
+
+	return map[string]string{"job": plainJob}, w.becomes(t, "unhealthy", "good")
 }
 
 func refused(t *testing.T, w *world) (map[string]string, func()) {

@@ -12,6 +12,7 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.simplified.status`
 // +kubebuilder:printcolumn:name="Error",type=string,JSONPath=`.status.simplified.error`
+// +kubebuilder:printcolumn:name="Health",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Healthy")].reason`
 type Composition struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -80,6 +80,9 @@ const (
 	// AnnotationPrune is when the object of a manifest that a synthesis drops is
 	// deleted: on the composition for all, or on the manifest.
 	AnnotationPrune = "arbor-control.dev/prune"
+	// AnnotationReadinessMode is what makes an object count as ready for the readiness
+	// groups after it, next to its expressions; falls back.
+	AnnotationReadinessMode = "arbor-control.dev/readiness"
 	// AnnotationMigrateMode on a manifest is how much of the scopes is taken over.
 	AnnotationMigrateMode = "arbor-control.dev/migrate-ownership-mode"
 	// AnnotationConfirmPrune on a composition has the digest of the condition
@@ -104,6 +107,14 @@ const (
 	PruneFirst = "first"
 	// PruneNever leaves the object behind.
 	PruneNever = "never"
+)
+
+// Values of AnnotationReadinessMode.
+const (
+	// ReadinessEno has an object be ready once it is applied, unless it has expressions.
+	ReadinessEno = "eno"
+	// ReadinessKstatus has an object be ready once it is healthy.
+	ReadinessKstatus = "kstatus"
 )
 
 // Values of AnnotationMigrateMode.
@@ -169,6 +180,19 @@ const (
 	ConditionSuspended = "Suspended"
 	// ReasonRequested is that of ConditionSuspended.
 	ReasonRequested = "Requested"
+	// ConditionHealthy is whether the objects work now. It is unknown while some of them
+	// are progressing, and while the composition is suspended or being deleted.
+	ConditionHealthy = "Healthy"
+	// ReasonHealthy is that of ConditionHealthy when all objects work. The others are of
+	// the object in the worst state, which the message names.
+	ReasonHealthy     = "Healthy"
+	ReasonProgressing = "Progressing"
+	ReasonDegraded    = "Degraded"
+	ReasonFailed      = "Failed"
+	// ReasonSuspended and ReasonDeleting are those of ConditionHealthy while nothing is
+	// judged.
+	ReasonSuspended = "Suspended"
+	ReasonDeleting  = "Deleting"
 	// ConditionReady : all of its objects are ready.
 	ConditionReady = "Ready"
 

@@ -213,6 +213,9 @@ func (d *Deliverer) swap(name types.NamespacedName, v *view) {
 		d.count(v, 1)
 	}
 	d.mu.Unlock()
+	if v != nil || old != nil {
+		d.health.touch(name)
+	}
 	if old == nil {
 		return
 	}
@@ -227,6 +230,7 @@ func (d *Deliverer) swap(name types.NamespacedName, v *view) {
 // forget ends the watch of an object that a composition no longer has.
 func (d *Deliverer) forget(k key) {
 	if m, ok := d.gone.LoadAndDelete(k); ok {
+		d.health.forget(k)
 		if m, ok := m.(*memory); ok && m.tracked {
 			m.tracked = false
 			d.watches.untrack(m.at, k)

@@ -23,6 +23,10 @@
 // refused, because others hold a part of it. There, and where the server says that
 // the result would be invalid, package ownership puts that right first.
 //
+// The health of objects is judged from what workers have in hand anyway, and otherwise by
+// one read for each status that a watch sees, see healthTracker. It never delays an
+// apply.
+//
 // States are gathered for a moment and written to the slices by their index, in
 // one patch for each slice.
 package delivery

@@ -27,7 +27,7 @@ type Metrics struct {
 
 	// queued and unwritten are how much there is to do, asked when somebody wants to
 	// know. They are nil until there is a Deliverer.
-	queued, unwritten, pruneBlocked func() int
+	queued, unwritten, pruneBlocked, unhealthy func() int
 }
 
 // What came of writing the status of a slice, as a label.
@@ -107,7 +107,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	r.MustRegister(m.duration, m.actions, m.inflight, m.errors, m.drift, m.workers, m.unfiltered, m.updates, m.writeErrors, m.flushSize, m.flushTime,
 		asked("eno_reconciliation_controller_workqueue_depth", "Resources that wait to be worked on.", &m.queued),
-		asked("eno_write_buffer_depth", "States and reports that wait to be written.", &m.unwritten), asked("eno_compositions_prune_blocked", "Compositions whose objects are not deleted before a user confirms it.", &m.pruneBlocked))
+		asked("eno_write_buffer_depth", "States and reports that wait to be written.", &m.unwritten),
+		asked("eno_compositions_prune_blocked", "Compositions whose objects are not deleted before a user confirms it.", &m.pruneBlocked),
+		asked("eno_compositions_unhealthy", "Compositions with objects that are degraded or have failed.", &m.unhealthy))
 
 	return m
 }

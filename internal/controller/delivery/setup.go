@@ -70,6 +70,12 @@ type Options struct {
 	Manager string
 	// FailOpen passes over errors of manifests that do not set it.
 	FailOpen bool
+	// Readiness is that of manifests that do not set it: enov1.ReadinessEno, the default,
+	// or enov1.ReadinessKstatus.
+	Readiness string
+	// HealthTimeout is how long an object may progress before it counts as degraded, 0 for
+	// any time.
+	HealthTimeout time.Duration
 }
 
 func (o Options) manager() string { return cmp.Or(o.Manager, DefaultManager) }
@@ -113,11 +119,14 @@ type Deliverer struct {
 	workers    int
 	watches    *watches
 	status     *statusWriter
+	health     *healthTracker
 	queue      workqueue.TypedRateLimitingInterface[key]
 	recorder   events.EventRecorder
 	courtesy   *rate.Limiter
 	metrics    *Metrics
 	now        func() time.Time
+	// healthTimeout is how long an object may progress, 0 for any time.
+	healthTimeout time.Duration
 	// compositions is the queue of the controller, nil until that is started.
 	compositions atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
 
@@ -184,12 +193,14 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 	m.workers.Set(float64(o.Workers))
 	m.queued, m.unwritten, m.pruneBlocked = d.queue.Len, d.status.depth, d.countBlocked
 	d.selector, d.filter, d.pruneGuard, d.grace = o.Selector, o.Filter, o.PruneGuard, o.UnreadableGrace
-	d.manifests.FailOpen, d.manifests.Scopes, d.manifests.Manager = o.FailOpen, d.scopeOf, o.manager()
-	d.drift, d.manager = o.Drift, o.manager()
+	d.manifests.FailOpen, d.manifests.Scopes, d.manifests.Manager, d.manifests.Readiness = o.FailOpen, d.scopeOf, o.manager(), o.Readiness
+	d.drift, d.manager, d.healthTimeout = o.Drift, o.manager(), o.HealthTimeout
 	if d.selector == nil {
 		d.selector = labels.Everything()
 	}
 	d.watches = newWatches(watching, d.manager, func(k key) { d.queue.Add(k) })
+	d.health = newHealthTracker(d.watches, d.readForHealth)
+	m.unhealthy = d.health.unhealthy
 
 	return d, nil
 }
@@ -222,6 +233,7 @@ func (d *Deliverer) run(ctx context.Context) error {
 	d.watches.start(ctx)
 	var all sync.WaitGroup
 	all.Go(func() { d.status.run(ctx) })
+	all.Go(func() { d.health.run(ctx, d.reportHealth) })
 	for range d.workers {
 		all.Go(func() { d.work(ctx) })
 	}

@@ -28,6 +28,7 @@ func idle() *Deliverer {
 	m := NewMetrics(prometheus.NewRegistry())
 
 	return &Deliverer{
+		health:    newHealthTracker(newWatches(nil, decide.Manager, func(key) {}), nil),
 		manifests: decide.NewReader(), manager: decide.Manager, mapper: meta.NewDefaultRESTMapper(nil), selector: labels.Everything(), metrics: m, status: newStatusWriter(nil, nil, m),
 		recorder: &events.FakeRecorder{}, courtesy: rate.NewLimiter(0, 0), now: time.Now,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[key]()),

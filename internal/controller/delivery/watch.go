@@ -1,11 +1,13 @@
 package delivery
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +28,8 @@ import (
 const (
 	keptOwn    = "own"
 	keptWriter = "writer"
+	// keptStatus is there if a field manager has written a status.
+	keptStatus = "status"
 )
 
 // A place is where an object is on the server.
@@ -44,6 +48,8 @@ type observation struct {
 	// own is what we hold of it, and writer who else wrote last.
 	own, writer string
 	going       bool
+	// stateless is true if no field manager has written a status.
+	stateless bool
 }
 
 // watches has one metadata-only watch for each kind that was applied, as long as
@@ -159,7 +165,7 @@ func (w *watches) observe(at place, version string) observation {
 
 	return observation{
 		known: true, present: true, uid: o.UID, version: o.ResourceVersion, going: o.DeletionTimestamp != nil,
-		own: o.Annotations[keptOwn], writer: o.Annotations[keptWriter],
+		own: o.Annotations[keptOwn], writer: o.Annotations[keptWriter], stateless: o.Annotations[keptOwn] != "" && o.Annotations[keptStatus] == "",
 	}
 }
 
@@ -231,9 +237,19 @@ func slim(o any, manager string) (any, error) {
 	}}
 	if decide.IsOurs(full.ManagedFields, manager) {
 		kept.Annotations = map[string]string{keptOwn: ownOf(full.ManagedFields, manager), keptWriter: writerOf(full.ManagedFields, manager)}
+		if hasStatus(full.ManagedFields) {
+			kept.Annotations[keptStatus] = "written"
+		}
 	}
 
 	return kept, nil
+}
+
+// hasStatus reports whether a field manager has written a status.
+func hasStatus(entries []metav1.ManagedFieldsEntry) bool {
+	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:status"`))
+	})
 }
 
 // ownOf is a digest of what we hold of an object. Whoever changes a value of ours

@@ -118,6 +118,7 @@ func (d *Deliverer) deliver(ctx context.Context, k key, v *view, it *item) (time
 		return 0, err
 	}
 	if going {
+		d.health.forget(k)
 		d.removed(k, v, it, out)
 
 		return out.again, nil
@@ -125,6 +126,7 @@ func (d *Deliverer) deliver(ctx context.Context, k key, v *view, it *item) (time
 	if err := d.persistRemoval(ctx, v, it, out); err != nil {
 		return 0, err
 	}
+	d.health.saw(k, it.Resource, it.memory, out.live)
 
 	return d.delivered(v, it, out).again, nil
 }
@@ -282,7 +284,7 @@ func (d *Deliverer) ready(v *view, it *item, live *unstructured.Unstructured) (m
 	case live == nil:
 		return metav1.Time{}, false
 	}
-	if d.isOutdated(v, it, live) {
+	if !it.Kstatus && d.isOutdated(v, it, live) { // kstatus waits by itself
 		return metav1.Time{}, false
 	}
 	since, ok := it.Ready(live, v.asked(), d.now())
@@ -364,6 +366,7 @@ func (d *Deliverer) note(v *view, it *item, s enov1.ResourceState) {
 	s, changed, opened := v.settle(it, s)
 	if changed {
 		d.status.set(v, it, s)
+		d.health.touch(v.name)
 	}
 	if changed && v.concernsWaiting(s) {
 		d.requeue(v.name)

@@ -7,6 +7,8 @@ import (
 	"github.com/google/cel-go/cel"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/arbor-control/arbor/internal/decide/objecthealth"
 )
 
 const conditionTrue = "True"
@@ -18,7 +20,9 @@ type check struct {
 }
 
 // Watched says whether it takes more than being there for the object to be ready.
-func (r *Resource) Watched() bool { return len(r.checks) > 0 || r.Defines.Kind != "" }
+func (r *Resource) Watched() bool {
+	return len(r.checks) > 0 || r.Defines.Kind != "" || r.Kstatus && objecthealth.RuleOf(r.GVK.GroupKind()) != objecthealth.Applied
+}
 
 // StatusPatience is how long a status that is older than the object is not judged.
 const StatusPatience = 2 * time.Minute
@@ -50,14 +54,15 @@ func Observe(before Observation, live *unstructured.Unstructured, now time.Time)
 func (o Observation) Behind() bool { return !o.Since.IsZero() }
 
 // Ready says since when an object is ready. It is at once if nobody says when
-// else; a definition is when its kind is served. An expression that fails is not
+// else; a definition is when its kind is served, and an object with the setting Kstatus
+// when it is healthy. An expression that fails is not
 // met: what it asks for is not there yet.
 func (r *Resource) Ready(live *unstructured.Unstructured, composition *metav1.ObjectMeta, now time.Time) (since time.Time, ok bool) {
 	since = now
 	if len(r.checks) > 0 {
 		since = time.Time{}
 	}
-	if r.Defines.Kind != "" && !established(live) {
+	if r.Defines.Kind != "" && !established(live) || r.Kstatus && objecthealth.Of(live).State != objecthealth.Current {
 		return time.Time{}, false
 	}
 	for _, c := range r.checks {

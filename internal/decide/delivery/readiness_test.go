@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -70,5 +71,64 @@ func TestMigrateMode(t *testing.T) {
 	}
 	if r := read(t, with("T")); r.Mode != fields.Needed {
 		t.Errorf("without the annotation the mode is %q", r.Mode)
+	}
+}
+
+// TestReadinessMode has manifests and compositions ask for kstatus, and not.
+func TestReadinessMode(t *testing.T) {
+	const mode = enov1.AnnotationReadinessMode
+	expression := []string{enov1.AnnotationReadiness, "true"}
+	deployment := func(annotations ...string) string {
+		return strings.Replace(with("Deployment", annotations...), "apiVersion: v1", "apiVersion: apps/v1", 1)
+	}
+	for name, tc := range map[string]struct {
+		reason, manifest, composition, flag string
+		want, watched, warned               bool
+	}{
+		"Default":       {reason: "Eno's readiness is the default.", manifest: deployment()},
+		"Manifest":      {reason: "A manifest asks for it.", manifest: deployment(mode, "kstatus"), want: true, watched: true},
+		"Both":          {reason: "With an expression, both count.", manifest: deployment(append(expression, mode, "kstatus")...), want: true, watched: true},
+		"Composition":   {reason: "The composition asks for it.", manifest: deployment(), composition: "kstatus", want: true, watched: true},
+		"Expression":    {reason: "The author of the manifest said when it is ready.", manifest: deployment(expression...), composition: "kstatus", flag: "kstatus", watched: true},
+		"Flag":          {reason: "The operator asks for it.", manifest: deployment(), flag: "kstatus", want: true, watched: true},
+		"ManifestFirst": {reason: "The manifest takes precedence.", manifest: deployment(mode, "eno"), composition: "kstatus", flag: "kstatus"},
+		"ThenTheOther":  {reason: "Then the composition.", manifest: deployment(), composition: "eno", flag: "kstatus"},
+		"Unknown":       {reason: "A typing error is reported.", manifest: deployment(mode, "Kstatus"), flag: "kstatus", want: true, watched: true, warned: true},
+		"NoRules":       {reason: "Of a kind without health, objects are ready once applied.", manifest: with("ConfigMap", mode, "kstatus"), want: true},
+		"Patch":         {reason: "The target of a Patch may never exist.", manifest: "{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: a}, patch: {apiVersion: apps/v1, kind: Deployment, ops: []}}", flag: "kstatus"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reader := delivery.NewReader()
+			reader.Readiness = tc.flag
+			composition := map[string]string{}
+			if tc.composition != "" {
+				composition[mode] = tc.composition
+			}
+			r, err := reader.Read(manifest(t, tc.manifest), composition)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Kstatus != tc.want || r.Watched() != tc.watched || len(r.Warnings()) > 0 != tc.warned {
+				t.Errorf("%s\nkstatus %t, watched %t, %v", tc.reason, r.Kstatus, r.Watched(), r.Warnings())
+			}
+			if _, ok := r.Object.GetAnnotations()[mode]; ok {
+				t.Errorf("%s\nthe setting is delivered", tc.reason)
+			}
+		})
+	}
+}
+
+// TestReadyByKstatus has a claim that is ready once it has a volume.
+func TestReadyByKstatus(t *testing.T) {
+	r := read(t, with("PersistentVolumeClaim", enov1.AnnotationReadinessMode, "kstatus"))
+	now := time.Unix(1_000_000, 0)
+	for phase, want := range map[string]bool{"Pending": false, "Bound": true} {
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON([]byte(manifest(t, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, status: {phase: "+phase+"}}").Manifest)); err != nil {
+			t.Fatal(err)
+		}
+		if since, got := r.Ready(o, nil, now); got != want || got && !since.Equal(now) {
+			t.Errorf("a claim that is %s: ready %t, since %s", phase, got, since)
+		}
 	}
 }

@@ -104,6 +104,9 @@ type Reader struct {
 	Scopes Scopes
 	// Manager is the field manager that objects are applied as, "" for the default.
 	Manager string
+	// Readiness is that of manifests that do not set it and have no expressions:
+	// enov1.ReadinessKstatus, or anything else for that of Eno.
+	Readiness string
 
 	expressions, conditions *compiler
 }
@@ -178,6 +181,9 @@ func (r *Reader) understand(o *unstructured.Unstructured, deleted bool, composit
 		found.Defines = defined(o)
 	}
 	found.Settings = r.settings(annotations, composition, found.GVK.Kind) // a Patch has the default groups of its target
+	if _, own := annotations[enov1.AnnotationReadinessMode]; found.IsPatch() && !own {
+		found.Kstatus = false // its target may never exist, and another client makes it
+	}
 
 	return found, nil
 }
@@ -191,7 +197,7 @@ func strip(o *unstructured.Unstructured) {
 			continue
 		}
 		maps.DeleteFunc(all, func(key string, _ any) bool {
-			return strings.HasPrefix(key, settingsPrefix) || key == enov1.AnnotationPrune || key == enov1.AnnotationMigrateMode
+			return strings.HasPrefix(key, settingsPrefix) || key == enov1.AnnotationPrune || key == enov1.AnnotationMigrateMode || key == enov1.AnnotationReadinessMode
 		})
 		if len(all) == 0 {
 			unstructured.RemoveNestedField(o.Object, "metadata", at)

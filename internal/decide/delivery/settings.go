@@ -38,7 +38,7 @@ var infra = map[string]bool{
 // inherited are the annotations that fall back to those of the composition.
 var inherited = []string{
 	enov1.AnnotationReconcileInterval, enov1.AnnotationUseDefaultReconcileInterval, enov1.AnnotationReplace, enov1.AnnotationDisableUpdates,
-	enov1.AnnotationDisableReconciliation, enov1.AnnotationDeletionStrategy,
+	enov1.AnnotationDisableReconciliation, enov1.AnnotationDeletionStrategy, enov1.AnnotationReadinessMode,
 }
 
 // Inherited are the annotations of a composition that manifests fall back to.
@@ -63,6 +63,8 @@ type Settings struct {
 	// which it is deleted, nil if it does not matter.
 	ReadinessGroup int
 	DeletionGroup  *int
+	// Kstatus has the object be ready only once it is healthy.
+	Kstatus bool
 	// Scopes are whose fields are taken over from others, instead of the default of
 	// the kind.
 	Scopes []fields.Scope
@@ -182,6 +184,7 @@ func (r *Reader) settings(own, composition map[string]string, kind string) Setti
 		s.ReadinessGroup = *n
 	}
 
+	s.Kstatus = p.kstatus(r.Readiness, len(s.checks) > 0)
 	s.Prune = p.prune()
 	s.invalid, s.warnings = p.invalid, p.warnings
 
@@ -237,6 +240,28 @@ func (p *parser) prune() string {
 	}
 
 	return enov1.PruneLast
+}
+
+// kstatus reads whether the object has to be healthy to be ready. What the manifest says
+// counts. If it says nothing but has expressions, these alone decide; otherwise the
+// composition decides, and else the default.
+func (p *parser) kstatus(byDefault string, checked bool) bool {
+	value, ok := p.get(enov1.AnnotationReadinessMode)
+	_, own := p.own[enov1.AnnotationReadinessMode]
+	switch {
+	case ok && value != enov1.ReadinessKstatus && value != enov1.ReadinessEno:
+		p.ignored(enov1.AnnotationReadinessMode, value, fmt.Sprintf("it counts as the default, which is --readiness; write %q or %q", enov1.ReadinessEno, enov1.ReadinessKstatus))
+
+		return byDefault == enov1.ReadinessKstatus && !checked
+	case own:
+		return value == enov1.ReadinessKstatus
+	case checked:
+		return false
+	case ok:
+		return value == enov1.ReadinessKstatus
+	}
+
+	return byDefault == enov1.ReadinessKstatus
 }
 
 // scopes reads which fields are taken over.

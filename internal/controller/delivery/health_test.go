@@ -1,0 +1,312 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/decide/objecthealth"
+)
+
+// A healthWorld is a server with one kind of objects, and a tracker with a clock that the
+// test moves.
+type healthWorld struct {
+	*healthTracker
+
+	t     *testing.T
+	clock time.Time
+	kind  schema.GroupVersionKind
+	// versions and ready are those of the objects, and stateless those without status.
+	versions  map[string]int
+	ready     map[string]bool
+	stateless bool
+	reads     map[string][]time.Time
+	admitted  int
+	fails     error
+}
+
+func newHealthWorld(t *testing.T, kind schema.GroupVersionKind) *healthWorld {
+	t.Helper()
+	w := &healthWorld{t: t, clock: time.Unix(1_000_000, 0), kind: kind, versions: map[string]int{}, ready: map[string]bool{}, reads: map[string][]time.Time{}}
+	w.healthTracker = newHealthTracker(newWatches(nil, decide.Manager, func(key) {}), nil)
+	w.now = func() time.Time { return w.clock }
+	w.get = func(_ context.Context, target healthTarget) (*unstructured.Unstructured, error) {
+		w.reads[target.at.Name] = append(w.reads[target.at.Name], w.clock)
+
+		return w.live(target.at.Name), w.fails
+	}
+	w.observe = func(at place, _ string) observation {
+		n := w.versions[at.Name]
+
+		return observation{known: true, present: n > 0, version: strconv.Itoa(n), stateless: w.stateless}
+	}
+	w.admit = func(context.Context) error {
+		w.admitted++
+
+		return nil
+	}
+
+	return w
+}
+
+var (
+	deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	customKind     = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "T"}
+)
+
+func (w *healthWorld) live(name string) *unstructured.Unstructured {
+	if w.versions[name] == 0 {
+		return nil
+	}
+	status := "False"
+	if w.ready[name] {
+		status = "True"
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
+		map[string]any{"type": "Reconciling", "status": map[string]string{"True": "False", "False": "True"}[status], "reason": "Busy"},
+		map[string]any{"type": "Ready", "status": status},
+	}}}}
+	o.SetGroupVersionKind(w.kind)
+	o.SetName(name)
+	o.SetUID(types.UID(name))
+	o.SetResourceVersion(strconv.Itoa(w.versions[name]))
+
+	return o
+}
+
+func (w *healthWorld) key(name string) key {
+	return key{types.NamespacedName{Namespace: "n", Name: "c"}, decide.Identity{Group: w.kind.Group, Kind: w.kind.Kind, Name: name}}
+}
+
+// worker has a worker of the delivery finish with an object, which it has in hand or not.
+func (w *healthWorld) worker(name string, inHand bool) {
+	m := &memory{at: place{NamespacedName: types.NamespacedName{Name: name}}, tracked: true}
+	var live *unstructured.Unstructured
+	if inHand {
+		live = w.live(name)
+	}
+	w.saw(w.key(name), &decide.Resource{Identity: w.key(name).object, GVK: w.kind}, m, live)
+}
+
+// serve takes the object from the queue of reads, as often as that has it.
+func (w *healthWorld) serve(name string) {
+	w.t.Helper()
+	if err := w.one(w.t.Context(), w.key(name)); err != nil && w.fails == nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *healthWorld) state(name string) objecthealth.State {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	return w.of(w.key(name).composition).objects[w.key(name).object].record.State
+}
+
+// TestHealthReads has a status change ten times in a second for a minute.
+func TestHealthReads(t *testing.T) {
+	w := newHealthWorld(t, customKind)
+	w.versions["a"] = 1
+	w.worker("a", true)
+	w.serve("a")
+	if len(w.reads["a"]) != 0 {
+		t.Fatal("an object that was just applied is read")
+	}
+	begin := w.clock
+	for i := range 600 {
+		w.clock = begin.Add(time.Duration(i) * 100 * time.Millisecond)
+		w.versions["a"]++
+		w.worker("a", false)
+		w.serve("a")
+	}
+	for i, at := range w.reads["a"] {
+		if i > 0 && at.Sub(w.reads["a"][i-1]) < healthPause {
+			t.Errorf("read %d comes %s after the one before", i, at.Sub(w.reads["a"][i-1]))
+		}
+	}
+	if n := len(w.reads["a"]); n != 12 || w.admitted != n {
+		t.Errorf("%d reads, and %d were admitted; want 12 in a minute", n, w.admitted)
+	}
+	w.clock = w.clock.Add(healthPause)
+	w.serve("a")
+	before := len(w.reads["a"])
+	for range 10 {
+		w.clock = w.clock.Add(time.Minute)
+		w.worker("a", false)
+		w.serve("a")
+	}
+	if n := len(w.reads["a"]) - before; n != 0 {
+		t.Errorf("at rest there were %d reads", n)
+	}
+}
+
+// TestHealthReadsOthers has one object wait, and another read at once.
+func TestHealthReadsOthers(t *testing.T) {
+	w := newHealthWorld(t, deploymentKind)
+	for range 2 {
+		for i := range 50 {
+			name := fmt.Sprintf("d%d", i)
+			w.versions[name]++
+			w.worker(name, w.versions[name] == 1)
+			w.serve(name)
+		}
+	}
+	if w.admitted != 50 {
+		t.Errorf("%d reads were admitted, want one for each object", w.admitted)
+	}
+}
+
+// TestHealthReadsNothing has versions that say nothing about health.
+func TestHealthReadsNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason    string
+		kind      schema.GroupVersionKind
+		stateless bool
+		want      int
+	}{
+		"NoRules":   {"Its kind has no health.", schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, false, 0},
+		"Stateless": {"Its controller has written no status.", customKind, true, 0},
+		"Status":    {"It has.", customKind, false, 1},
+		"Always":    {"The absence of a status is one.", deploymentKind, true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHealthWorld(t, tc.kind)
+			w.versions["a"], w.stateless = 1, tc.stateless
+			w.worker("a", true)
+			w.versions["a"] = 2
+			w.worker("a", false)
+			w.serve("a")
+			if n := len(w.reads["a"]); n != tc.want {
+				t.Errorf("%s\n%d reads, want %d", tc.reason, n, tc.want)
+			}
+		})
+	}
+}
+
+// TestHealthFollows has an object break, disappear and come back.
+func TestHealthFollows(t *testing.T) {
+	w := newHealthWorld(t, customKind)
+	step := func(version int, ready, inHand bool, want objecthealth.State) {
+		t.Helper()
+		w.clock = w.clock.Add(healthPause)
+		w.versions["a"], w.ready["a"] = version, ready
+		w.worker("a", inHand)
+		w.serve("a")
+		if got := w.state("a"); got != want {
+			t.Errorf("version %d is %s, want %s", version, got, want)
+		}
+	}
+	step(1, false, true, objecthealth.Progressing)
+	step(2, true, false, objecthealth.Current)
+	step(3, false, false, objecthealth.Degraded)
+	step(4, true, true, objecthealth.Current)
+	step(0, true, false, objecthealth.Degraded)
+	step(5, true, false, objecthealth.Current)
+
+	// What was read before is not recorded after what is newer.
+	old := w.live("a")
+	old.SetResourceVersion("4")
+	old.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Stalled", "status": "True"}}}
+	if w.took(w.key("a"), healthTarget{}, old) || w.state("a") != objecthealth.Current {
+		t.Error("an older version is recorded")
+	}
+}
+
+// TestHealthGivesUp has an object that cannot be read, until it changes again.
+func TestHealthGivesUp(t *testing.T) {
+	w := newHealthWorld(t, customKind)
+	w.versions["a"], w.ready["a"] = 1, true
+	w.worker("a", true)
+	w.versions["a"], w.fails = 2, errors.New("forbidden")
+	tries := 0
+	for w.one(t.Context(), w.key("a")) != nil {
+		if tries++; tries > 100 {
+			t.Fatal("it is tried again without end")
+		}
+		w.healthTracker.reads.AddRateLimited(w.key("a"))
+		w.clock = w.clock.Add(time.Hour)
+	}
+	if tries != healthTries || w.state("a") != objecthealth.Current {
+		t.Errorf("it was tried %d times again, and is %s", tries, w.state("a"))
+	}
+}
+
+// TestHealthSummary has items in every situation.
+func TestHealthSummary(t *testing.T) {
+	w := newHealthWorld(t, deploymentKind)
+	name := w.key("").composition
+	w.versions["known"], w.ready["known"] = 1, true
+	w.worker("known", true)
+	item := func(object string, change func(*countedItem)) []countedItem {
+		it := countedItem{id: w.key(object).object, kind: w.kind.GroupKind(), name: object, applied: true, runs: true}
+		change(&it)
+
+		return []countedItem{it}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		items  []countedItem
+		want   string
+	}{
+		"Unknown":    {"After a restart, a worker looks at it first.", item("new", func(*countedItem) {}), "incomplete"},
+		"Replaced":   {"No worker does if another manifest decides about the object.", item("new", func(it *countedItem) { it.runs = false }), "1 object is healthy"},
+		"NotApplied": {"Its turn has not come.", item("new", func(it *countedItem) { it.applied = false }), "1 of 1 objects is not healthy (1 progressing): new: NotApplied: it is not applied yet"},
+		"Error":      {"It cannot be applied.", item("new", func(it *countedItem) { it.applied, it.err = false, "no quota" }), "1 of 1 objects is not healthy (1 degraded): new: NotDelivered: no quota"},
+		"PassedOver": {"Its author wants errors passed over.", item("new", func(it *countedItem) { it.err, it.passedOver = "no quota", true }), "1 object is healthy"},
+		"NoRules":    {"Its kind has no health.", item("new", func(it *countedItem) { it.kind = schema.GroupKind{Kind: "Secret"} }), "1 object is healthy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, complete := w.summarize(w.key("").composition, tc.items, time.Minute)
+			got := "incomplete"
+			if complete {
+				got = s.Condition().Message
+			}
+			if got != tc.want {
+				t.Errorf("%s\ngot  %s\nwant %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+	if s, _ := w.summarize(name, item("known", func(*countedItem) {}), time.Minute); !strings.HasPrefix(s.Condition().Message, "1 of 1") {
+		t.Errorf("what is known does not count: %s", s.Condition().Message)
+	}
+}
+
+// TestHealthWrites has a composition touched all the time.
+func TestHealthWrites(t *testing.T) {
+	w := newHealthWorld(t, deploymentKind)
+	name := w.key("").composition
+	var writes []time.Time
+	begin := w.clock
+	for i := range 600 {
+		w.clock = begin.Add(time.Duration(i) * 100 * time.Millisecond)
+		w.touch(name)
+		if w.begin(name) == 0 {
+			w.wrote(name)
+			writes = append(writes, w.clock)
+		}
+	}
+	if len(writes) != 12 {
+		t.Errorf("%d writes in a minute: %v", len(writes), writes)
+	}
+	w.became(name, objecthealth.Progressing)
+	if n := w.unhealthy(); n != 0 {
+		t.Errorf("a composition that progresses counts as unhealthy: %d", n)
+	}
+	w.became(name, objecthealth.Degraded)
+	if n := w.unhealthy(); n != 1 {
+		t.Errorf("%d compositions are unhealthy, want 1", n)
+	}
+	w.drop(name)
+	if n := w.unhealthy(); n != 0 {
+		t.Errorf("a composition that is gone counts: %d", n)
+	}
+}
