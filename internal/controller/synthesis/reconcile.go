@@ -45,6 +45,8 @@ type Options struct {
 	// between two of a rollout.
 	Concurrency int
 	Cooldown    time.Duration
+	// MaxFailures is how many compositions may fail before a rollout halts, 0 for any number.
+	MaxFailures int
 	// Patience is after how long a composition that the cluster does not agree with
 	// counts as stuck.
 	Patience time.Duration
@@ -85,7 +87,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 	}
 	s := &Scheduler{
 		client: mgr.GetClient(), worker: w, metrics: m, now: time.Now,
-		limits: decide.Limits{Concurrency: o.Concurrency, Cooldown: o.Cooldown}, ledger: decide.NewLedger(), since: map[types.UID]time.Time{},
+		limits: decide.Limits{Concurrency: o.Concurrency, Cooldown: o.Cooldown, MaxFailures: o.MaxFailures}, recorder: w.recorder, ledger: decide.NewLedger(), since: map[types.UID]time.Time{},
 	}
 	if err := s.setup(mgr); err != nil {
 		return fmt.Errorf("cannot set up the scheduler: %w", err)
