@@ -160,7 +160,7 @@ func strip(o *unstructured.Unstructured) {
 			continue
 		}
 		maps.DeleteFunc(all, func(key string, _ any) bool {
-			return strings.HasPrefix(key, settingsPrefix) || key == enov1.AnnotationPrune || key == enov1.AnnotationMigrateMode
+			return strings.HasPrefix(key, settingsPrefix) || key == enov1.AnnotationPrune || key == enov1.AnnotationMigrateMode || key == enov1.AnnotationReplaceOnConflict
 		})
 		if len(all) == 0 {
 			unstructured.RemoveNestedField(o.Object, "metadata", at)
