@@ -73,6 +73,7 @@ var work = []scenario{
 	{alert: "CompositionSynthesisFailing", what: "a program ends with an error, until its input is another", breaks: failing},
 	{alert: "CompositionsStuckReconciling", what: "the API server refuses a manifest, until there is another", breaks: stuck},
 	{alert: "CompositionPruneBlocked", what: "a program prints no manifests any more, until it does", breaks: pruneBlocked},
+	{alert: "SynthesizerRolloutHalted", what: "users roll back three compositions, until the rollout is resumed", breaks: halted},
 	{alert: "DeliveryErrorRate", what: "manifests change, and the API server refuses half of them", breaks: refused},
 	{alert: "OwnershipMigrationsFailing", what: "ownership is split, and the manager may not write Deployments, until it may", breaks: split},
 	{alert: "WebhookDenialsSurging", what: "twenty invalid PodGroups a second, until nobody asks any more", breaks: denied},

@@ -329,3 +329,16 @@ func TestFailedBefore(t *testing.T) {
 		})
 	}
 }
+
+func TestCountHalted(t *testing.T) {
+	well, stopped := synthesizer(), synthesizer()
+	stopped.Name = "stopped"
+	stopped, _ = synthesis.Halt{Synthesizer: stopped, Message: "too many"}.Apply(*after(0))
+	past := stopped.DeepCopy()
+	past.Name = "past"
+	past.Generation++
+	want := map[synthesis.Program]int{{Name: "s"}: 0, {Name: "stopped"}: 1, {Name: "past"}: 0}
+	if diff := cmp.Diff(want, synthesis.Count(nil, []enov1.Synthesizer{*well, *stopped, *past}, 0, epoch).Halted); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
