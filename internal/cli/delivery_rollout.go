@@ -219,9 +219,13 @@ func (d *deliveries) rollouts(all []*enov1.Synthesizer) RolloutsView {
 
 	for _, s := range all {
 		r := RolloutView{Synthesizer: s.Name, Generation: s.Generation, Failed: []FailedComposition{}, Resumed: synthesisrules.IsResumed(s)}
-		if c := synthesisrules.Halted(s); c != nil {
-			r.Halted, r.Message = true, c.Message
+
+		var messages []string
+		for _, c := range synthesisrules.AllHalts(s) {
+			messages = append(messages, c.Message)
 		}
+
+		r.Halted, r.Message = len(messages) > 0, strings.Join(messages, " ")
 
 		for _, c := range users[s.Name] {
 			r.add(c, synthesisrules.StageOf(c, s))

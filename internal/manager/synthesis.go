@@ -143,7 +143,7 @@ func podNamespace(o Options) string { return cmp.Or(o.Synthesis.PodNamespace, o.
 // setupSynthesis starts what makes compositions of Symphonies, and slices of
 // compositions.
 func setupSynthesis(mgr ctrl.Manager, o Options) ([]endpoint, error) {
-	s := synthesis.Options{Refusal: refusal, Timeout: o.Synthesis.Timeout, Concurrency: o.Synthesis.Concurrency, Cooldown: o.Synthesis.Cooldown, MaxFailures: o.Synthesis.MaxFailures, Patience: o.Synthesis.Watchdog, HistoryLimit: o.Synthesis.HistoryLimit}
+	s := synthesis.Options{Refusal: refusal, Timeout: o.Synthesis.Timeout, Concurrency: o.Synthesis.Concurrency, Cooldown: o.Synthesis.Cooldown, MaxFailures: o.Synthesis.MaxFailures, Namespace: o.Delivery.Namespace, Patience: o.Synthesis.Watchdog, HistoryLimit: o.Synthesis.HistoryLimit}
 	if o.Synthesis.Local {
 		s.Executor, s.Refusal = &executor.Process{}, ""
 	}

@@ -46,7 +46,7 @@ func Count(all []enov1.Composition, synthesizers []enov1.Synthesizer, given time
 	for i := range synthesizers {
 		p := Program{synthesizers[i].Name, ownerOf(&synthesizers[i])}
 		programs[p.Name], c.Stuck[p], c.Halted[p] = p, 0, 0
-		if Halted(&synthesizers[i]) != nil {
+		if len(AllHalts(&synthesizers[i])) > 0 {
 			c.Halted[p] = 1
 		}
 	}

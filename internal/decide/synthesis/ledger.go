@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -112,7 +112,7 @@ func (l *Ledger) SetSynthesizer(s *enov1.Synthesizer) {
 		return
 	}
 	l.synthesizers[s.Name] = s
-	if delete(l.halted, s.Name); meta.FindStatusCondition(s.Status.Conditions, enov1.ConditionRolloutHalted) != nil {
+	if delete(l.halted, s.Name); slices.ContainsFunc(s.Status.Conditions, func(c metav1.Condition) bool { return isHaltType(c.Type) }) {
 		l.halted[s.Name] = true
 	}
 	// What compositions should have depends on the spec only.

@@ -131,15 +131,48 @@ func IsResumed(s *enov1.Synthesizer) bool {
 	return s.Annotations[enov1.AnnotationResumeRollout] == strconv.FormatInt(s.Generation, 10)
 }
 
-// Halted returns why the rollout of the present generation of a Synthesizer is halted, nil
-// if it is not.
-func Halted(s *enov1.Synthesizer) *metav1.Condition {
-	c := meta.FindStatusCondition(s.Status.Conditions, enov1.ConditionRolloutHalted)
-	if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != s.Generation {
+// haltType is the type of the condition RolloutHalted. Managers that are about one namespace
+// each share Synthesizers, so each has a condition of its own.
+func haltType(scope string) string {
+	if scope == "" {
+		return enov1.ConditionRolloutHalted
+	}
+
+	return enov1.ConditionRolloutHalted + "." + scope
+}
+
+// Halted returns why the rollout of the present generation of a Synthesizer is halted by a
+// manager that is about one namespace, or about all if scope is "". It is nil if the rollout
+// is not halted.
+func Halted(s *enov1.Synthesizer, scope string) *metav1.Condition {
+	c := meta.FindStatusCondition(s.Status.Conditions, haltType(scope))
+	if c == nil || !isHalt(s, c) {
 		return nil
 	}
 
 	return c
+}
+
+// AllHalts returns the conditions with which any manager has halted the rollout of the
+// present generation of a Synthesizer.
+func AllHalts(s *enov1.Synthesizer) []metav1.Condition {
+	var all []metav1.Condition
+	for i := range s.Status.Conditions {
+		if c := &s.Status.Conditions[i]; isHalt(s, c) {
+			all = append(all, *c)
+		}
+	}
+
+	return all
+}
+
+// isHalt reports whether a condition halts the rollout of the present generation.
+func isHalt(s *enov1.Synthesizer, c *metav1.Condition) bool {
+	return isHaltType(c.Type) && c.Status == metav1.ConditionTrue && c.ObservedGeneration == s.Generation
+}
+
+func isHaltType(name string) bool {
+	return name == enov1.ConditionRolloutHalted || strings.HasPrefix(name, enov1.ConditionRolloutHalted+".")
 }
 
 // ResumeCommand is the command that has a halted rollout go on.
@@ -150,6 +183,8 @@ func ResumeCommand(synthesizer string) string {
 // A Halt is a Synthesizer whose condition RolloutHalted has to be written.
 type Halt struct {
 	Synthesizer *enov1.Synthesizer
+	// Scope is the namespace that the manager is about, "" for all.
+	Scope string
 	// Message of the condition, "" if the condition has to be removed.
 	Message string
 }
@@ -158,14 +193,14 @@ type Halt struct {
 // before.
 func (h Halt) Apply(now metav1.Time) (_ *enov1.Synthesizer, was bool) {
 	s := h.Synthesizer.DeepCopy()
-	was = Halted(s) != nil
+	was = Halted(s, h.Scope) != nil
 	if h.Message == "" {
-		meta.RemoveStatusCondition(&s.Status.Conditions, enov1.ConditionRolloutHalted)
+		meta.RemoveStatusCondition(&s.Status.Conditions, haltType(h.Scope))
 
 		return s, was
 	}
 	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
-		Type: enov1.ConditionRolloutHalted, Status: metav1.ConditionTrue, Reason: enov1.ReasonTooManyFailures, Message: h.Message,
+		Type: haltType(h.Scope), Status: metav1.ConditionTrue, Reason: enov1.ReasonTooManyFailures, Message: h.Message,
 		ObservedGeneration: s.Generation, LastTransitionTime: now,
 	})
 
@@ -248,11 +283,11 @@ func (l *Ledger) halts(limits Limits) []Halt {
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		s, g := l.synthesizers[name], full[name]
-		h := Halt{Synthesizer: s}
-		if g != nil && (len(g.failed) >= limits.MaxFailures || Halted(s) != nil && g.isFull(limits.MaxFailures)) {
+		h := Halt{Synthesizer: s, Scope: limits.Scope}
+		if g != nil && (len(g.failed) >= limits.MaxFailures || Halted(s, limits.Scope) != nil && g.isFull(limits.MaxFailures)) {
 			h.Message = g.message(s)
 		}
-		if is := meta.FindStatusCondition(s.Status.Conditions, enov1.ConditionRolloutHalted); is == nil && h.Message != "" ||
+		if is := meta.FindStatusCondition(s.Status.Conditions, haltType(limits.Scope)); is == nil && h.Message != "" ||
 			is != nil && (is.Message != h.Message || is.ObservedGeneration != s.Generation) {
 			all = append(all, h)
 		}

@@ -293,7 +293,7 @@ func TestRolloutStopsInTime(t *testing.T) {
 		if limits.Concurrency <= most && !resumed && len(broken) > most {
 			t.Errorf("seed %d: %d compositions are broken, with %d at a time", seed, len(broken), limits.Concurrency)
 		}
-		if halted := synthesis.Halted(s) != nil; halted != (!resumed && bad > 0) {
+		if halted := synthesis.Halted(s, "") != nil; halted != (!resumed && bad > 0) {
 			t.Errorf("seed %d: halted is %t, with %d of 3 broken by the generation", seed, halted, bad)
 		}
 	}
@@ -327,6 +327,34 @@ func TestFailedBefore(t *testing.T) {
 				t.Errorf("%s\nFailedBefore of the next attempt: %t", tc.reason, got)
 			}
 		})
+	}
+}
+
+// TestHaltScopes has managers for one namespace each, which share a Synthesizer and do not
+// touch each other's conditions.
+func TestHaltScopes(t *testing.T) {
+	all := []*enov1.Composition{named("a", behind, failedAttempt), named("b", undelivered), named("c", behind)}
+	limits := func(scope string) synthesis.Limits {
+		return synthesis.Limits{Concurrency: 10, MaxFailures: 2, Scope: scope}
+	}
+	plan := func(s *enov1.Synthesizer, scope string, all ...*enov1.Composition) synthesis.Plan {
+		return synthesis.Schedule(all, map[string]*enov1.Synthesizer{"s": s}, limits(scope), epoch.Add(time.Hour))
+	}
+	first := plan(synthesizer(), "n", all...)
+	if len(first.Halts) != 1 || len(first.Held) != 1 {
+		t.Fatalf("it is not halted: %+v", first)
+	}
+	s, _ := first.Halts[0].Apply(*after(0))
+	if synthesis.Halted(s, "n") == nil || synthesis.Halted(s, "") != nil || synthesis.Halted(s, "other") != nil || len(synthesis.AllHalts(s)) != 1 {
+		t.Errorf("the conditions are %+v", s.Status.Conditions)
+	}
+	other := named("d", behind)
+	other.Namespace = "other"
+	if p := plan(s, "other", other); len(p.Halts) != 0 || len(p.Begin) != 1 {
+		t.Errorf("the manager of another namespace plans %+v", p)
+	}
+	if p := plan(s, "n", all...); len(p.Halts) != 0 || len(p.Held) != 1 {
+		t.Errorf("the same manager plans %+v", p)
 	}
 }
 

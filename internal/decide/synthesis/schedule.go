@@ -17,6 +17,8 @@ type Limits struct {
 	// MaxFailures is how many compositions may fail before a rollout halts, 0 for any
 	// number.
 	MaxFailures int
+	// Scope is the namespace that the manager is about, "" for all.
+	Scope string
 }
 
 // A Start is a synthesis whose turn it is.
