@@ -39,6 +39,9 @@ const deliveryExamples = `  # What is delivered in the current namespace, and wh
   arbor delivery rollback web --to previous
   arbor delivery rollback web --resume
 
+  # How far are changes of Synthesizers rolled out, and is a rollout halted?
+  arbor delivery rollout
+
   # What is not ready, for a script
   arbor delivery -A -o json | jq '.compositions[] | select(.state != "Ready") | .name'`
 
@@ -60,7 +63,7 @@ func buildDelivery(streams genericiooptions.IOStreams, connect connector, server
 	cmd := newDelivery(streams, connect, now)
 	cmd.AddCommand(newDeliveryDiff(streams, connect, servers), newDeliveryHistory(streams, connect), newDeliveryRollback(streams, connect, servers),
 		newDeliveryPrune(streams, connect, servers), newDeliverySuspend(streams, connect, servers, now), newDeliveryResume(streams, connect, servers),
-		newDeliveryRender(streams, connect, servers))
+		newDeliveryRender(streams, connect, servers), newDeliveryRollout(streams, connect, servers))
 
 	return cmd
 }

@@ -108,6 +108,7 @@ func (r *deliveryDrawer) composition(parent int, c CompositionView) {
 		r.synthesis(at, "in flight", c.InFlight)
 		r.synthesis(at, "current", c.Current)
 		r.synthesis(at, "previous", c.Previous)
+		r.correction(at, c.LastCorrection)
 
 		return
 	}
@@ -121,6 +122,30 @@ func (r *deliveryDrawer) composition(parent int, c CompositionView) {
 	for _, s := range []*SynthesisView{c.InFlight, c.Current} {
 		r.resources(at, s)
 	}
+}
+
+// correction is the line of the last correction of drift.
+func (r *deliveryDrawer) correction(parent int, c *enov1.Correction) {
+	if c == nil {
+		return
+	}
+
+	object := ObjectRef{APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}
+	how := "changed by " + withoutEmptyManager(c.Manager)
+
+	if c.Deleted {
+		how = "deleted"
+	}
+
+	r.add(parent, deliveryNode{name: "last drift correction", detail: fmt.Sprintf("%s, %s, corrected %s", object, how, r.ago(&c.Time))})
+}
+
+func withoutEmptyManager(manager string) string {
+	if manager == "" {
+		return "an unknown client"
+	}
+
+	return manager
 }
 
 // brief is a synthesis in a few words, for the line of its composition.

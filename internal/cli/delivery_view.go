@@ -44,6 +44,8 @@ type CompositionView struct {
 	// Health is the reason of the condition Healthy.
 	Health string     `json:"health,omitempty"`
 	Notes  []NoteView `json:"notes"`
+	// LastCorrection is the last time that drift of an object was corrected.
+	LastCorrection *enov1.Correction `json:"lastCorrection,omitempty"`
 	// InFlight and Current have their resources. Previous ones have none.
 	InFlight *SynthesisView `json:"inFlight,omitempty"`
 	Current  *SynthesisView `json:"current,omitempty"`
@@ -107,7 +109,7 @@ func (v *DeliveryView) add(c CompositionView) {
 func (d *deliveries) compositionView(c *enov1.Composition) CompositionView {
 	v := CompositionView{
 		Namespace: c.Namespace, Name: c.Name, Symphony: symphonyOf(c), Synthesizer: c.Spec.Synthesizer.Name,
-		State: compositionState(c), PinnedTo: c.Annotations[enov1.AnnotationRollback], Notes: compositionNotes(c),
+		State: compositionState(c), PinnedTo: c.Annotations[enov1.AnnotationRollback], Notes: compositionNotes(c), LastCorrection: c.Status.LastCorrection,
 		InFlight: d.synthesisView(c, c.Status.InFlightSynthesis, true),
 		Current:  d.synthesisView(c, c.Status.CurrentSynthesis, true),
 		Previous: d.synthesisView(c, c.Status.PreviousSynthesis, false),

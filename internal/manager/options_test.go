@@ -27,6 +27,8 @@ func TestValidate(t *testing.T) {
 		"Timeout":        {"A synthesis takes time.", func(o *Options) { o.Synthesis.Timeout = 0 }, "--synthesis-timeout 0s"},
 		"Concurrency":    {"And room.", func(o *Options) { o.Synthesis.Concurrency = 0 }, "--synthesis-concurrency 0"},
 		"Cooldown":       {"Time does not run backwards.", func(o *Options) { o.Synthesis.Cooldown = -1 }, "--rollout-cooldown -1ns"},
+		"MaxFailures":    {"Not fewer than none can fail.", func(o *Options) { o.Synthesis.MaxFailures = -1 }, "--rollout-max-failures -1: it must be 0 (never halt) or more"},
+		"NeverHalt":      {"A rollout may go on whatever fails.", func(o *Options) { o.Synthesis.MaxFailures = 0 }, ""},
 		"HistoryLimit":   {"A history cannot be shorter than none.", func(o *Options) { o.Synthesis.HistoryLimit = -1 }, "--history-limit -1: it must be 0 to 50"},
 		"NoHistory":      {"It can be empty.", func(o *Options) { o.Synthesis.HistoryLimit = 0 }, ""},
 		"LongHistory":    {"It must fit into the status.", func(o *Options) { o.Synthesis.HistoryLimit = 51 }, "--history-limit 51"},

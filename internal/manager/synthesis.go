@@ -44,6 +44,8 @@ type SynthesisOptions struct {
 	Concurrency int
 	// Cooldown is the time between two syntheses of a rollout.
 	Cooldown time.Duration
+	// MaxFailures is how many compositions may fail before a rollout halts, 0 for any number.
+	MaxFailures int
 	// HistoryLimit is how many syntheses before the previous one are kept.
 	HistoryLimit int
 	// Watchdog is after how long a composition that the cluster does not agree with
@@ -57,7 +59,7 @@ type SynthesisOptions struct {
 // DefaultSynthesisOptions run nothing on this machine.
 func DefaultSynthesisOptions() SynthesisOptions {
 	return SynthesisOptions{
-		Timeout: 30 * time.Second, Concurrency: 10, Cooldown: time.Minute, Watchdog: 3 * time.Minute,
+		Timeout: 30 * time.Second, Concurrency: 10, Cooldown: time.Minute, MaxFailures: synthesisrules.DefaultMaxFailures, Watchdog: 3 * time.Minute,
 		CreationTTL: 10 * time.Second, PodServiceAccount: "arbor-synthesizer", HistoryLimit: synthesisrules.DefaultHistoryLimit,
 	}
 }
@@ -73,6 +75,7 @@ func (o *SynthesisOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.Timeout, "synthesis-timeout", o.Timeout, "How long a synthesis may take before it is given up and tried again.")
 	fs.IntVar(&o.Concurrency, "synthesis-concurrency", o.Concurrency, "How many syntheses are in flight at most.")
 	fs.DurationVar(&o.Cooldown, "rollout-cooldown", o.Cooldown, "Time between two syntheses that follow a change of a Synthesizer or of a deferred input.")
+	fs.IntVar(&o.MaxFailures, "rollout-max-failures", o.MaxFailures, "How many compositions may fail with a generation of a Synthesizer before no further ones get it. 0: any number.")
 	fs.IntVar(&o.HistoryLimit, "history-limit", o.HistoryLimit, "How many syntheses a composition keeps for rollbacks, besides the current and the previous one.")
 	fs.DurationVar(&o.Watchdog, "watchdog-threshold", o.Watchdog, "After how long a composition that the cluster does not agree with counts as stuck, in the metric eno_compositions_stuck_reconciling_total.")
 	fs.BoolVar(&o.NamespaceCleanup, "namespace-cleanup", o.NamespaceCleanup, "Make a namespace again that was forced to go while compositions were in it, and delete it in good order, so that they can go too.")
@@ -89,6 +92,7 @@ func (o *SynthesisOptions) Args() []string {
 		fmt.Sprintf("--synthesis-timeout=%s", o.Timeout),
 		fmt.Sprintf("--synthesis-concurrency=%d", o.Concurrency),
 		fmt.Sprintf("--rollout-cooldown=%s", o.Cooldown),
+		fmt.Sprintf("--rollout-max-failures=%d", o.MaxFailures),
 		fmt.Sprintf("--history-limit=%d", o.HistoryLimit),
 		fmt.Sprintf("--watchdog-threshold=%s", o.Watchdog),
 		fmt.Sprintf("--namespace-cleanup=%t", o.NamespaceCleanup),
@@ -104,6 +108,8 @@ func (o *SynthesisOptions) Validate() error {
 		return fmt.Errorf("--synthesis-concurrency %d: it must be at least 1", o.Concurrency)
 	case o.Cooldown < 0:
 		return fmt.Errorf("--rollout-cooldown %s: it must not be negative", o.Cooldown)
+	case o.MaxFailures < 0:
+		return fmt.Errorf("--rollout-max-failures %d: it must be 0 (never halt) or more", o.MaxFailures)
 	case o.HistoryLimit < 0 || o.HistoryLimit > maxHistory:
 		return fmt.Errorf("--history-limit %d: it must be 0 to %d", o.HistoryLimit, maxHistory)
 	case o.Watchdog < 0:
@@ -137,7 +143,7 @@ func podNamespace(o Options) string { return cmp.Or(o.Synthesis.PodNamespace, o.
 // setupSynthesis starts what makes compositions of Symphonies, and slices of
 // compositions.
 func setupSynthesis(mgr ctrl.Manager, o Options) ([]endpoint, error) {
-	s := synthesis.Options{Refusal: refusal, Timeout: o.Synthesis.Timeout, Concurrency: o.Synthesis.Concurrency, Cooldown: o.Synthesis.Cooldown, Patience: o.Synthesis.Watchdog, HistoryLimit: o.Synthesis.HistoryLimit}
+	s := synthesis.Options{Refusal: refusal, Timeout: o.Synthesis.Timeout, Concurrency: o.Synthesis.Concurrency, Cooldown: o.Synthesis.Cooldown, MaxFailures: o.Synthesis.MaxFailures, Namespace: o.Delivery.Namespace, Patience: o.Synthesis.Watchdog, HistoryLimit: o.Synthesis.HistoryLimit}
 	if o.Synthesis.Local {
 		s.Executor, s.Refusal = &executor.Process{}, ""
 	}

@@ -74,6 +74,7 @@ var work = []scenario{
 	{alert: "CompositionsStuckReconciling", what: "the API server refuses a manifest, until there is another", breaks: stuck},
 	{alert: "CompositionPruneBlocked", what: "a program prints no manifests any more, until it does", breaks: pruneBlocked},
 	{alert: "CompositionUnhealthy", what: "the API server rejects a manifest, until there is another", breaks: unhealthy},
+	{alert: "SynthesizerRolloutHalted", what: "users roll back three compositions, until the rollout is resumed", breaks: halted},
 	{alert: "DeliveryErrorRate", what: "manifests change, and the API server refuses half of them", breaks: refused},
 	{alert: "OwnershipMigrationsFailing", what: "ownership is split, and the manager may not write Deployments, until it may", breaks: split},
 	{alert: "WebhookDenialsSurging", what: "twenty invalid PodGroups a second, until nobody asks any more", breaks: denied},

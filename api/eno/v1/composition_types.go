@@ -94,6 +94,9 @@ type CompositionStatus struct {
 	History []Synthesis `json:"history,omitempty"`
 	// Ownership says of which objects fields were moved to the applier.
 	Ownership *OwnershipReport `json:"ownership,omitempty"`
+	// LastCorrection is the last time that delivery corrected an object which another client
+	// had changed or deleted. It is written at most once in ten seconds.
+	LastCorrection *Correction `json:"lastCorrection,omitempty"`
 	// Conditions say what is stuck, and why.
 	//
 	// +listType=map
@@ -132,6 +135,9 @@ type Synthesis struct {
 	InputRevisions []InputRevisions `json:"inputRevisions,omitempty"`
 	// Deferred : it waited for its turn in a rollout.
 	Deferred bool `json:"deferred,omitempty"`
+	// FailedBefore is set on a synthesis of a rollout if the composition was failing before the
+	// rollout reached it. Such a composition does not halt the rollout.
+	FailedBefore bool `json:"failedBefore,omitempty"`
 	// Forced is set if the annotation eno.azure.io/force-resynthesis asked for it. It is
 	// then delivered in full, even if the output has not changed.
 	Forced bool `json:"forced,omitempty"`
@@ -189,6 +195,22 @@ type BlockedBy struct {
 	Name      string `json:"name,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Reason    string `json:"reason,omitempty"`
+}
+
+// A Correction is a correction of drift.
+type Correction struct {
+	// Time is when the object was corrected.
+	Time metav1.Time `json:"time"`
+	// Manager is the field manager that had changed the object. It is empty if the object was
+	// deleted, or if the field manager is not known.
+	Manager string `json:"manager,omitempty"`
+	// Deleted is set if the object had been deleted.
+	Deleted bool `json:"deleted,omitempty"`
+
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
 }
 
 // An OwnershipReport says what was done about fields that others hold. It counts

@@ -95,6 +95,12 @@ const (
 	// that are deleted before the manifests of that synthesis are applied, each as
 	// KIND[.GROUP]/[NAMESPACE/]NAME, separated by spaces.
 	AnnotationPruneFirst = "arbor-control.dev/prune-first"
+	// AnnotationReplaceOnConflict has an object deleted and created again if the API server
+	// rejects a change because a field is immutable; falls back.
+	AnnotationReplaceOnConflict = "arbor-control.dev/replace-on-conflict"
+	// AnnotationResumeRollout on a Synthesizer has the generation whose rollout goes on
+	// however many compositions fail.
+	AnnotationResumeRollout = "arbor-control.dev/resume-rollout"
 )
 
 // Values of AnnotationPrune.
@@ -195,6 +201,12 @@ const (
 	ReasonDeleting  = "Deleting"
 	// ConditionReady : all of its objects are ready.
 	ConditionReady = "Ready"
+
+	// ConditionRolloutHalted of a Synthesizer is true while no further composition is
+	// resynthesized for its generation because too many have failed. It is absent otherwise.
+	ConditionRolloutHalted = "RolloutHalted"
+	// ReasonTooManyFailures is that of ConditionRolloutHalted.
+	ReasonTooManyFailures = "TooManyFailures"
 
 	// ConditionSymphonyReady of a Symphony : all compositions that count are ready.
 	ConditionSymphonyReady = "SymphonyReady"

@@ -66,6 +66,9 @@ type ResourceState struct {
 	// UID is of the object that was delivered. It is known by that even if others
 	// have taken every field of it since.
 	UID types.UID `json:"uid,omitempty"`
+	// Replaced is the UID of the object that was deleted in this synthesis because a field is
+	// immutable, so that it could be created again. That happens once per synthesis.
+	Replaced types.UID `json:"replaced,omitempty"`
 }
 
 // A ResourceSliceRef names a slice in the namespace of the composition.

@@ -54,8 +54,14 @@ type SynthesizerSpec struct {
 	PodOverrides PodOverrides `json:"podOverrides,omitempty"`
 }
 
-// SynthesizerStatus is empty.
-type SynthesizerStatus struct{}
+// SynthesizerStatus reports whether the rollout of a Synthesizer is halted.
+type SynthesizerStatus struct {
+	// Conditions report what is wrong, and why.
+	//
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
 
 // A Ref is an input of a Synthesizer.
 type Ref struct {

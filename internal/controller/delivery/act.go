@@ -43,6 +43,9 @@ func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.
 		return outcome{}, nil
 	}
 	live, err := d.write(ctx, v, it, a, s)
+	if err != nil && it.ReplaceOnConflict && decide.IsImmutable(err) {
+		return d.makeRoom(ctx, k, v, it, s, err)
+	}
 	if err != nil {
 		return outcome{}, err
 	}
@@ -50,7 +53,7 @@ func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.
 	if v.drift.note(it.Identity, "") {
 		d.status.drifted(v)
 	}
-	d.wrote(k, it, live, s)
+	d.wrote(k, v, it, live, s)
 	it.memory.created(live, a.Verb)
 	it.memory.failures = 0
 	it.memory.applied = v.slices
@@ -68,7 +71,7 @@ func (d *Deliverer) confirm(k key, v *view, it *item, s situation) {
 }
 
 // wrote notes what came of a write. There is nothing if a patch has found nothing.
-func (d *Deliverer) wrote(k key, it *item, live *unstructured.Unstructured, s situation) {
+func (d *Deliverer) wrote(k key, v *view, it *item, live *unstructured.Unstructured, s situation) {
 	if live == nil {
 		d.track(k, it, it.Object)
 
@@ -78,6 +81,7 @@ func (d *Deliverer) wrote(k key, it *item, live *unstructured.Unstructured, s si
 		it.memory.damper.Corrected(d.now())
 		it.memory.rival = "" // whoever changes it next
 		d.metrics.drift.Inc()
+		d.corrected(v, it, s)
 	}
 	d.remember(k, it, live)
 }

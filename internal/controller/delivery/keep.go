@@ -57,7 +57,7 @@ func (d *Deliverer) keep(ctx context.Context, k key, v *view, it *item) (time.Du
 		return 0, last.discreet(err, s.Live)
 	}
 	d.metrics.did(a.Verb)
-	d.wrote(k, last, live, s)
+	d.wrote(k, v, last, live, s)
 	m.created(live, a.Verb)
 
 	return 0, nil

@@ -16,7 +16,9 @@ type Metrics struct {
 	inflight prometheus.Gauge
 	errors   prometheus.Counter
 	drift    prometheus.Counter
-	workers  prometheus.Gauge
+	// replacements are deletions of objects that are created again.
+	replacements prometheus.Counter
+	workers      prometheus.Gauge
 	// unfiltered are manifests of which nobody knows who delivers them.
 	unfiltered prometheus.Counter
 
@@ -68,6 +70,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "eno_reconciliation_corrections_total",
 			Help: "How often an object was put right that somebody else had changed.",
 		}),
+		replacements: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "eno_reconciliation_replacements_total",
+			Help: "Objects that were deleted to be created again because a field is immutable (annotation arbor-control.dev/replace-on-conflict).",
+		}),
 		workers: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "eno_reconciliation_controller_max_concurrent_reconciles",
 			Help: "How many resources are worked on at a time, at most.",
@@ -105,7 +111,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for _, op := range []string{opGet, opPatch} {
 		m.writeErrors.WithLabelValues(op)
 	}
-	r.MustRegister(m.duration, m.actions, m.inflight, m.errors, m.drift, m.workers, m.unfiltered, m.updates, m.writeErrors, m.flushSize, m.flushTime,
+	r.MustRegister(m.duration, m.actions, m.inflight, m.errors, m.drift, m.replacements, m.workers, m.unfiltered, m.updates, m.writeErrors, m.flushSize, m.flushTime,
 		asked("eno_reconciliation_controller_workqueue_depth", "Resources that wait to be worked on.", &m.queued),
 		asked("eno_write_buffer_depth", "States and reports that wait to be written.", &m.unwritten),
 		asked("eno_compositions_prune_blocked", "Compositions whose objects are not deleted before a user confirms it.", &m.pruneBlocked),

@@ -109,6 +109,8 @@ type view struct {
 	report *report
 	// drift has its own lock, too. Views of one synthesis share it.
 	drift *driftReport
+	// corrections has its own lock, too. All views of a composition share it.
+	corrections *correctionLog
 	// about is what expressions are told about the composition.
 	about *metav1.ObjectMeta
 }
@@ -172,7 +174,7 @@ func (v *view) adopt(old *view) {
 		}
 	}
 	if old.uid == v.uid {
-		v.report = old.report
+		v.report, v.corrections = old.report, old.corrections
 		if old.slices == v.slices {
 			v.drift = old.drift
 		}
@@ -248,6 +250,9 @@ func (v *view) settle(it *item, s enov1.ResourceState) (_ enov1.ResourceState, c
 	if it.state.Deleted && !v.deleting && !hidden(it) && it.IsPatch() {
 		s.Deleted = true
 	}
+	if s.Replaced == "" {
+		s.Replaced = it.state.Replaced // as it replaces an object
+	}
 	s = it.slice.bound(s)
 	changed = !equality.Semantic.DeepEqual(it.state, s)
 	it.state = s
@@ -308,7 +313,7 @@ func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *vi
 			TypeMeta:   metav1.TypeMeta{APIVersion: enov1.GroupVersion.String(), Kind: enov1.CompositionKind},
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID},
 		},
-		failing: map[int]bool{}, report: newReport(), drift: newDriftReport(), about: about(c),
+		failing: map[int]bool{}, report: newReport(), drift: newDriftReport(), corrections: &correctionLog{}, about: about(c),
 	}
 	for n := range all {
 		s := newSlice(&all[n])

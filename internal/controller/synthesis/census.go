@@ -18,7 +18,7 @@ const countTimeout = 2 * time.Second
 // A census counts compositions when somebody asks: one walk through the cache for
 // each scrape, however much happens in between, and never for what is gone.
 type census struct {
-	health, stuck *prometheus.Desc
+	health, stuck, halted *prometheus.Desc
 
 	// reader is nil until there is a manager, and counts once elected is closed: only
 	// a replica that leads has a cache.
@@ -33,6 +33,8 @@ func newCensus() *census {
 		health: prometheus.NewDesc("eno_composition_health", "Compositions by what their simplified status says.", []string{"status"}, nil),
 		stuck: prometheus.NewDesc("eno_compositions_stuck_reconciling_total",
 			"Compositions, now, that the cluster has not agreed with, or that could not be deleted, for longer than --watchdog-threshold.", []string{"synthesizer", "owner"}, nil),
+		halted: prometheus.NewDesc("eno_synthesizer_rollout_halted", "1 if the rollout of the Synthesizer is halted because too many compositions failed, 0 if not.",
+			[]string{"synthesizer", "owner"}, nil),
 	}
 }
 
@@ -45,6 +47,7 @@ func (c *census) of(mgr ctrl.Manager, given time.Duration) {
 func (c *census) Describe(to chan<- *prometheus.Desc) {
 	to <- c.health
 	to <- c.stuck
+	to <- c.halted
 }
 
 // Collect is the other half. Where nothing can be counted, there is nothing.
@@ -69,5 +72,8 @@ func (c *census) Collect(to chan<- prometheus.Metric) {
 	}
 	for p, n := range counted.Stuck {
 		to <- prometheus.MustNewConstMetric(c.stuck, prometheus.GaugeValue, float64(n), p.Name, p.Owner)
+	}
+	for p, n := range counted.Halted {
+		to <- prometheus.MustNewConstMetric(c.halted, prometheus.GaugeValue, float64(n), p.Name, p.Owner)
 	}
 }

@@ -45,6 +45,10 @@ type Options struct {
 	// between two of a rollout.
 	Concurrency int
 	Cooldown    time.Duration
+	// MaxFailures is how many compositions may fail before a rollout halts, 0 for any number.
+	MaxFailures int
+	// Namespace is the one that the manager is about, "" for all.
+	Namespace string
 	// Patience is after how long a composition that the cluster does not agree with
 	// counts as stuck.
 	Patience time.Duration
@@ -85,7 +89,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 	}
 	s := &Scheduler{
 		client: mgr.GetClient(), worker: w, metrics: m, now: time.Now,
-		limits: decide.Limits{Concurrency: o.Concurrency, Cooldown: o.Cooldown}, ledger: decide.NewLedger(), since: map[types.UID]time.Time{},
+		limits: decide.Limits{Concurrency: o.Concurrency, Cooldown: o.Cooldown, MaxFailures: o.MaxFailures, Scope: o.Namespace}, recorder: w.recorder, ledger: decide.NewLedger(), since: map[types.UID]time.Time{},
 	}
 	if err := s.setup(mgr); err != nil {
 		return fmt.Errorf("cannot set up the scheduler: %w", err)
@@ -154,7 +158,7 @@ func (r *Reconciler) look(ctx context.Context, c *enov1.Composition, all, orphan
 
 // gather reads everything that is decided on, and after how long to look again.
 func (r *Reconciler) gather(ctx context.Context, c *enov1.Composition, all []*enov1.ResourceSlice) (decide.View, time.Duration, error) {
-	v := decide.View{Composition: c, Refusal: r.options.Refusal, Timeout: r.options.Timeout, HistoryLimit: r.options.HistoryLimit, Find: r.finder(ctx)}
+	v := decide.View{Composition: c, Refusal: r.options.Refusal, Timeout: r.options.Timeout, HistoryLimit: r.options.HistoryLimit, Scope: r.options.Namespace, Find: r.finder(ctx)}
 	var (
 		again time.Duration
 		err   error

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +34,8 @@ type Scheduler struct {
 	metrics *Metrics
 	limits  decide.Limits
 	now     func() time.Time
+	// recorder records events on Synthesizers.
+	recorder events.EventRecorder
 	// ledger has everything that there is, as the events and this Scheduler's own writes
 	// tell it. loaded : it was filled from the cache.
 	ledger *decide.Ledger
@@ -105,7 +108,7 @@ func (s *Scheduler) Reconcile(ctx context.Context, _ reconcile.Request) (reconci
 	plan := s.ledger.Plan(s.limits, s.now())
 	s.metrics.free.Set(float64(plan.Free))
 	s.wait(plan)
-	if err := s.beginAll(ctx, plan.Begin); err != nil {
+	if err := errors.Join(s.beginAll(ctx, plan.Begin), s.report(ctx, plan.Halts)); err != nil {
 		return reconcile.Result{}, err
 	}
 	if plan.Next.IsZero() {

@@ -68,6 +68,8 @@ type Situation struct {
 	Removed types.UID
 	// Going : it is known to be on its way out.
 	Going bool
+	// Replacing is set if it is Going because delivery has deleted it to create it again.
+	Replacing bool
 	// ReportOnly : it was delivered in this synthesis, and what changed since is reported
 	// and not corrected.
 	ReportOnly bool
@@ -102,6 +104,8 @@ func deliver(r *Resource, s Situation) Action {
 		return Action{Verb: Nothing, Reason: "nobody changed it"}
 	case r.IsPatch():
 		return patch(r, s)
+	case s.Replacing:
+		return Action{Verb: Wait, Reason: "the object is being deleted, and is created again when it is gone"}
 	case s.Going || isGoing(s.Live):
 		return Action{Verb: Wait, Reason: "it is being deleted by somebody else; it is made again when it is gone"}
 	case r.DisableUpdates, r.Replace:

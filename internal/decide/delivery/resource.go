@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,6 +36,10 @@ func ValidateManager(name string) error {
 
 	return nil
 }
+
+// ownSettings are the annotations with another prefix that are settings and no part of the
+// object.
+var ownSettings = []string{enov1.AnnotationPrune, enov1.AnnotationMigrateMode, enov1.AnnotationReadinessMode, enov1.AnnotationReplaceOnConflict}
 
 // settingsPrefix is what all annotations and labels begin with that are settings
 // and no part of the object.
@@ -197,7 +202,7 @@ func strip(o *unstructured.Unstructured) {
 			continue
 		}
 		maps.DeleteFunc(all, func(key string, _ any) bool {
-			return strings.HasPrefix(key, settingsPrefix) || key == enov1.AnnotationPrune || key == enov1.AnnotationMigrateMode || key == enov1.AnnotationReadinessMode
+			return strings.HasPrefix(key, settingsPrefix) || slices.Contains(ownSettings, key)
 		})
 		if len(all) == 0 {
 			unstructured.RemoveNestedField(o.Object, "metadata", at)

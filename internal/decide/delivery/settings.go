@@ -39,6 +39,7 @@ var infra = map[string]bool{
 var inherited = []string{
 	enov1.AnnotationReconcileInterval, enov1.AnnotationUseDefaultReconcileInterval, enov1.AnnotationReplace, enov1.AnnotationDisableUpdates,
 	enov1.AnnotationDisableReconciliation, enov1.AnnotationDeletionStrategy, enov1.AnnotationReadinessMode,
+	enov1.AnnotationReplaceOnConflict,
 }
 
 // Inherited are the annotations of a composition that manifests fall back to.
@@ -52,6 +53,9 @@ type Settings struct {
 	// Replace has the object written as a whole. DisableUpdates has it made once and
 	// never changed, DisableReconciliation has it left alone.
 	Replace, DisableUpdates, DisableReconciliation bool
+	// ReplaceOnConflict has the object deleted and created again if a change of it is rejected
+	// because a field is immutable.
+	ReplaceOnConflict bool
 	// Orphan leaves the object behind when the composition is deleted, Foreground waits
 	// until it is gone.
 	Orphan, Foreground bool
@@ -166,6 +170,7 @@ func (r *Reader) settings(own, composition map[string]string, kind string) Setti
 		Replace:               p.boolean(enov1.AnnotationReplace),
 		DisableUpdates:        p.boolean(enov1.AnnotationDisableUpdates),
 		DisableReconciliation: p.boolean(enov1.AnnotationDisableReconciliation),
+		ReplaceOnConflict:     p.boolean(enov1.AnnotationReplaceOnConflict),
 		FailOpen:              p.failOpen(r.FailOpen),
 		DeletionGroup:         p.number(enov1.AnnotationDeletionGroup),
 		Scopes:                p.scopes(),

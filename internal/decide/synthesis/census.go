@@ -28,6 +28,8 @@ type Census struct {
 	States map[string]int
 	// Stuck counts those that are stuck, for each Synthesizer that there is.
 	Stuck map[Program]int
+	// Halted is 1 for each Synthesizer whose rollout is halted, and 0 for all others.
+	Halted map[Program]int
 }
 
 // A Program is a Synthesizer, and whom its metrics are counted for.
@@ -36,14 +38,17 @@ type Program struct{ Name, Owner string }
 // Count counts compositions. Stuck are those that stay as they should not be for
 // longer than they are given.
 func Count(all []enov1.Composition, synthesizers []enov1.Synthesizer, given time.Duration, now time.Time) Census {
-	c := Census{States: make(map[string]int, len(words)), Stuck: make(map[Program]int, len(synthesizers))}
+	c := Census{States: make(map[string]int, len(words)), Stuck: make(map[Program]int, len(synthesizers)), Halted: make(map[Program]int, len(synthesizers))}
 	for _, word := range words {
 		c.States[word] = 0
 	}
 	programs := make(map[string]Program, len(synthesizers))
 	for i := range synthesizers {
 		p := Program{synthesizers[i].Name, ownerOf(&synthesizers[i])}
-		programs[p.Name], c.Stuck[p] = p, 0
+		programs[p.Name], c.Stuck[p], c.Halted[p] = p, 0, 0
+		if len(AllHalts(&synthesizers[i])) > 0 {
+			c.Halted[p] = 1
+		}
 	}
 	for i := range all {
 		c.States[wordOf(&all[i])]++

@@ -16,6 +16,7 @@ const (
 	ReasonRolledBack      = "RolledBack"
 	ReasonRollbackUnknown = "RollbackUnknown"
 	ReasonRolloutPending  = "RolloutPending"
+	ReasonRolloutHalted   = "RolloutHalted"
 	ReasonNoExecutor      = "NoExecutor"
 	ReasonReconciled      = "Reconciled"
 	ReasonNotSynthesized  = "NotSynthesized"
@@ -158,6 +159,8 @@ func idle(v View, after *enov1.Composition, p Progress) word {
 	switch {
 	case st.CurrentSynthesis == nil:
 		return word{metav1.ConditionFalse, enov1.StatusPendingSynthesis, "the first synthesis waits for its turn"}
+	case ok && wish.Cause.deferred() && Halted(v.Synthesizer, v.Scope) != nil && guardedStage(after, v.Synthesizer) != StageFailed:
+		return word{metav1.ConditionTrue, ReasonRolloutHalted, fmt.Sprintf("the rollout of Synthesizer %s, generation %d, is halted; for the reason: arbor delivery rollout %s", v.Synthesizer.Name, v.Synthesizer.Generation, v.Synthesizer.Name)}
 	case ok && wish.Cause.deferred():
 		return word{metav1.ConditionTrue, ReasonRolloutPending, fmt.Sprintf("the next synthesis waits for its turn in a rollout (%s)", wish.Cause)}
 	case ok:

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -28,6 +29,10 @@ type Ledger struct {
 	// that it was of has changed, so it has to be looked for.
 	rollout time.Time
 	lost    bool
+	// guards are what halts are decided by, of the Synthesizers whose rollout has failures or
+	// syntheses in flight. halted are the Synthesizers with the condition RolloutHalted.
+	guards map[string]*guard
+	halted map[string]bool
 }
 
 type ledgerKey struct{ namespace, name string }
@@ -41,13 +46,15 @@ type ledgerEntry struct {
 	wants bool
 	wish  Wish
 	turn  uint64
+	// stage is what it counts as in guards.
+	stage Stage
 }
 
 // NewLedger returns an empty one.
 func NewLedger() *Ledger {
 	return &Ledger{
 		entries: map[ledgerKey]*ledgerEntry{}, synthesizers: map[string]*enov1.Synthesizer{},
-		users: map[string]map[ledgerKey]*ledgerEntry{},
+		users: map[string]map[ledgerKey]*ledgerEntry{}, guards: map[string]*guard{}, halted: map[string]bool{},
 	}
 }
 
@@ -86,6 +93,7 @@ func (l *Ledger) Remove(namespace, name string, uid types.UID) {
 func (l *Ledger) drop(key ledgerKey, e *ledgerEntry) {
 	delete(l.entries, key)
 	l.unlist(e)
+	l.guard(e, StageOther)
 	used := e.composition.Spec.Synthesizer.Name
 	if delete(l.users[used], key); len(l.users[used]) == 0 {
 		delete(l.users, used)
@@ -96,16 +104,47 @@ func (l *Ledger) drop(key ledgerKey, e *ledgerEntry) {
 	l.lost = l.lost || !e.deferred.IsZero() && e.deferred.Equal(l.rollout)
 }
 
-// SetSynthesizer enters a Synthesizer as it is now.
+// SetSynthesizer enters a Synthesizer as it is now. One that is older than what is known is
+// ignored.
 func (l *Ledger) SetSynthesizer(s *enov1.Synthesizer) {
+	old := l.synthesizers[s.Name]
+	if old != nil && old.UID == s.UID && isOlder(s.ResourceVersion, old.ResourceVersion) {
+		return
+	}
 	l.synthesizers[s.Name] = s
-	l.evaluateUsers(s.Name)
+	if delete(l.halted, s.Name); slices.ContainsFunc(s.Status.Conditions, func(c metav1.Condition) bool { return isHaltType(c.Type) }) {
+		l.halted[s.Name] = true
+	}
+	// What compositions should have depends on the spec only.
+	if old == nil || old.UID != s.UID || old.Generation != s.Generation {
+		l.evaluateUsers(s.Name)
+	}
 }
 
 // RemoveSynthesizer forgets one that is gone.
 func (l *Ledger) RemoveSynthesizer(name string) {
 	delete(l.synthesizers, name)
+	delete(l.halted, name)
 	l.evaluateUsers(name)
+}
+
+// guard has an entry count as a stage of the rollout of its Synthesizer.
+func (l *Ledger) guard(e *ledgerEntry, stage Stage) {
+	if e.stage == stage {
+		return
+	}
+	name, key := e.composition.Spec.Synthesizer.Name, ledgerKey{e.composition.Namespace, e.composition.Name}
+	g := l.guards[name]
+	if g == nil {
+		g = &guard{failed: map[ledgerKey]bool{}}
+		l.guards[name] = g
+	}
+	g.remove(key, e.stage)
+	g.add(key, stage)
+	e.stage = stage
+	if len(g.failed) == 0 && g.running == 0 {
+		delete(l.guards, name)
+	}
 }
 
 func (l *Ledger) evaluateUsers(name string) {
@@ -118,6 +157,7 @@ func (l *Ledger) evaluateUsers(name string) {
 func (l *Ledger) evaluate(e *ledgerEntry) {
 	l.unlist(e)
 	s := l.synthesizers[e.composition.Spec.Synthesizer.Name]
+	l.guard(e, guardedStage(e.composition, s))
 	if e.wish, e.wants = Want(e.composition, s); !e.wants {
 		return
 	}
@@ -153,11 +193,19 @@ func (e *ledgerEntry) compare(other *ledgerEntry) int {
 // Plan says which syntheses to begin: the most urgent ones that have all they need, as
 // many as there is room for, and one at a time of those that follow a change which
 // reaches many. The order of a rollout is another one for every generation of a
-// Synthesizer, and the same whoever asks.
+// Synthesizer, and the same whoever asks. A rollout that breaks too many compositions
+// reaches no further ones; those that it has broken are tried again all the same.
 func (l *Ledger) Plan(limits Limits, now time.Time) Plan {
 	rollout := l.lastRollout()
-	plan := Plan{Free: limits.Concurrency - l.running}
+	plan := Plan{Free: limits.Concurrency - l.running, Halts: l.halts(limits)}
+	guards := l.fullGuards(limits)
 	for _, s := range l.candidates() {
+		g := guards[s.Composition.Spec.Synthesizer.Name]
+		if g != nil && s.isGuarded() && g.isFull(limits.MaxFailures) {
+			plan.Held = append(plan.Held, s)
+
+			continue
+		}
 		at := s.Wish.NotBefore
 		if s.Wish.Cause.deferred() && !rollout.IsZero() {
 			at = later(at, rollout.Add(limits.Cooldown))
@@ -179,6 +227,9 @@ func (l *Ledger) Plan(limits Limits, now time.Time) Plan {
 			}
 			if s.Wish.Cause.deferred() {
 				rollout = now
+			}
+			if g != nil && s.isGuarded() {
+				g.running++
 			}
 		}
 	}
@@ -214,7 +265,7 @@ func (l *Ledger) candidates() []Start {
 		c := e.composition
 		s := l.synthesizers[c.Spec.Synthesizer.Name]
 		if e.wish.RollBackTo != "" || obstacle(c, s, Dependencies(c, find)) == nil {
-			all = append(all, Start{Composition: c, Synthesizer: s, Wish: e.wish})
+			all = append(all, Start{Composition: c, Synthesizer: s, Wish: e.wish, failed: e.stage == StageFailed})
 		}
 	}
 

@@ -16,13 +16,13 @@ import (
 
 // planned is a plan in a form that can be compared.
 func planned(p synthesis.Plan) []any {
-	return []any{starts(p.Begin), starts(p.Waiting), p.Free, p.Next}
+	return []any{starts(p.Begin), starts(p.Waiting), starts(p.Held), halts(p.Halts), p.Free, p.Next}
 }
 
 // TestLedger changes compositions and Synthesizers one by one, and compares the plan with
 // that of a ledger that knows nothing but the result.
 func TestLedger(t *testing.T) {
-	limits := synthesis.Limits{Concurrency: 3, Cooldown: time.Minute}
+	limits := synthesis.Limits{Concurrency: 3, Cooldown: time.Minute, MaxFailures: 2}
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		l := synthesis.NewLedger()
@@ -56,6 +56,12 @@ func changeProgram(r *rand.Rand, l *synthesis.Ledger, programs map[string]*enov1
 		return
 	}
 	s.Generation += int64(r.IntN(2))
+	if r.IntN(4) == 0 {
+		s.Annotations = map[string]string{enov1.AnnotationResumeRollout: fmt.Sprint(s.Generation)}
+	}
+	if r.IntN(4) == 0 {
+		s, _ = synthesis.Halt{Synthesizer: s, Message: "halted"}.Apply(*after(0))
+	}
 	programs[s.Name] = s
 	l.SetSynthesizer(s)
 }
@@ -70,7 +76,7 @@ func changeComposition(r *rand.Rand, l *synthesis.Ledger, all map[string]*enov1.
 		return
 	}
 	changes := []func(*enov1.Composition){
-		fresh, inFlight, canceled, generation, input,
+		fresh, inFlight, canceled, generation, input, failedAttempt, secondAttempt, undelivered,
 		func(c *enov1.Composition) { c.Status.CurrentSynthesis.ObservedSynthesizerGeneration = 1 },
 		func(c *enov1.Composition) {
 			c.Status.CurrentSynthesis.Deferred, c.Status.CurrentSynthesis.Initialized = true, after(step*10-r.IntN(90))
@@ -132,5 +138,16 @@ func BenchmarkSchedule(b *testing.B) {
 		s := synthesizer()
 		s.Generation++
 		changed(b, load(s))
+	})
+	b.Run("OneChangedInHaltedRollout", func(b *testing.B) {
+		s := synthesizer()
+		s.Generation++
+		limits.MaxFailures = 3
+		l := load(s)
+		for i := range 3 {
+			c := named(fmt.Sprint("failed", i), failedAttempt, func(c *enov1.Composition) { c.Status.InFlightSynthesis.ObservedSynthesizerGeneration = s.Generation })
+			l.Set(c)
+		}
+		changed(b, l)
 	})
 }

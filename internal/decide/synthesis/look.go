@@ -47,6 +47,8 @@ type View struct {
 	Mine    bool
 	// HistoryLimit is how many syntheses before the previous one are kept.
 	HistoryLimit int
+	// Scope is the namespace that the manager is about, "" for all.
+	Scope string
 }
 
 // A Decision is what to do about a composition.

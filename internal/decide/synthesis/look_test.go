@@ -171,6 +171,20 @@ func TestLook(t *testing.T) {
 			reason: "What waits for its turn is not broken.", view: func(v *synthesis.View) { v.Synthesizer.Generation++ }, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
 			want: []string{"Ready", "", "RolloutPending: the next synthesis waits for its turn in a rollout (SynthesizerModified)", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
 		},
+		"Halted": {
+			reason: "The rollout does not go on.", view: func(v *synthesis.View) {
+				v.Synthesizer.Generation++
+				v.Synthesizer, _ = synthesis.Halt{Synthesizer: v.Synthesizer, Message: "too many"}.Apply(*after(0))
+			}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
+			want: []string{"Ready", "", "RolloutHalted: the rollout of Synthesizer s, generation 4, is halted; for the reason: arbor delivery rollout s", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
+		},
+		"HaltedBefore": {
+			reason: "That was another generation.", view: func(v *synthesis.View) {
+				v.Synthesizer, _ = synthesis.Halt{Synthesizer: v.Synthesizer, Message: "too many"}.Apply(*after(0))
+				v.Synthesizer.Generation++
+			}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
+			want: []string{"Ready", "", "RolloutPending: the next synthesis waits for its turn in a rollout (SynthesizerModified)", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
+		},
 		"RolledBack": {
 			reason: "It stays so.", changes: []func(*enov1.Composition){generation, annotate(enov1.AnnotationRollback, "now")}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
 			want: []string{"Ready", "", "RolledBack: the manifests are those of synthesis now; nothing is synthesized until the annotation arbor-control.dev/rollback-to is removed", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},

@@ -25,6 +25,7 @@ func Begin(s Start, uuid string, now time.Time) enov1.CompositionStatus {
 		Forced:                        s.Wish.Cause == Forced,
 		RolledBackTo:                  s.Wish.RollBackTo,
 	}
+	n.FailedBefore = n.Deferred && failedBefore(c)
 	if s.Synthesizer != nil {
 		n.ObservedSynthesizerGeneration = s.Synthesizer.Generation
 	}
@@ -35,6 +36,7 @@ func Begin(s Start, uuid string, now time.Time) enov1.CompositionStatus {
 		n.Attempts = st.InFlightSynthesis.Attempts + 1
 		// A rollout that fails goes on as slowly as it began.
 		n.Deferred = st.InFlightSynthesis.Deferred
+		n.FailedBefore = st.InFlightSynthesis.FailedBefore
 		n.Forced = st.InFlightSynthesis.Forced
 	}
 	st.InFlightSynthesis = n

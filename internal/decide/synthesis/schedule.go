@@ -14,6 +14,11 @@ type Limits struct {
 	Concurrency int
 	// Cooldown is the time between two syntheses of a rollout.
 	Cooldown time.Duration
+	// MaxFailures is how many compositions may fail before a rollout halts, 0 for any
+	// number.
+	MaxFailures int
+	// Scope is the namespace that the manager is about, "" for all.
+	Scope string
 }
 
 // A Start is a synthesis whose turn it is.
@@ -21,7 +26,14 @@ type Start struct {
 	Composition *enov1.Composition
 	Synthesizer *enov1.Synthesizer
 	Wish        Wish
+
+	// failed is set for a composition that the rollout has broken.
+	failed bool
 }
+
+// isGuarded reports whether a halt of the rollout holds the synthesis: a composition that
+// is broken already has nothing to lose.
+func (s Start) isGuarded() bool { return s.Wish.Cause.deferred() && !s.failed }
 
 // A Plan is what to begin now.
 type Plan struct {
@@ -29,6 +41,10 @@ type Plan struct {
 	// Waiting are those whose turn it is not: there is no room, or a rollout goes on
 	// slowly. What failed a moment ago is not waiting yet.
 	Waiting []Start
+	// Held are those that wait because the rollout of their Synthesizer is halted.
+	Held []Start
+	// Halts are the Synthesizers whose condition RolloutHalted has to be written.
+	Halts []Halt
 	// Free is how many more could be begun.
 	Free int
 	// Next is when to look again even if nothing happens; zero if never.

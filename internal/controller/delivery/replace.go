@@ -1,0 +1,85 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+)
+
+// replacePoll is how often it is checked whether an object is gone that is created again. The
+// watch mostly reports it earlier.
+const replacePoll = patience / 10
+
+// makeRoom deletes an object whose change was rejected because a field is immutable, so that
+// it is created again when it is gone. because is the rejection. Before anything is deleted,
+// the server must accept the replacement, and the status must record the deletion: it happens
+// once per synthesis, also if this process ends in between.
+func (d *Deliverer) makeRoom(ctx context.Context, k key, v *view, it *item, s situation, because error) (outcome, error) {
+	live, err := d.read(ctx, it)
+	if err != nil {
+		return outcome{}, err
+	}
+	a := decide.DecideReplacement(it.Resource, decide.Rejection{Live: live, Ours: it.memory.isOurs(live), Manager: d.manager, Replaced: v.replaced(it)})
+	switch a.Verb {
+	case decide.Wait:
+		d.track(k, it, it.Object)
+
+		return outcome{waits: a.Reason, again: replacePoll}, nil
+	case decide.Delete:
+	default:
+		return outcome{}, fmt.Errorf("%w; %s", because, a.Reason)
+	}
+	if err := d.rehearse(ctx, it); err != nil {
+		return outcome{}, fmt.Errorf("%w; it is not deleted and created again, because that would fail, too: %w", because, err)
+	}
+	text, uid := clip(a.Reason), live.GetUID()
+	state := enov1.ResourceState{ReconciliationError: &text, Replaced: uid}
+	d.settle(v, it, state)
+	if err := d.status.persist(ctx, v, it, v.stateOf(it)); err != nil {
+		return outcome{}, err
+	}
+	d.track(k, it, it.Object)
+	err = d.remote.Delete(ctx, live, client.Preconditions{UID: &uid}, client.PropagationPolicy(decide.Propagation(it.Resource)))
+	if client.IgnoreNotFound(err) != nil {
+		return outcome{}, fmt.Errorf("cannot delete %s to create it again: %w", it.Identity, err)
+	}
+	d.metrics.did(decide.Delete)
+	d.metrics.replacements.Inc()
+	if d.courtesy.Allow() {
+		d.recorder.Eventf(v.owner, it.Object, corev1.EventTypeNormal, "Replaced", action, "%s",
+			clip(fmt.Sprintf("%s is deleted and created again (propagation %s): %s", it.Identity, decide.Propagation(it.Resource), it.discreet(because, live))))
+	}
+
+	return outcome{waits: a.Reason, again: replacePoll}, nil
+}
+
+// rehearse finds out whether the server would accept the object if the present one did not
+// exist. That the name is taken is the last thing that the server checks.
+func (d *Deliverer) rehearse(ctx context.Context, it *item) error {
+	o := it.Object.DeepCopy()
+	err := d.remote.Create(ctx, o, client.FieldOwner(d.manager), client.DryRunAll)
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("cannot create %s: %w", it.Identity, err)
+	}
+
+	return nil
+}
+
+// replaced is the object of an item that was deleted in this synthesis to be created again,
+// "" if none was.
+func (v *view) replaced(it *item) types.UID { return v.stateOf(it).Replaced }
+
+// stateOf is the state of an item.
+func (v *view) stateOf(it *item) enov1.ResourceState {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+
+	return v.items[it.place].state
+}

@@ -1,0 +1,110 @@
+package delivery
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
+// immutability are parts of the messages by which API servers reject the change of a field
+// that cannot be changed, in lower case. They are those of the validation of Kubernetes;
+// CRDs mostly say that a value is immutable.
+var immutability = []string{
+	"immutable",           // almost all
+	"updates to ",         // StatefulSet, StorageClass, CSIStorageCapacity: "... are forbidden"
+	"may not change",      // Service, Pod
+	"may not be changed",  // PriorityClass
+	"cannot change",       // RoleBinding: "cannot change roleRef"
+	"cannot be changed",   //
+	"can not be changed",  //
+	"can not be unset",    // Service: "primary clusterIP can not be unset"
+	"may not be modified", //
+}
+
+// irreplaceable are the kinds that are never deleted in order to be created again: with
+// them, data or other objects would be deleted.
+var irreplaceable = []schema.GroupKind{
+	{Kind: "PersistentVolumeClaim"}, {Kind: "PersistentVolume"}, {Kind: "Namespace"},
+	{Group: "apiextensions.k8s.io", Kind: definitionKind},
+}
+
+// IsImmutable reports whether the API server has rejected a write because it changes a field
+// that is immutable. There may be other reasons, too.
+func IsImmutable(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || !apierrors.IsInvalid(err) || status.ErrStatus.Details == nil {
+		return false
+	}
+
+	return slices.ContainsFunc(status.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool {
+		if c.Type != metav1.CauseTypeFieldValueInvalid && c.Type != metav1.CauseTypeForbidden {
+			return false
+		}
+		text := strings.ToLower(c.Message)
+
+		return slices.ContainsFunc(immutability, func(part string) bool { return strings.Contains(text, part) })
+	})
+}
+
+// A Rejection is what is known about an object whose change was rejected because a field is
+// immutable.
+type Rejection struct {
+	// Live is the object, nil if it does not exist any more.
+	Live *unstructured.Unstructured
+	// Ours is set if Live is known to have been delivered.
+	Ours bool
+	// Manager is the field manager that objects are applied as, "" for the default.
+	Manager string
+	// Replaced is the object that was deleted for a replacement in this synthesis, "" if
+	// none was.
+	Replaced types.UID
+}
+
+// DecideReplacement decides whether an object is deleted so that it can be created again. The verb is
+// Delete, Wait, or Leave with the reason why it is not.
+func DecideReplacement(r *Resource, s Rejection) Action {
+	switch {
+	case s.Live == nil:
+		return Action{Verb: Wait, Reason: "the object is gone and is created again"}
+	case isGoing(s.Live):
+		return Action{Verb: Wait, Reason: replacing(s.Live)}
+	case slices.Contains(irreplaceable, r.GVK.GroupKind()):
+		return Action{Verb: Leave, Reason: fmt.Sprintf("annotation %s is not used for a %s, because data or other objects would be deleted with it; undo the change, or delete the object yourself", enov1.AnnotationReplaceOnConflict, r.GVK.Kind)}
+	case !s.Ours && !IsOurs(s.Live.GetManagedFields(), s.Manager):
+		return Action{Verb: Leave, Reason: fmt.Sprintf("annotation %s is not used for an object that was not delivered by %s; delete the object yourself, or give the manifest another name", enov1.AnnotationReplaceOnConflict, cmp.Or(s.Manager, Manager))}
+	case s.Replaced != "" && s.Replaced != s.Live.GetUID():
+		return Action{Verb: Leave, Reason: fmt.Sprintf("annotation %s: the object was replaced in this synthesis already, which happens once; another client or a webhook may set the field", enov1.AnnotationReplaceOnConflict)}
+	}
+
+	return Action{Verb: Delete, Reason: replacing(s.Live)}
+}
+
+// replacing describes an object that is being deleted for its replacement.
+func replacing(live *unstructured.Unstructured) string {
+	text := "the object is being deleted, and is created again when it is gone"
+	if all := live.GetFinalizers(); len(all) > 0 {
+		text += "; it waits for the finalizers " + strings.Join(all, ", ")
+	}
+
+	return text
+}
+
+// Propagation is how an object is deleted that is created again. Pods of a StatefulSet are
+// kept: the next one adopts them.
+func Propagation(r *Resource) metav1.DeletionPropagation {
+	if r.GVK.Group == "apps" && r.GVK.Kind == "StatefulSet" {
+		return metav1.DeletePropagationOrphan
+	}
+
+	return metav1.DeletePropagationBackground
+}
