@@ -96,7 +96,7 @@ func TestDiffUnservedVersion(t *testing.T) {
 		return nil
 	})
 
-	c.TypeMeta.APIVersion, c.TypeMeta.Kind = enov1.GroupVersion.String(), enov1.CompositionKind
+	c.APIVersion, c.Kind = enov1.GroupVersion.String(), enov1.CompositionKind
 	text, err := yaml.Marshal(c)
 	must(t, err)
 	file, output := filepath.Join(t.TempDir(), "app.yaml"), filepath.Join(t.TempDir(), "output.json")
