@@ -153,7 +153,7 @@ func (d *differ) follow(ctx context.Context, v ObjectDiff, one delivered, r *dec
 
 // live is an object as it is, nil if there is none.
 func (d *differ) live(ctx context.Context, ref ObjectRef) (*unstructured.Unstructured, error) {
-	live, err := d.server.Get(ctx, ref)
+	live, err := d.server.Find(ctx, ref)
 
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):

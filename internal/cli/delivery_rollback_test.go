@@ -34,6 +34,10 @@ func (s *serverInMemory) Get(_ context.Context, ref ObjectRef) (map[string]any, 
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: ref.Kind}, ref.Name)
 }
 
+func (s *serverInMemory) Find(ctx context.Context, ref ObjectRef) (map[string]any, error) {
+	return s.Get(ctx, ref)
+}
+
 func (s *serverInMemory) Rehearse(_ context.Context, w rehearsal) (map[string]any, error) {
 	return s.rehearse(w)
 }

@@ -18,8 +18,10 @@ import (
 
 // A server answers questions about single objects of any kind.
 type server interface {
-	// Get returns an object: in another version, if its own is not served any more.
+	// Get returns an object.
 	Get(ctx context.Context, ref ObjectRef) (map[string]any, error)
+	// Find returns an object, in another version if its own is not served any more.
+	Find(ctx context.Context, ref ObjectRef) (map[string]any, error)
 	// Rehearse says what a write of the applier would make of an object, and
 	// writes nothing.
 	Rehearse(ctx context.Context, w rehearsal) (map[string]any, error)
@@ -63,14 +65,24 @@ func (s apiServer) Get(ctx context.Context, ref ObjectRef) (map[string]any, erro
 	o := reference(ref)
 
 	err := s.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
-	if meta.IsNoMatchError(err) {
-		if mapping, unknown := s.RESTMapper().RESTMapping(o.GroupVersionKind().GroupKind()); unknown == nil {
-			o.SetGroupVersionKind(mapping.GroupVersionKind)
-			err = s.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
-		}
-	}
 
 	return o.Object, short(err)
+}
+
+func (s apiServer) Find(ctx context.Context, ref ObjectRef) (map[string]any, error) {
+	live, err := s.Get(ctx, ref)
+	if !meta.IsNoMatchError(err) {
+		return live, err
+	}
+
+	mapping, unknown := s.RESTMapper().RESTMapping(reference(ref).GroupVersionKind().GroupKind())
+	if unknown != nil {
+		return nil, err // no version is served
+	}
+
+	ref.APIVersion = mapping.GroupVersionKind.GroupVersion().String()
+
+	return s.Get(ctx, ref)
 }
 
 func (s apiServer) Rehearse(ctx context.Context, w rehearsal) (map[string]any, error) {

@@ -33,9 +33,9 @@ func TestRead(t *testing.T) {
 		"Group":   {"Versions of a group are one object.", `{"apiVersion":"apps/v1beta1","kind":"Deployment","metadata":{"namespace":"n","name":"a"}}`, identity.Identity{Group: "apps", Kind: "Deployment", Namespace: "n", Name: "a"}, "Deployment n/a"},
 		"Cluster": {"Not every object has a namespace.", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a"}}`, identity.Identity{Kind: "Namespace", Name: "a"}, "Namespace a"},
 		"Patch": {
-			"A Patch has the group and kind of its target, and its namespace and name are those of the target.",
-			`{"apiVersion":"eno.azure.io/v1","kind":"Patch","metadata":{"namespace":"n","name":"a"},"patch":{"apiVersion":"apps/v1","kind":"Deployment","ops":[]}}`,
-			identity.Identity{Group: "apps", Kind: "Deployment", Namespace: "n", Name: "a", Patch: 1}, "Patch of Deployment.apps n/a",
+			reason:   "A Patch has the group and kind of its target, and its namespace and name are those of the target.",
+			manifest: `{"apiVersion":"eno.azure.io/v1","kind":"Patch","metadata":{"namespace":"n","name":"a"},"patch":{"apiVersion":"apps/v1","kind":"Deployment","ops":[]}}`,
+			want:     identity.Identity{Group: "apps", Kind: "Deployment", Namespace: "n", Name: "a", Patch: 1}, text: "Patch of Deployment.apps n/a",
 		},
 		"PatchOfCore":  {"The core group is not named.", `{"apiVersion":"eno.azure.io/v1","kind":"Patch","metadata":{"name":"a"},"patch":{"apiVersion":"v1","kind":"Pod"}}`, identity.Identity{Kind: "Pod", Name: "a", Patch: 1}, "Patch of Pod a"},
 		"NewerPatch":   {"It is one in every version.", `{"apiVersion":"eno.azure.io/v2","kind":"Patch","metadata":{"name":"a"},"patch":{"apiVersion":"v1","kind":"Pod"}}`, identity.Identity{Kind: "Pod", Name: "a", Patch: 1}, "Patch of Pod a"},

@@ -96,13 +96,13 @@ func TestDiffUnservedVersion(t *testing.T) {
 		return nil
 	})
 
-	c.TypeMeta.APIVersion, c.TypeMeta.Kind = enov1.GroupVersion.String(), enov1.CompositionKind
+	c.APIVersion, c.Kind = enov1.GroupVersion.String(), enov1.CompositionKind
 	text, err := yaml.Marshal(c)
 	must(t, err)
 	file, output := filepath.Join(t.TempDir(), "app.yaml"), filepath.Join(t.TempDir(), "output.json")
 	must(t, os.WriteFile(file, text, 0o600))
 	must(t, os.WriteFile(output, []byte(e.output(configMap("two", "1"))), 0o600))
-	if out := e.arbor(1, "delivery", "diff", "-f", file, "--exec", "cat "+output); !strings.Contains(out, "1 unchanged, 1 deleted\n") {
+	if out := e.arbor(1, "delivery", "diff", "-f", file, "--exec", "cat > /dev/null; cat "+output); !strings.Contains(out, "1 unchanged, 1 deleted\n") {
 		t.Errorf("the object exists, and would be deleted: got %s", out)
 	}
 }

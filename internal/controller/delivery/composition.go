@@ -30,7 +30,7 @@ func (d *Deliverer) Reconcile(ctx context.Context, request reconcile.Request) (r
 		return reconcile.Result{}, fmt.Errorf("cannot read composition %s: %w", request, err)
 	}
 	old := d.view(request.NamespacedName)
-	if old != nil && old.version == d.versionOf(c) && !old.rescoped.Load() {
+	if old.isOf(d.versionOf(c)) {
 		for _, it := range old.inform(c) {
 			d.queue.Add(key{old.name, it.Identity})
 		}

@@ -31,6 +31,11 @@ func claimsOf(r *decide.Resource) []decide.Identity {
 	return []decide.Identity{r.Identity}
 }
 
+// isOf reports whether a view, if there is one, is still that of a version.
+func (v *view) isOf(now version) bool {
+	return v != nil && v.version == now && !v.rescoped.Load()
+}
+
 // outdated reports whether the kind of an item has turned out to be cluster-scoped since
 // the view was made. Two items of the view may be about one object then, for example a
 // tombstone of namespace a and a manifest of namespace b. The composition is read again.
