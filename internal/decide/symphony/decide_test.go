@@ -182,6 +182,11 @@ func TestDecide(t *testing.T) {
 			symphony:     aSymphony(variation("a")),
 			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3)), composition("a-1", born(9))},
 		},
+		"RenamedAtOnce": {
+			reason:       "Both were created in the same second, so it cannot be told which was first.",
+			symphony:     aSymphony(variation("a")),
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3)), composition("a-1")},
+		},
 		"RenamedDone": {
 			reason:       "It has the objects now.",
 			symphony:     aSymphony(variation("a")),
