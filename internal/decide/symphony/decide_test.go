@@ -202,7 +202,7 @@ func TestDecide(t *testing.T) {
 		"RenamedMoves": {
 			reason:       "What moves is never on two compositions, also if one of them is deleted later.",
 			symphony:     aSymphony(variation("a", noted("x", "1")), variation("c", noted("x", ""))),
-			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3), has("x", "1")), composition("c-1", reached(1, 2, 3))},
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3), has("x", "2")), composition("c-1", reached(1, 2, 3))},
 			want:         []string{"change b-1"},
 		},
 		"TwiceWaits": {
