@@ -21,7 +21,7 @@ type lister struct {
 }
 
 func (l *lister) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
-	into.(*enov1.CompositionList).Items = l.items //nolint:forcetypeassert // nothing else is listed
+	into.(*enov1.CompositionList).Items = l.items
 	l.meanwhile()
 
 	return nil

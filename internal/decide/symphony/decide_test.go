@@ -182,6 +182,11 @@ func TestDecide(t *testing.T) {
 			symphony:     aSymphony(variation("a")),
 			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3)), composition("a-1", born(9))},
 		},
+		"RenamedAtOnce": {
+			reason:       "Both were created in the same second, so it cannot be told which was first.",
+			symphony:     aSymphony(variation("a")),
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3)), composition("a-1")},
+		},
 		"RenamedDone": {
 			reason:       "It has the objects now.",
 			symphony:     aSymphony(variation("a")),
@@ -197,7 +202,7 @@ func TestDecide(t *testing.T) {
 		"RenamedMoves": {
 			reason:       "What moves is never on two compositions, also if one of them is deleted later.",
 			symphony:     aSymphony(variation("a", noted("x", "1")), variation("c", noted("x", ""))),
-			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3), has("x", "1")), composition("c-1", reached(1, 2, 3))},
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3), has("x", "2")), composition("c-1", reached(1, 2, 3))},
 			want:         []string{"change b-1"},
 		},
 		"TwiceWaits": {

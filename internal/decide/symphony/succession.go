@@ -40,8 +40,8 @@ func (p *plan) hasHeir(c *enov1.Composition) bool {
 			return false
 		}
 
-		// Of one that is not younger, nothing has moved.
-		return c.Spec.Synthesizer.Name == nameOf(t.variation) || c.CreationTimestamp.Before(&t.have.CreationTimestamp)
+		// To one that is older, nothing moves. Times are stored in seconds.
+		return c.Spec.Synthesizer.Name == nameOf(t.variation) || !t.have.CreationTimestamp.Before(&c.CreationTimestamp)
 	})
 }
 
