@@ -65,7 +65,7 @@ func (a *podAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	var body any = &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess}
-	if status := (apierrors.APIStatus)(nil); errors.As(answer, &status) {
+	if status := apierrors.APIStatus(nil); errors.As(answer, &status) {
 		failure := status.Status()
 		failure.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 		w.WriteHeader(int(failure.Code))

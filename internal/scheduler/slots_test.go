@@ -3,7 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,12 +38,14 @@ func TestSlots(t *testing.T) {
 	}{
 		"Alone": {
 			"A namespace that is alone may use all slots.",
-			[]string{"a", "a", "a"}, nil,
+			[]string{"a", "a", "a"},
+			nil,
 			[]int{0, 1, 2},
 		},
 		"Full": {
 			"There are three.",
-			[]string{"a", "a", "a", "b"}, nil,
+			[]string{"a", "a", "a", "b"},
+			nil,
 			[]int{0, 1, 2},
 		},
 		"OtherNamespaceFirst": {
@@ -75,13 +77,13 @@ func TestSlots(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, requests, want := newSlots(3), map[string]*slotRequest{}, map[string]bool{}
 			for i, namespace := range tc.requests {
-				requests[fmt.Sprint(i)] = s.request(namespace)
+				requests[strconv.Itoa(i)] = s.request(namespace)
 			}
 			for _, namespace := range tc.releases {
 				s.release(namespace)
 			}
 			for _, i := range tc.want {
-				want[fmt.Sprint(i)] = true
+				want[strconv.Itoa(i)] = true
 			}
 			if diff := cmp.Diff(want, acquired(requests)); diff != "" {
 				t.Errorf("%s\nThe requests with a slot differ (-want +got):\n%s", tc.reason, diff)

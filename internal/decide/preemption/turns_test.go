@@ -1,8 +1,8 @@
 package preemption_test
 
 import (
-	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 	"time"
 
@@ -23,7 +23,7 @@ type searcher struct {
 func searchers(namespace string, n int, priority int32, takes time.Duration, times int) []searcher {
 	var all []searcher
 	for i := range n {
-		all = append(all, searcher{types.NamespacedName{Namespace: namespace, Name: fmt.Sprint(i)}, priority, takes, times})
+		all = append(all, searcher{types.NamespacedName{Namespace: namespace, Name: strconv.Itoa(i)}, priority, takes, times})
 	}
 
 	return all
@@ -267,7 +267,7 @@ func TestTurnsForgetNone(t *testing.T) {
 		var gangs []searcher
 		for i := range 1 + random.IntN(12) {
 			gangs = append(gangs, searcher{
-				types.NamespacedName{Namespace: fmt.Sprint(random.IntN(3)), Name: fmt.Sprint(i)},
+				types.NamespacedName{Namespace: strconv.Itoa(random.IntN(3)), Name: strconv.Itoa(i)},
 				int32(random.IntN(3)), time.Duration(random.IntN(100)), random.IntN(4),
 			})
 		}
