@@ -12,4 +12,7 @@
 // from the built binary too, so that they can be killed; see StartManager. They
 // have the rights of the chart, with the file values.yaml of the package, if there
 // is one, as an operator's.
+//
+// Every program ends with the test that started it, also when the test is killed with
+// kill -9; only the temporary directory is left then.
 package cluster
