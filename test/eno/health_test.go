@@ -18,19 +18,19 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// deployment is a manifest with annotations, which are pairs.
-func deployment(name, image string, annotations ...string) string {
+// deployment is the manifest of web, with annotations, which are pairs.
+func deployment(image string, annotations ...string) string {
 	text := fmt.Sprintf(`apiVersion: apps/v1
 kind: Deployment
 spec:
   progressDeadlineSeconds: 600
-  selector: {matchLabels: {app: %[1]s}}
-  template: {metadata: {labels: {app: %[1]s}}, spec: {containers: [{name: main, image: %[2]q}]}}
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: %q}]}}
 metadata:
-  name: %[1]s
+  name: web
   annotations:
     own: kept
-`, name, image)
+`, image)
 	for i := 1; i < len(annotations); i += 2 {
 		text += fmt.Sprintf("    %s: %q\n", annotations[i-1], annotations[i])
 	}
@@ -85,9 +85,11 @@ func (e *env) requests() float64 {
 	return manager.Sum(e, "rest_client_requests_total")
 }
 
-// quiet waits until the manager has sent no request for a while.
-func (e *env) quiet(long time.Duration) {
+// quiet waits until the manager has sent no request for longer than it waits between two
+// reads of one object.
+func (e *env) quiet() {
 	e.Helper()
+	const long = 6 * time.Second
 	last, since := e.requests(), time.Now()
 	cluster.Eventually(e, fmt.Sprintf("there is no request for %s", long), func() error {
 		if now := e.requests(); now != last {
@@ -105,17 +107,17 @@ func (e *env) quiet(long time.Duration) {
 func TestHealth(t *testing.T) {
 	e := newEnv(t)
 	name := "Deployment " + e.namespace + "/web"
-	e.compose("app", nil, deployment("web", "a"), configMap("config", "1"))
+	e.compose("app", nil, deployment("a"), configMap("config", "1"))
 	e.ready("app")
 	e.health("Unknown", enov1.ReasonProgressing, "1 of 2 objects is not healthy (1 progressing): "+name+": LessAvailable: Available: 0/1")
 	e.pods("a", corev1.ConditionTrue)
 	e.health("True", enov1.ReasonHealthy, "2 objects are healthy")
 
 	// At rest nothing is sent, whatever happens to objects without health.
-	e.quiet(6 * time.Second)
+	e.quiet()
 	before := e.requests()
 	must(t, e.Patch(t.Context(), e.config("config"), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"another":"1"}}}`))))
-	e.quiet(6 * time.Second)
+	e.quiet()
 	if n := e.requests() - before; n != 0 {
 		t.Errorf("at rest there were %v requests", n)
 	}
@@ -129,7 +131,7 @@ func TestHealth(t *testing.T) {
 	e.ready("app")
 	// One read of the Deployment, and one write of the condition; its controller may write
 	// the status twice. What follows from that is in the caches.
-	e.quiet(6 * time.Second)
+	e.quiet()
 	if n := e.requests() - before; n > 4 {
 		t.Errorf("one change of the status caused %v requests", n)
 	}
@@ -143,13 +145,13 @@ func TestHealth(t *testing.T) {
 	}
 	e.pods("a", corev1.ConditionTrue)
 	e.health("True", enov1.ReasonHealthy, "2 objects are healthy")
-	e.quiet(6 * time.Second)
+	e.quiet()
 	if n, most := e.requests()-before, 4+2*time.Since(began).Seconds()/5; n > most {
 		t.Errorf("21 changes caused %v requests in %s, want at most %v", n, time.Since(began), most)
 	}
 
 	// The deadline of the Deployment itself.
-	e.change("app", strings.Replace(deployment("web", "b"), "Seconds: 600", "Seconds: 1", 1), configMap("config", "1"))
+	e.change("app", strings.Replace(deployment("b"), "Seconds: 600", "Seconds: 1", 1), configMap("config", "1"))
 	e.await("app", "has failed", func(c *enov1.Composition) error {
 		cond := meta.FindStatusCondition(c.Status.Conditions, enov1.ConditionHealthy)
 		if cond.Reason != enov1.ReasonFailed || !strings.HasPrefix(cond.Message, "1 of 2 objects is not healthy (1 failed): "+name+": ProgressDeadlineExceeded: ") {
@@ -172,7 +174,7 @@ func TestHealthTimeout(t *testing.T) {
 	e := newEnv(t)
 	e.restartWith("--health-timeout=8s")
 	name := "Deployment " + e.namespace + "/web"
-	e.compose("app", nil, deployment("web", "a"))
+	e.compose("app", nil, deployment("a"))
 	e.health("Unknown", enov1.ReasonProgressing, "1 of 1 objects is not healthy (1 progressing): "+name+": LessAvailable: Available: 0/1")
 	e.health("False", enov1.ReasonDegraded, "1 of 1 objects is not healthy (1 degraded): "+name+": Timeout: progressing for more than 8s: LessAvailable: Available: 0/1")
 	e.pods("a", corev1.ConditionTrue)
@@ -198,7 +200,7 @@ func TestHealthNotDelivered(t *testing.T) {
 // TestHealthSuspended has nothing judged while a composition is suspended, or deleted.
 func TestHealthSuspended(t *testing.T) {
 	e := newEnv(t)
-	e.compose("app", nil, deployment("web", "a"), configMap("kept", "1"))
+	e.compose("app", nil, deployment("a"), configMap("kept", "1"))
 	e.ready("app")
 	e.pods("a", corev1.ConditionTrue)
 	e.health("True", enov1.ReasonHealthy, "2 objects are healthy")
@@ -246,27 +248,27 @@ func TestReadinessByHealth(t *testing.T) {
 	after := configMap("after", "1", group, "2")
 	t.Run("Manifest", func(t *testing.T) {
 		e := newEnv(t)
-		e.compose("app", nil, deployment("web", "a", group, "1", mode, "kstatus"), after)
+		e.compose("app", nil, deployment("a", group, "1", mode, "kstatus"), after)
 		waits(t, e)
 	})
 	t.Run("Composition", func(t *testing.T) {
 		e := newEnv(t)
-		e.compose("app", annotated(mode, "kstatus"), deployment("web", "a", group, "1"), after)
+		e.compose("app", annotated(mode, "kstatus"), deployment("a", group, "1"), after)
 		waits(t, e)
 	})
 	t.Run("Eno", func(t *testing.T) {
 		e := newEnv(t)
-		e.compose("app", nil, deployment("web", "a", group, "1"), after)
+		e.compose("app", nil, deployment("a", group, "1"), after)
 		e.ready("app")
 		e.exist("after")
 	})
 	t.Run("Flag", func(t *testing.T) {
 		e := newEnv(t)
 		e.restartWith("--readiness=kstatus")
-		e.compose("app", nil, deployment("web", "a", group, "1"), after)
+		e.compose("app", nil, deployment("a", group, "1"), after)
 		waits(t, e)
 		// A new status is what a changed object needs.
-		e.change("app", deployment("web", "b", group, "1"), configMap("after", "2", group, "2"))
+		e.change("app", deployment("b", group, "1"), configMap("after", "2", group, "2"))
 		e.status("app", enov1.StatusReconciling, "")
 		e.health("Unknown", enov1.ReasonProgressing, "2 of 2 objects are not healthy (2 progressing): ConfigMap "+e.namespace+"/after: NotApplied: it is not applied yet")
 		if o := e.config("after"); o.Data["a"] != "1" {

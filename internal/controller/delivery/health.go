@@ -120,7 +120,19 @@ func (t *healthTracker) saw(k key, r *decide.Resource, m *memory, live *unstruct
 	if r.IsPatch() || objecthealth.RuleOf(r.GVK.GroupKind()) == objecthealth.Applied {
 		return
 	}
+	target, changed := t.take(k, r, m, live)
+	if changed {
+		t.touch(k.composition)
+	}
+	if live == nil && m.tracked && !r.DisableReconciliation && t.isStale(target) {
+		t.reads.Add(k)
+	}
+}
+
+// take records an object, and returns whether its health is another than before.
+func (t *healthTracker) take(k key, r *decide.Resource, m *memory, live *unstructured.Unstructured) (_ healthTarget, changed bool) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	c := t.of(k.composition)
 	o := c.objects[k.object]
 	if o == nil {
@@ -131,7 +143,6 @@ func (t *healthTracker) saw(k key, r *decide.Resource, m *memory, live *unstruct
 	if m.tracked {
 		o.at = m.at
 	}
-	changed := false
 	switch {
 	case r.DisableReconciliation: // an override says so, for now
 		changed = !o.judged || o.record.State != objecthealth.Current
@@ -139,15 +150,8 @@ func (t *healthTracker) saw(k key, r *decide.Resource, m *memory, live *unstruct
 	case live != nil && !older(live.GetResourceVersion(), o.version):
 		changed = t.judge(k, o, live)
 	}
-	target := o.healthTarget
-	read := live == nil && m.tracked && !r.DisableReconciliation
-	t.mu.Unlock()
-	if changed {
-		t.touch(k.composition)
-	}
-	if read && t.isStale(target) {
-		t.reads.Add(k)
-	}
+
+	return o.healthTarget, changed
 }
 
 // judge records the health of an object, and returns whether it is another than before.
@@ -268,11 +272,9 @@ func serve[T comparable](ctx context.Context, queue workqueue.TypedRateLimitingI
 
 // one reads an object and judges it, if that is still necessary.
 func (t *healthTracker) one(ctx context.Context, k key) error {
-	target, wait, ok := t.next(k)
-	switch {
-	case !ok:
+	if _, wait, ok := t.next(k); !ok {
 		return nil
-	case wait > 0:
+	} else if wait > 0 {
 		t.reads.AddAfter(k, wait)
 
 		return nil
@@ -280,7 +282,8 @@ func (t *healthTracker) one(ctx context.Context, k key) error {
 	if err := t.admit(ctx); err != nil {
 		return fmt.Errorf("cannot read %s: too many objects change: %w", k.object, err)
 	}
-	if target, _, ok = t.next(k); !ok {
+	target, _, ok := t.next(k)
+	if !ok {
 		return nil // a worker has handed over the object since
 	}
 	t.reading(k)

@@ -105,11 +105,12 @@ func (w *healthWorld) serve(name string) {
 	}
 }
 
-func (w *healthWorld) state(name string) objecthealth.State {
+// state is that of the object a.
+func (w *healthWorld) state() objecthealth.State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	return w.of(w.key(name).composition).objects[w.key(name).object].record.State
+	return w.of(w.key("a").composition).objects[w.key("a").object].record.State
 }
 
 // TestHealthReads has a status change ten times in a second for a minute.
@@ -201,7 +202,7 @@ func TestHealthFollows(t *testing.T) {
 		w.versions["a"], w.ready["a"] = version, ready
 		w.worker("a", inHand)
 		w.serve("a")
-		if got := w.state("a"); got != want {
+		if got := w.state(); got != want {
 			t.Errorf("version %d is %s, want %s", version, got, want)
 		}
 	}
@@ -216,7 +217,7 @@ func TestHealthFollows(t *testing.T) {
 	old := w.live("a")
 	old.SetResourceVersion("4")
 	old.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Stalled", "status": "True"}}}
-	if w.took(w.key("a"), healthTarget{}, old) || w.state("a") != objecthealth.Current {
+	if w.took(w.key("a"), healthTarget{}, old) || w.state() != objecthealth.Current {
 		t.Error("an older version is recorded")
 	}
 }
@@ -235,8 +236,8 @@ func TestHealthGivesUp(t *testing.T) {
 		w.healthTracker.reads.AddRateLimited(w.key("a"))
 		w.clock = w.clock.Add(time.Hour)
 	}
-	if tries != healthTries || w.state("a") != objecthealth.Current {
-		t.Errorf("it was tried %d times again, and is %s", tries, w.state("a"))
+	if tries != healthTries || w.state() != objecthealth.Current {
+		t.Errorf("it was tried %d times again, and is %s", tries, w.state())
 	}
 }
 

@@ -111,13 +111,20 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for _, op := range []string{opGet, opPatch} {
 		m.writeErrors.WithLabelValues(op)
 	}
-	r.MustRegister(m.duration, m.actions, m.inflight, m.errors, m.drift, m.replacements, m.workers, m.unfiltered, m.updates, m.writeErrors, m.flushSize, m.flushTime,
+	r.MustRegister(m.duration, m.actions, m.inflight, m.errors, m.drift, m.replacements, m.workers, m.unfiltered, m.updates, m.writeErrors, m.flushSize, m.flushTime)
+	r.MustRegister(m.gauges()...)
+
+	return m
+}
+
+// gauges are those that ask when they are read.
+func (m *Metrics) gauges() []prometheus.Collector {
+	return []prometheus.Collector{
 		asked("eno_reconciliation_controller_workqueue_depth", "Resources that wait to be worked on.", &m.queued),
 		asked("eno_write_buffer_depth", "States and reports that wait to be written.", &m.unwritten),
 		asked("eno_compositions_prune_blocked", "Compositions whose objects are not deleted before a user confirms it.", &m.pruneBlocked),
-		asked("eno_compositions_unhealthy", "Compositions with objects that are degraded or have failed.", &m.unhealthy))
-
-	return m
+		asked("eno_compositions_unhealthy", "Compositions with objects that are degraded or have failed.", &m.unhealthy),
+	}
 }
 
 // asked is a gauge that asks when it is read.

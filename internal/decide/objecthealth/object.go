@@ -70,15 +70,18 @@ const (
 	Always
 )
 
+// apps is the API group of workloads.
+const apps = "apps"
+
 // judged are the kinds of Kubernetes that kstatus has rules for.
 var judged = map[schema.GroupKind]bool{
 	{Kind: "Pod"}:                                                     true,
 	{Kind: "Service"}:                                                 true,
 	{Kind: "PersistentVolumeClaim"}:                                   true,
-	{Group: "apps", Kind: "Deployment"}:                               true,
-	{Group: "apps", Kind: "StatefulSet"}:                              true,
-	{Group: "apps", Kind: "DaemonSet"}:                                true,
-	{Group: "apps", Kind: "ReplicaSet"}:                               true,
+	{Group: apps, Kind: "Deployment"}:                                 true,
+	{Group: apps, Kind: "StatefulSet"}:                                true,
+	{Group: apps, Kind: "DaemonSet"}:                                  true,
+	{Group: apps, Kind: "ReplicaSet"}:                                 true,
 	{Group: "batch", Kind: "Job"}:                                     true,
 	{Group: "policy", Kind: "PodDisruptionBudget"}:                    true,
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
@@ -88,7 +91,7 @@ var judged = map[schema.GroupKind]bool{
 // status all the time, such as that of HorizontalPodAutoscalers, and none of them uses
 // the conditions that kstatus knows.
 var builtIn = map[string]bool{
-	"": true, "apps": true, "batch": true, "autoscaling": true, "policy": true, "extensions": true,
+	"": true, apps: true, "batch": true, "autoscaling": true, "policy": true, "extensions": true,
 	"admissionregistration.k8s.io": true, "apiextensions.k8s.io": true, "apiregistration.k8s.io": true, "authentication.k8s.io": true,
 	"authorization.k8s.io": true, "certificates.k8s.io": true, "coordination.k8s.io": true, "discovery.k8s.io": true, "events.k8s.io": true,
 	"flowcontrol.apiserver.k8s.io": true, "internal.apiserver.k8s.io": true, "networking.k8s.io": true, "node.k8s.io": true,

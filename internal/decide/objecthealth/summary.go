@@ -55,7 +55,7 @@ func Summarize(objects []Object, now time.Time, limit time.Duration) Summary {
 }
 
 func (o Object) timedOut(limit time.Duration) Object {
-	o.Message = fmt.Sprintf("progressing for more than %s: %s", limit, o.Health.text())
+	o.Message = fmt.Sprintf("progressing for more than %s: %s", limit, o.text())
 	o.State, o.Reason = Degraded, ReasonTimeout
 
 	return o
@@ -94,7 +94,7 @@ func (s Summary) Condition() metav1.Condition {
 		c.Reason = enov1.ReasonFailed
 	}
 	c.Message = fmt.Sprintf("%d of %d objects %s not healthy (%s): %s: %s",
-		s.Total-s.Counts[Current], s.Total, plural(s.Total-s.Counts[Current], "is", "are"), s.counts(), s.Worst.Name, s.Worst.Health.text())
+		s.Total-s.Counts[Current], s.Total, plural(s.Total-s.Counts[Current], "is", "are"), s.counts(), s.Worst.Name, s.Worst.text())
 
 	return c
 }
