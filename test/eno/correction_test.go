@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,7 +92,7 @@ func TestMutatedWhileOthersWrite(t *testing.T) {
 		must(t, e.Patch(t.Context(), o, client.RawPatch("application/merge-patch+json", []byte(`{"data":{"b":"`+value+`"}}`)), client.FieldOwner("someone")))
 	}
 	cluster.Eventually(t, "the policy is in force", func() error {
-		touch("plain", fmt.Sprint(time.Now().UnixNano()))
+		touch("plain", strconv.FormatInt(time.Now().UnixNano(), 10))
 		if e.config("plain").Data["a"] != "mutated" {
 			return errors.New("nothing was mutated")
 		}

@@ -17,7 +17,7 @@ import (
 
 // fleet creates compositions that share a Synthesizer, which prints what a script prints.
 // Each has a ConfigMap of its own name.
-func (e *env) fleet(script string, names ...string) *enov1.Synthesizer {
+func (e *env) fleet(script string, names ...string) {
 	e.Helper()
 	s := e.script(script)
 	for _, name := range names {
@@ -32,8 +32,6 @@ func (e *env) fleet(script string, names ...string) *enov1.Synthesizer {
 	for _, name := range names {
 		e.ready(name)
 	}
-
-	return s
 }
 
 // script creates or changes the Synthesizer of a fleet.
@@ -48,7 +46,7 @@ func (e *env) script(text string) *enov1.Synthesizer {
 
 // prints is a script that prints a ConfigMap with a value.
 func prints(value string) string {
-	return fmt.Sprintf(`printf '{"apiVersion":"config.kubernetes.io/v1","kind":"ResourceList","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%%s","namespace":"%%s"},"data":{"a":"%s"}}]}' "$ME" "$NS"`, value)
+	return `printf '{"apiVersion":"config.kubernetes.io/v1","kind":"ResourceList","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s","namespace":"%s"},"data":{"a":"` + value + `"}}]}' "$ME" "$NS"`
 }
 
 // halted waits until the rollout of a Synthesizer is halted, or is not.
@@ -141,10 +139,10 @@ func TestRolloutHalts(t *testing.T) {
 	t.Log(out)
 	var view struct {
 		Rollouts []struct {
-			Waiting int
-			Halted  bool
-			Failed  []any
-		}
+			Waiting int   `json:"waiting"`
+			Halted  bool  `json:"halted"`
+			Failed  []any `json:"failed"`
+		} `json:"rollouts"`
 	}
 	must(t, json.Unmarshal([]byte(e.arbor(0, "delivery", "rollout", s.Name, "-o", "json")), &view))
 	if len(view.Rollouts) != 1 || !view.Rollouts[0].Halted || len(view.Rollouts[0].Failed) != 2 || view.Rollouts[0].Waiting < 3 {

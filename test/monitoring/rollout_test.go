@@ -20,7 +20,7 @@ import (
 func halted(t *testing.T, w *world) (map[string]string, func()) {
 	t.Helper()
 	prints := func(value string) []string {
-		return []string{"sh", "-c", fmt.Sprintf(`cat > /dev/null; printf '{"apiVersion":"config.kubernetes.io/v1","kind":"ResourceList","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%%s","namespace":"%s"},"data":{"a":"%s"}}]}' "$ME"`, w.ns, value)}
+		return []string{"sh", "-c", `cat > /dev/null; printf '{"apiVersion":"config.kubernetes.io/v1","kind":"ResourceList","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s","namespace":"` + w.ns + `"},"data":{"a":"` + value + `"}}]}' "$ME"`}
 	}
 	s := &enov1.Synthesizer{ObjectMeta: metav1.ObjectMeta{Name: "halted"}, Spec: enov1.SynthesizerSpec{Command: prints("1"), Image: "none"}}
 	must(t, w.client.Create(t.Context(), s))

@@ -30,10 +30,7 @@ func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.
 
 		return outcome{live: s.Live}, nil
 	case decide.Delete:
-		if it.IsPatch() && !v.deleting {
-			it.memory.removed.slices, it.memory.removed.uid = v.slices, s.Live.GetUID()
-			d.track(k, it, s.Live)
-		}
+		d.expectRemoval(k, v, it, s)
 
 		return d.remove(ctx, it, a, s)
 	case decide.Report:
@@ -42,9 +39,15 @@ func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.
 	default: // it is left alone
 		return outcome{}, nil
 	}
+
+	return d.put(ctx, k, v, it, a, s)
+}
+
+// put makes or changes an object, and remembers what it became.
+func (d *Deliverer) put(ctx context.Context, k key, v *view, it *item, a decide.Action, s situation) (outcome, error) {
 	live, err := d.write(ctx, v, it, a, s)
 	if err != nil && it.ReplaceOnConflict && decide.IsImmutable(err) {
-		return d.makeRoom(ctx, k, v, it, s, err)
+		return d.makeRoom(ctx, k, v, it, err)
 	}
 	if err != nil {
 		return outcome{}, err
@@ -60,6 +63,14 @@ func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.
 	d.verdict(ctx, k, v, it, live)
 
 	return outcome{live: live}, nil
+}
+
+// expectRemoval remembers which object a Patch is about to delete.
+func (d *Deliverer) expectRemoval(k key, v *view, it *item, s situation) {
+	if it.IsPatch() && !v.deleting {
+		it.memory.removed.slices, it.memory.removed.uid = v.slices, s.Live.GetUID()
+		d.track(k, it, s.Live)
+	}
 }
 
 // confirm remembers an object that was found as it should be. What is in sync is

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -69,10 +70,7 @@ func (d *Deliverer) corrected(v *view, it *item, s situation) {
 
 // writeCorrection writes the last correction of a composition.
 func (w *statusWriter) writeCorrection(ctx context.Context, v *view) error {
-	data, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": v.uid},
-		"status":   map[string]any{"lastCorrection": v.corrections.read()},
-	})
+	data, err := correctionPatch(v.uid, v.corrections.read())
 	if err != nil {
 		return err
 	}
@@ -85,4 +83,20 @@ func (w *statusWriter) writeCorrection(ctx context.Context, v *view) error {
 	}
 
 	return nil
+}
+
+// correctionPatch is a merge patch that replaces the last correction of a composition. What
+// the correction does not have is removed.
+func correctionPatch(uid types.UID, c enov1.Correction) ([]byte, error) {
+	all, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&c)
+	if err != nil {
+		return nil, err
+	}
+	for _, field := range []string{"manager", "deleted", "namespace"} {
+		if _, ok := all[field]; !ok {
+			all[field] = nil
+		}
+	}
+
+	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": map[string]any{"lastCorrection": all}})
 }

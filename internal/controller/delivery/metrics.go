@@ -70,10 +70,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "eno_reconciliation_corrections_total",
 			Help: "How often an object was put right that somebody else had changed.",
 		}),
-		replacements: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "eno_reconciliation_replacements_total",
-			Help: "Objects that were deleted to be created again because a field is immutable (annotation arbor-control.dev/replace-on-conflict).",
-		}),
+		replacements: newReplacements(),
 		workers: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "eno_reconciliation_controller_max_concurrent_reconciles",
 			Help: "How many resources are worked on at a time, at most.",
@@ -125,6 +122,13 @@ func (m *Metrics) gauges() []prometheus.Collector {
 		asked("eno_compositions_prune_blocked", "Compositions whose objects are not deleted before a user confirms it.", &m.pruneBlocked),
 		asked("eno_compositions_unhealthy", "Compositions with objects that are degraded or have failed.", &m.unhealthy),
 	}
+}
+
+func newReplacements() prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "eno_reconciliation_replacements_total",
+		Help: "Objects that were deleted to be created again because a field is immutable (annotation arbor-control.dev/replace-on-conflict).",
+	})
 }
 
 // asked is a gauge that asks when it is read.

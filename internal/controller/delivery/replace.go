@@ -21,7 +21,7 @@ const replacePoll = patience / 10
 // it is created again when it is gone. because is the rejection. Before anything is deleted,
 // the server must accept the replacement, and the status must record the deletion: it happens
 // once per synthesis, also if this process ends in between.
-func (d *Deliverer) makeRoom(ctx context.Context, k key, v *view, it *item, s situation, because error) (outcome, error) {
+func (d *Deliverer) makeRoom(ctx context.Context, k key, v *view, it *item, because error) (outcome, error) {
 	live, err := d.read(ctx, it)
 	if err != nil {
 		return outcome{}, err

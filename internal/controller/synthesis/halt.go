@@ -18,7 +18,7 @@ func (s *Scheduler) report(ctx context.Context, all []decide.Halt) error {
 	var failed error
 	for _, h := range all {
 		next, was := h.Apply(metav1.NewTime(s.now()).Rfc3339Copy())
-		if err := s.client.Status().Update(ctx, next); client.IgnoreNotFound(err) != nil {
+		if err := client.IgnoreNotFound(s.client.Status().Update(ctx, next)); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("cannot write the condition %s of Synthesizer %s: %w", enov1.ConditionRolloutHalted, next.Name, err))
 
 			continue

@@ -20,15 +20,12 @@ import (
 // that cannot be changed, in lower case. They are those of the validation of Kubernetes;
 // CRDs mostly say that a value is immutable.
 var immutability = []string{
-	"immutable",           // almost all
-	"updates to ",         // StatefulSet, StorageClass, CSIStorageCapacity: "... are forbidden"
-	"may not change",      // Service, Pod
-	"may not be changed",  // PriorityClass
-	"cannot change",       // RoleBinding: "cannot change roleRef"
-	"cannot be changed",   //
-	"can not be changed",  //
-	"can not be unset",    // Service: "primary clusterIP can not be unset"
-	"may not be modified", //
+	"immutable",          // almost all
+	"updates to ",        // StatefulSet, CSIStorageCapacity: "updates to ... are forbidden"
+	"may not change",     // Service, Pod
+	"may not be changed", // PriorityClass
+	"cannot change",      // RoleBinding: "cannot change roleRef"
+	"can not be unset",   // Service: "primary clusterIP can not be unset"
 }
 
 // irreplaceable are the kinds that are never deleted in order to be created again: with

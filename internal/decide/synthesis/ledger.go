@@ -200,16 +200,12 @@ func (l *Ledger) Plan(limits Limits, now time.Time) Plan {
 	plan := Plan{Free: limits.Concurrency - l.running, Halts: l.halts(limits)}
 	guards := l.fullGuards(limits)
 	for _, s := range l.candidates() {
-		g := guards[s.Composition.Spec.Synthesizer.Name]
-		if g != nil && s.isGuarded() && g.isFull(limits.MaxFailures) {
+		if guards.holds(s, limits.MaxFailures) {
 			plan.Held = append(plan.Held, s)
 
 			continue
 		}
-		at := s.Wish.NotBefore
-		if s.Wish.Cause.deferred() && !rollout.IsZero() {
-			at = later(at, rollout.Add(limits.Cooldown))
-		}
+		at := s.earliest(rollout, limits.Cooldown)
 		// One that takes the place of another needs no room.
 		inPlace := Running(&s.Composition.Status)
 		switch {
@@ -227,9 +223,7 @@ func (l *Ledger) Plan(limits Limits, now time.Time) Plan {
 			}
 			if s.Wish.Cause.deferred() {
 				rollout = now
-			}
-			if g != nil && s.isGuarded() {
-				g.running++
+				guards.begin(s)
 			}
 		}
 	}

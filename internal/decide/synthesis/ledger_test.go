@@ -57,7 +57,7 @@ func changeProgram(r *rand.Rand, l *synthesis.Ledger, programs map[string]*enov1
 	}
 	s.Generation += int64(r.IntN(2))
 	if r.IntN(4) == 0 {
-		s.Annotations = map[string]string{enov1.AnnotationResumeRollout: fmt.Sprint(s.Generation)}
+		s.Annotations = map[string]string{enov1.AnnotationResumeRollout: strconv.FormatInt(s.Generation, 10)}
 	}
 	if r.IntN(4) == 0 {
 		s, _ = synthesis.Halt{Synthesizer: s, Message: "halted"}.Apply(*after(0))

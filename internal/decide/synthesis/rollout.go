@@ -52,13 +52,14 @@ func StageOf(c *enov1.Composition, s *enov1.Synthesizer) Stage {
 	if wish, ok := Want(c, s); ok && wish.Cause.deferred() {
 		return StageWaiting
 	}
-	switch current := c.Status.CurrentSynthesis; {
-	case Running(&c.Status) && c.Status.InFlightSynthesis.ObservedSynthesizerGeneration == s.Generation:
-		return StageRunning
-	case c.Status.InFlightSynthesis == nil && current != nil && current.RolledBackTo == "" && current.ObservedSynthesizerGeneration == s.Generation:
-		return StageUpdated
-	default:
+	latest := Latest(&c.Status)
+	switch {
+	case latest == nil || latest.ObservedSynthesizerGeneration != s.Generation || latest.Canceled != nil || latest.RolledBackTo != "":
 		return StageOther
+	case Running(&c.Status):
+		return StageRunning
+	default:
+		return StageUpdated
 	}
 }
 
@@ -260,10 +261,27 @@ func (g *guard) message(s *enov1.Synthesizer) string {
 		counted(len(all), "composition"), s.Generation, strings.Join(names, ", "), more, ResumeCommand(s.Name))
 }
 
+// A guardSet has the guards of rollouts with failures, by Synthesizer.
+type guardSet map[string]*guard
+
+// holds reports whether a synthesis must wait because its rollout is full.
+func (all guardSet) holds(s Start, most int) bool {
+	g := all[s.Composition.Spec.Synthesizer.Name]
+
+	return g != nil && s.isGuarded() && g.isFull(most)
+}
+
+// begin counts a synthesis that is begun.
+func (all guardSet) begin(s Start) {
+	if g := all[s.Composition.Spec.Synthesizer.Name]; g != nil && s.isGuarded() {
+		g.running++
+	}
+}
+
 // fullGuards returns the rollouts that may be full, by Synthesizer. What the plan begins is
 // added to them, so they are copies.
-func (l *Ledger) fullGuards(limits Limits) map[string]*guard {
-	all := map[string]*guard{}
+func (l *Ledger) fullGuards(limits Limits) guardSet {
+	all := guardSet{}
 	for name, g := range l.guards {
 		if s := l.synthesizers[name]; limits.MaxFailures > 0 && len(g.failed) > 0 && !IsResumed(s) {
 			all[name] = &guard{failed: g.failed, running: g.running}

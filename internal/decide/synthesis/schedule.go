@@ -35,6 +35,15 @@ type Start struct {
 // is broken already has nothing to lose.
 func (s Start) isGuarded() bool { return s.Wish.Cause.deferred() && !s.failed }
 
+// earliest is when a synthesis may begin, if the last one of a rollout began at a time.
+func (s Start) earliest(rollout time.Time, cooldown time.Duration) time.Time {
+	if s.Wish.Cause.deferred() && !rollout.IsZero() {
+		return later(s.Wish.NotBefore, rollout.Add(cooldown))
+	}
+
+	return s.Wish.NotBefore
+}
+
 // A Plan is what to begin now.
 type Plan struct {
 	Begin []Start
