@@ -105,9 +105,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for _, result := range []string{resultSuccess, resultConflict, resultGone, resultFailure} {
 		m.updates.WithLabelValues(result)
 	}
-	for _, op := range []string{opGet, opPatch} {
-		m.writeErrors.WithLabelValues(op)
-	}
+	m.writeErrors.WithLabelValues(opGet)
+	m.writeErrors.WithLabelValues(opPatch)
 	r.MustRegister(m.duration, m.actions, m.inflight, m.errors, m.drift, m.replacements, m.workers, m.unfiltered, m.updates, m.writeErrors, m.flushSize, m.flushTime,
 		asked("eno_reconciliation_controller_workqueue_depth", "Resources that wait to be worked on.", &m.queued),
 		asked("eno_write_buffer_depth", "States and reports that wait to be written.", &m.unwritten), asked("eno_compositions_prune_blocked", "Compositions whose objects are not deleted before a user confirms it.", &m.pruneBlocked))
