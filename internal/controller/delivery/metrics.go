@@ -105,9 +105,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for _, result := range []string{resultSuccess, resultConflict, resultGone, resultFailure} {
 		m.updates.WithLabelValues(result)
 	}
-	for _, op := range []string{opGet, opPatch} {
-		m.writeErrors.WithLabelValues(op)
-	}
+	m.writeErrors.WithLabelValues(opGet)
+	m.writeErrors.WithLabelValues(opPatch)
 	r.MustRegister(m.duration, m.actions, m.inflight, m.errors, m.drift, m.replacements, m.workers, m.unfiltered, m.updates, m.writeErrors, m.flushSize, m.flushTime)
 	r.MustRegister(m.gauges()...)
 

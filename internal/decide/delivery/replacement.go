@@ -31,7 +31,9 @@ var immutability = []string{
 // irreplaceable are the kinds that are never deleted in order to be created again: with
 // them, data or other objects would be deleted.
 var irreplaceable = []schema.GroupKind{
-	{Kind: "PersistentVolumeClaim"}, {Kind: "PersistentVolume"}, {Kind: "Namespace"},
+	{Kind: "PersistentVolumeClaim"},
+	{Kind: "PersistentVolume"},
+	{Kind: "Namespace"},
 	{Group: "apiextensions.k8s.io", Kind: definitionKind},
 }
 

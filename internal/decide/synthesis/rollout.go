@@ -52,6 +52,12 @@ func StageOf(c *enov1.Composition, s *enov1.Synthesizer) Stage {
 	if wish, ok := Want(c, s); ok && wish.Cause.deferred() {
 		return StageWaiting
 	}
+
+	return plainStage(c, s)
+}
+
+// plainStage is that of a composition that is neither failing nor waiting.
+func plainStage(c *enov1.Composition, s *enov1.Synthesizer) Stage {
 	latest := Latest(&c.Status)
 	switch {
 	case latest == nil || latest.ObservedSynthesizerGeneration != s.Generation || latest.Canceled != nil || latest.RolledBackTo != "":
