@@ -65,7 +65,7 @@ func TestBack(t *testing.T) {
 		"Bare":        {"A bound Subnet without the finalizer gets it.", childPool(nil), []v1alpha1.Subnet{backingIn(allocated, "u", bare)}, pool.BindBlock},
 		"Unbound":     {"The Subnet of a SubnetPoolClaim is bound to the pool.", childPool(claimed), []v1alpha1.Subnet{backingIn(allocated, "", nil)}, pool.BindBlock},
 		"Restored":    {"A Subnet from a backup has the UID of the old pool.", childPool(nil), []v1alpha1.Subnet{backingIn(allocated, "old", nil)}, pool.BindBlock},
-		"Foreign":     {"The status of a backup is no verdict, and is about to be reset.", childPool(nil), []v1alpha1.Subnet{backingIn(allocated, "old", foreign)}, pool.KeepBlock},
+		"Foreign":     {"The status of a backup counts as none, and is about to be reset.", childPool(nil), []v1alpha1.Subnet{backingIn(allocated, "old", foreign)}, pool.KeepBlock},
 		"Failed":      {"A Failed Subnet is final, another one may be Allocated.", childPool(nil), []v1alpha1.Subnet{backingIn(failed, "", nil)}, pool.RetryBlock},
 		"FailedClaim": {"That of a claim is replaced by the allocator.", childPool(claimed), []v1alpha1.Subnet{backingIn(failed, "", nil)}, pool.KeepBlock},
 		"Deleting":    {"A Subnet that is being deleted backs no pool, and keeps others away.", childPool(nil), []v1alpha1.Subnet{backingIn(allocated, "", deleting)}, pool.KeepBlock},

@@ -114,7 +114,7 @@ var claimedCases = map[string]decisionCase{
 		}, keep("no claim has had it yet"),
 	},
 	"Foreign": {
-		"A Failed status of a backup is no verdict.",
+		"A Failed status of a backup counts as none.",
 		func(f *release.Facts) {
 			withClaim(f, "new", 24)
 			f.Claim.Status = v1alpha1.SubnetClaimStatus{Phase: v1alpha1.ClaimBound, UID: "new", AllocatedCIDR: "10.0.1.0/24", SubnetRef: "t"}
