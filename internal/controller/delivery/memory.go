@@ -23,7 +23,7 @@ type memory struct {
 	// word of that, and of nothing else.
 	ours bool
 	at   place
-	// due is when it is looked at even if nobody touched it.
+	// due is when it is reconciled even if it was not changed.
 	due time.Time
 	// tracked : the object is watched.
 	tracked bool

@@ -178,7 +178,7 @@ func (d *Deliverer) observe(v *view, it *item, s *situation) {
 	}
 }
 
-// due says whether it is time to look at an object even if nobody touched it.
+// due reports whether an object is reconciled now even if it was not changed.
 func (d *Deliverer) due(it *item) bool {
 	return it.Interval > 0 && !d.now().Before(it.memory.due)
 }

@@ -159,7 +159,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestRecheck has a Pod that nobody can schedule, and that nothing happens to.
+// TestRecheck has a Pod that fits no node, and no event about it.
 func TestRecheck(t *testing.T) {
 	young := object(t, `{apiVersion: v1, kind: Pod, metadata: {name: a}, status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable}]}}`)
 	young.SetCreationTimestamp(metav1.NewTime(time.Now().Add(time.Hour)))
