@@ -73,6 +73,8 @@ type Rejection struct {
 // Delete, Wait, or Leave with the reason why it is not.
 func DecideReplacement(r *Resource, s Rejection) Action {
 	switch {
+	case r.IsPatch():
+		return Action{Verb: Leave, Reason: fmt.Sprintf("annotation %s is not used for a Patch, whose target other clients create", enov1.AnnotationReplaceOnConflict)}
 	case s.Live == nil:
 		return Action{Verb: Wait, Reason: "the object is gone and is created again"}
 	case isGoing(s.Live):

@@ -70,6 +70,7 @@ func TestDecideReplacement(t *testing.T) {
 		reason   string
 		gvk      schema.GroupVersionKind
 		live     *unstructured.Unstructured
+		patch    bool
 		ours     bool
 		replaced types.UID
 		want     delivery.Verb
@@ -78,6 +79,8 @@ func TestDecideReplacement(t *testing.T) {
 		"Job":         {reason: "It is replaced.", gvk: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, live: live(), want: delivery.Delete},
 		"Interrupted": {reason: "The deletion was announced, and the manager killed.", live: live(), replaced: "now", want: delivery.Delete},
 		"Twice":       {reason: "Once per synthesis.", live: live(), replaced: "before", want: delivery.Leave, text: "was replaced in this synthesis already"},
+		"Patch":       {reason: "Other clients create the target.", patch: true, live: live(), ours: true, want: delivery.Leave, text: "not used for a Patch"},
+		"Patched":     {reason: "A target that is gone is not created.", patch: true, want: delivery.Leave, text: "not used for a Patch"},
 		"Gone":        {reason: "It was deleted meanwhile.", want: delivery.Wait},
 		"Going":       {reason: "It waits until it is gone.", live: live(going), want: delivery.Wait, text: "finalizers a/b"},
 		"Foreign":     {reason: "Objects of others are not deleted.", live: live(foreign), want: delivery.Leave, text: "was not delivered by eno"},
@@ -90,7 +93,11 @@ func TestDecideReplacement(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			a := delivery.DecideReplacement(&delivery.Resource{GVK: tc.gvk}, delivery.Rejection{Live: tc.live, Ours: tc.ours, Replaced: tc.replaced})
+			r := &delivery.Resource{GVK: tc.gvk}
+			if tc.patch {
+				r.Identity.Patch = 1
+			}
+			a := delivery.DecideReplacement(r, delivery.Rejection{Live: tc.live, Ours: tc.ours, Replaced: tc.replaced})
 			if a.Verb != tc.want || !strings.Contains(a.Reason, tc.text) || a.Reason == "" {
 				t.Errorf("%s\nDecideReplacement(...): %+v", tc.reason, a)
 			}
@@ -107,6 +114,24 @@ func TestPropagation(t *testing.T) {
 		if got := delivery.Propagation(&delivery.Resource{GVK: kind}); got != want {
 			t.Errorf("Propagation(%s): %s, want %s", kind, got, want)
 		}
+	}
+}
+
+// TestPatchIsNotReplaced has the setting on a Patch and on its composition: its target is
+// never deleted for it.
+func TestPatchIsNotReplaced(t *testing.T) {
+	yes := map[string]string{enov1.AnnotationReplaceOnConflict: "true"}
+	for name, annotations := range map[string]string{"Inherited": "", "Own": fmt.Sprintf(`,"annotations":{%q:"true"}`, enov1.AnnotationReplaceOnConflict)} {
+		t.Run(name, func(t *testing.T) {
+			manifest := `{"apiVersion":"eno.azure.io/v1","kind":"Patch","metadata":{"name":"a","namespace":"n"` + annotations + `},"patch":{"apiVersion":"batch/v1","kind":"Job","ops":[]}}`
+			r, err := delivery.NewReader().Read(enov1.Manifest{Manifest: manifest}, yes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.IsPatch() || r.ReplaceOnConflict {
+				t.Errorf("the target of a Patch would be replaced: %+v", r.Settings)
+			}
+		})
 	}
 }
 
