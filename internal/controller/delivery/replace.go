@@ -26,7 +26,10 @@ func (d *Deliverer) makeRoom(ctx context.Context, k key, v *view, it *item, beca
 	if err != nil {
 		return outcome{}, err
 	}
-	a := decide.DecideReplacement(it.Resource, decide.Rejection{Live: live, Ours: it.memory.isOurs(live), Manager: d.manager, Replaced: v.replaced(it)})
+	a := decide.DecideReplacement(it.Resource, decide.Rejection{
+		Live: live, Ours: it.memory.isOurs(live), Manager: d.manager, Replaced: v.replaced(it),
+		Sharer: d.sharer(v.name, it.Identity), Unread: d.unread(v),
+	})
 	switch a.Verb {
 	case decide.Wait:
 		d.track(k, it, it.Object)

@@ -100,19 +100,48 @@ func TestReplacement(t *testing.T) {
 		reason   string
 		manifest string
 		managers []string
+		others   func(*Deliverer)
 		want     []types.UID
 		text     string
 	}{
 		"Own":   {reason: "It is delivered by this composition only.", manifest: manifestOfA, managers: []string{decide.Manager}, want: []types.UID{"present"}, text: "is being deleted"},
 		"Patch": {reason: "The target of a Patch is created by others.", manifest: patchOfA, managers: []string{decide.Manager}, text: "immutable"},
+		"Plane": {reason: "Another control plane delivers it, too.", manifest: manifestOfA, managers: []string{decide.Manager, "eno-edge"}, text: "eno-edge"},
+		"Shared": {reason: "Another composition wants it.", manifest: manifestOfA, managers: []string{decide.Manager}, others: func(d *Deliverer) {
+			c, slices := replacing(manifestOfA)
+			c.Name = "b"
+			d.swap(client.ObjectKeyFromObject(c), d.newView(c, slices))
+		}, text: "composition n/b wants, too"},
+		"Broken": {reason: "One that cannot be read any more wants it.", manifest: manifestOfA, managers: []string{decide.Manager}, others: func(d *Deliverer) {
+			wants := []decide.Identity{{Kind: "ConfigMap", Namespace: "n", Name: "a"}}
+			d.broken[types.NamespacedName{Namespace: "n", Name: "d"}] = &unreadable{wants: wants}
+			d.add(wants, 1)
+		}, text: "composition n/d wants, too"},
+		"Own broken": {reason: "It is its own composition that could not be read.", manifest: manifestOfA, managers: []string{decide.Manager}, others: func(d *Deliverer) {
+			wants := []decide.Identity{{Kind: "ConfigMap", Namespace: "n", Name: "a"}}
+			d.broken[types.NamespacedName{Namespace: "n", Name: "c"}] = &unreadable{wants: wants}
+			d.add(wants, 1)
+		}, want: []types.UID{"present"}, text: "is being deleted"},
+		"Unread": {reason: "One that was not read yet may want it.", manifest: manifestOfA, managers: []string{decide.Manager}, others: func(d *Deliverer) {
+			c, _ := replacing(manifestOfA)
+			c.Name = "b"
+			d.client = &lister{items: []enov1.Composition{*c}, meanwhile: func() {}}
+		}, text: "whether composition n/b wants it"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			remote := &rigid{managers: tc.managers}
 			d := idle()
 			d.remote, d.status.client, d.migration = remote, remote, MigrationOff
+			d.client = &lister{meanwhile: func() {}}
 			v := d.newView(replacing(tc.manifest))
 			d.swap(v.name, v)
+			if tc.others != nil {
+				tc.others(d)
+			}
+			if err := d.await(t.Context(), v); err != nil {
+				t.Fatal(err)
+			}
 			v.begin()
 			it := v.items[0]
 			it.Resource.ReplaceOnConflict = true // whatever was read

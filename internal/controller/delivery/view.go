@@ -266,8 +266,11 @@ func (v *view) goes(it *item) bool {
 	return !hidden(it) && (v.deleting || it.Tombstone) && !it.IsPatch() && !it.state.Deleted
 }
 
-// removes says whether anything is to go. It is for whoever makes the view.
-func (v *view) removes() bool { return slices.ContainsFunc(v.items, v.goes) }
+// removes reports whether objects are to be deleted, or may have to be, in order to create
+// them again. It is for views that nothing works on yet.
+func (v *view) removes() bool {
+	return slices.ContainsFunc(v.items, func(it *item) bool { return v.goes(it) || !hidden(it) && !v.deleting && it.MayReplace() })
+}
 
 // unproven says whether something is to go of which nobody left word that it was
 // delivered. It is for whoever makes the view.

@@ -61,6 +61,9 @@ func TestDecideReplacement(t *testing.T) {
 
 		return o
 	}
+	shared := func(o *unstructured.Unstructured) {
+		o.SetManagedFields(append(o.GetManagedFields(), metav1.ManagedFieldsEntry{Manager: "eno-edge", Operation: metav1.ManagedFieldsOperationApply}))
+	}
 	foreign := func(o *unstructured.Unstructured) { o.SetManagedFields(nil) }
 	going := func(o *unstructured.Unstructured) {
 		o.SetDeletionTimestamp(new(metav1.Now()))
@@ -72,6 +75,8 @@ func TestDecideReplacement(t *testing.T) {
 		live     *unstructured.Unstructured
 		patch    bool
 		ours     bool
+		sharer   string
+		unread   string
 		replaced types.UID
 		want     delivery.Verb
 		text     string
@@ -85,6 +90,10 @@ func TestDecideReplacement(t *testing.T) {
 		"Going":       {reason: "It waits until it is gone.", live: live(going), want: delivery.Wait, text: "finalizers a/b"},
 		"Foreign":     {reason: "Objects of others are not deleted.", live: live(foreign), want: delivery.Leave, text: "was not delivered by eno"},
 		"Stolen":      {reason: "One that was delivered is known by its UID.", live: live(foreign), ours: true, want: delivery.Delete},
+		"Plane":       {reason: "Another control plane would lose it.", live: live(shared), ours: true, want: delivery.Leave, text: "another control plane delivers, too, as field manager eno-edge"},
+		"Shared":      {reason: "Another composition would lose it.", live: live(), sharer: "n/b", want: delivery.Leave, text: "composition n/b wants, too"},
+		"Unread":      {reason: "Another composition may lose it.", live: live(), unread: "n/b", want: delivery.Wait, text: "whether composition n/b wants it"},
+		"Unread kind": {reason: "It is left whoever wants it.", gvk: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, live: live(), unread: "n/b", want: delivery.Leave},
 		"Claim":       {reason: "Data would be lost.", gvk: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}, live: live(), want: delivery.Leave, text: "not used for a PersistentVolumeClaim"},
 		"Volume":      {reason: "Data would be lost.", gvk: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"}, live: live(), want: delivery.Leave},
 		"Namespace":   {reason: "Everything in it would be lost.", gvk: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, live: live(), want: delivery.Leave},
@@ -97,7 +106,7 @@ func TestDecideReplacement(t *testing.T) {
 			if tc.patch {
 				r.Identity.Patch = 1
 			}
-			a := delivery.DecideReplacement(r, delivery.Rejection{Live: tc.live, Ours: tc.ours, Replaced: tc.replaced})
+			a := delivery.DecideReplacement(r, delivery.Rejection{Live: tc.live, Ours: tc.ours, Replaced: tc.replaced, Sharer: tc.sharer, Unread: tc.unread})
 			if a.Verb != tc.want || !strings.Contains(a.Reason, tc.text) || a.Reason == "" {
 				t.Errorf("%s\nDecideReplacement(...): %+v", tc.reason, a)
 			}
@@ -114,6 +123,36 @@ func TestPropagation(t *testing.T) {
 		if got := delivery.Propagation(&delivery.Resource{GVK: kind}); got != want {
 			t.Errorf("Propagation(%s): %s, want %s", kind, got, want)
 		}
+	}
+}
+
+func TestMayReplace(t *testing.T) {
+	override := func(path string) string {
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","annotations":{"eno.azure.io/overrides":"[{\"path\":\"%s\",\"value\":\"true\"}]"}}}`, path)
+	}
+	cases := map[string]struct {
+		reason   string
+		manifest string
+		above    string
+		deleted  bool
+		want     bool
+	}{
+		"Plain":      {reason: "Nothing asks for it.", manifest: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`},
+		"Inherited":  {reason: "The composition asks for it.", manifest: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`, above: "true", want: true},
+		"Tombstone":  {reason: "It is deleted anyway.", manifest: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`, above: "true", deleted: true},
+		"Annotation": {reason: "An override may ask for it.", manifest: override("self.metadata.annotations['" + enov1.AnnotationReplaceOnConflict + "']"), want: true},
+		"Data":       {reason: "This override cannot.", manifest: override("self.data.a")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r, err := delivery.NewReader().Read(enov1.Manifest{Manifest: tc.manifest, Deleted: tc.deleted}, map[string]string{enov1.AnnotationReplaceOnConflict: tc.above})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.MayReplace(); got != tc.want {
+				t.Errorf("%s\nMayReplace(): %t", tc.reason, got)
+			}
+		})
 	}
 }
 
