@@ -155,3 +155,59 @@ func TestReplacement(t *testing.T) {
 		})
 	}
 }
+
+// TestReportAfterReplacement has --drift=report. What was deleted to be created again is
+// created, whichever process does that.
+func TestReportAfterReplacement(t *testing.T) {
+	text, now := "the object is being deleted", metav1.Now()
+	cases := map[string]struct {
+		reason  string
+		state   enov1.ResourceState
+		applied bool
+		want    bool
+	}{
+		"Delivered":   {reason: "An earlier process has delivered it.", state: enov1.ResourceState{Reconciled: true, Ready: &now, UID: "a"}, want: true},
+		"Here":        {reason: "This process has delivered it.", applied: true, want: true},
+		"New":         {reason: "It was not delivered yet.", state: enov1.ResourceState{}},
+		"Unready":     {reason: "It may not have been delivered in this synthesis.", state: enov1.ResourceState{Reconciled: true, UID: "a"}},
+		"Replacing":   {reason: "It is being deleted.", state: enov1.ResourceState{Ready: &now, UID: "a", Replaced: "a", ReconciliationError: &text}},
+		"Other":       {reason: "It is being deleted, and is not the object that was delivered last.", state: enov1.ResourceState{Ready: &now, UID: "a", Replaced: "b", ReconciliationError: &text}},
+		"Pending":     {reason: "It was not created again.", state: enov1.ResourceState{Reconciled: true, Ready: &now, UID: "a", Replaced: "a"}},
+		"Replaced":    {reason: "It was created again.", state: enov1.ResourceState{Reconciled: true, Ready: &now, UID: "b", Replaced: "a"}, want: true},
+		"Failed":      {reason: "It could not be applied after it was ready.", state: enov1.ResourceState{Ready: &now, UID: "a", ReconciliationError: &text}},
+		"Passed over": {reason: "Errors that are passed over are errors.", state: enov1.ResourceState{Reconciled: true, Ready: &now, UID: "a", ReconciliationError: &text}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := idle()
+			d.drift = DriftReport
+			c, slices := replacing(manifestOfA)
+			slices[0].Status.Resources[0] = tc.state
+			v := d.newView(c, slices)
+			it := v.items[0].unpacked()
+			if tc.applied {
+				it.memory.applied, it.memory.desired = v.slices, it.desires()
+			}
+			if got := d.reportOnly(v, it); got != tc.want {
+				t.Errorf("%s\nreportOnly(...): %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+// TestReplacedHere has --drift=report, and an object that is deleted by this process after
+// it was delivered: overrides want something else for a moment.
+func TestReplacedHere(t *testing.T) {
+	remote := &rigid{managers: []string{decide.Manager}}
+	d := idle()
+	d.remote, d.status.client, d.drift = remote, remote, DriftReport
+	v := d.newView(replacing(manifestOfA))
+	it := v.items[0].unpacked()
+	it.memory.applied, it.memory.desired = v.slices, it.desires()
+	if _, err := d.makeRoom(t.Context(), key{v.name, it.Identity}, v, it, remote.reject()); err != nil || len(remote.deleted) != 1 {
+		t.Fatalf("deleted: %v, %v", remote.deleted, err)
+	}
+	if d.reportOnly(v, it) {
+		t.Error("it is not created again")
+	}
+}
