@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -115,6 +116,8 @@ func irreplaceableAs(r *Resource, s Rejection) string {
 	switch {
 	case slices.Contains(irreplaceable, r.GVK.GroupKind()):
 		return fmt.Sprintf("is not used for a %s, because data or other objects would be deleted with it; undo the change, or delete the object yourself", r.GVK.Kind)
+	case isStatefulSet(r) && selectorOf(r.Object) != selectorOf(s.Live):
+		return "is not used for a StatefulSet whose spec.selector changes: its pods are kept, the new StatefulSet could not adopt them, and they would occupy the names of its pods; undo the change, give the manifest another name, or delete the StatefulSet with its pods yourself"
 	case s.Replaced != "" && s.Replaced != s.Live.GetUID():
 		return "is not used again: the object was replaced in this synthesis already, which happens once; another client or a webhook may set the field"
 	}
@@ -147,10 +150,33 @@ func replacing(live *unstructured.Unstructured) string {
 	return text
 }
 
+func isStatefulSet(r *Resource) bool {
+	return r.GVK.Group == "apps" && r.GVK.Kind == "StatefulSet"
+}
+
+// selectorOf is the label selector of a workload in the form of kubectl, whichever way it is
+// written, "" if it has none that can be used.
+func selectorOf(o *unstructured.Unstructured) string {
+	if o == nil {
+		return ""
+	}
+	found, _, _ := unstructured.NestedMap(o.Object, "spec", "selector")
+	parsed := &metav1.LabelSelector{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found, parsed); err != nil {
+		return ""
+	}
+	selector, err := metav1.LabelSelectorAsSelector(parsed)
+	if err != nil {
+		return ""
+	}
+
+	return selector.String()
+}
+
 // Propagation is how an object is deleted that is created again. Pods of a StatefulSet are
-// kept: the next one adopts them.
+// kept: the next one adopts them, because it has the same selector.
 func Propagation(r *Resource) metav1.DeletionPropagation {
-	if r.GVK.Group == "apps" && r.GVK.Kind == "StatefulSet" {
+	if isStatefulSet(r) {
 		return metav1.DeletePropagationOrphan
 	}
 

@@ -156,6 +156,44 @@ func TestMayReplace(t *testing.T) {
 	}
 }
 
+// TestReplacedStatefulSet has StatefulSets, whose pods are kept for the next one.
+func TestReplacedStatefulSet(t *testing.T) {
+	set := func(selector string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{}
+		text := `{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"db","uid":"now","managedFields":[{"manager":"eno","operation":"Apply"}]},"spec":{"serviceName":"x","selector":` + selector + `}}`
+		if err := o.UnmarshalJSON([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+
+		return o
+	}
+	const app = `{"matchLabels":{"app":"db","tier":"a"}}`
+	cases := map[string]struct {
+		reason        string
+		group         string
+		live, desired string
+		want          delivery.Verb
+	}{
+		"Same":        {reason: "Its pods are adopted.", group: "apps", live: app, desired: app, want: delivery.Delete},
+		"Written":     {reason: "It selects the same, and is written in another way.", group: "apps", live: `{"matchLabels":{"app":"db"},"matchExpressions":[{"key":"tier","operator":"In","values":["a","b"]}]}`, desired: `{"matchExpressions":[{"key":"tier","operator":"In","values":["b","a"]}],"matchLabels":{"app":"db"}}`, want: delivery.Delete},
+		"Value":       {reason: "Its pods would be left behind and occupy the names.", group: "apps", live: app, desired: `{"matchLabels":{"app":"web","tier":"a"}}`, want: delivery.Leave},
+		"More":        {reason: "So they would if the selector wants more labels.", group: "apps", live: `{"matchLabels":{"app":"db"}}`, desired: app, want: delivery.Leave},
+		"Expressions": {reason: "Expressions select, too.", group: "apps", live: `{"matchLabels":{"app":"db"},"matchExpressions":[{"key":"x","operator":"Exists"}]}`, desired: `{"matchLabels":{"app":"db"}}`, want: delivery.Leave},
+		"Invalid":     {reason: "It is not known what this selects.", group: "apps", live: app, desired: `{"matchLabels":7}`, want: delivery.Leave},
+		"None":        {reason: "It selects nothing.", group: "apps", live: app, desired: `null`, want: delivery.Leave},
+		"OtherGroup":  {reason: "What this kind owns is deleted with it.", group: "example.com", live: app, desired: `{}`, want: delivery.Delete},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := &delivery.Resource{GVK: schema.GroupVersionKind{Group: tc.group, Version: "v1", Kind: "StatefulSet"}, Object: set(tc.desired)}
+			a := delivery.DecideReplacement(r, delivery.Rejection{Live: set(tc.live)})
+			if a.Verb != tc.want || a.Verb == delivery.Leave && !strings.Contains(a.Reason, "spec.selector changes") {
+				t.Errorf("%s\nDecideReplacement(...): %+v", tc.reason, a)
+			}
+		})
+	}
+}
+
 // TestPatchIsNotReplaced has the setting on a Patch and on its composition: its target is
 // never deleted for it.
 func TestPatchIsNotReplaced(t *testing.T) {
