@@ -46,7 +46,7 @@ func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.
 // put makes or changes an object, and remembers what it became.
 func (d *Deliverer) put(ctx context.Context, k key, v *view, it *item, a decide.Action, s situation) (outcome, error) {
 	live, err := d.write(ctx, v, it, a, s)
-	if err != nil && it.ReplaceOnConflict && decide.IsImmutable(err) {
+	if err != nil && it.ReplaceOnConflict && !it.IsPatch() && decide.IsImmutable(err) {
 		return d.makeRoom(ctx, k, v, it, err)
 	}
 	if err != nil {

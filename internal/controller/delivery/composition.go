@@ -177,12 +177,14 @@ func (d *Deliverer) refuse(v *view) {
 
 // hint says that there is no telling who delivers a manifest, unless somebody does.
 func (d *Deliverer) hint(v *view, it *item) {
-	if !it.elsewhere || it.problem == nil || !equality.Semantic.DeepEqual(it.state, enov1.ResourceState{}) {
+	if !it.elsewhere || it.problem == nil {
 		return
 	}
+	isUnknown := func(s enov1.ResourceState) bool { return equality.Semantic.DeepEqual(s, enov1.ResourceState{}) }
 	text := clip(it.problem.Error())
-	s, _, _ := v.settle(it, enov1.ResourceState{ReconciliationError: &text})
-	d.status.hint(v, it, s)
+	if s, changed := v.settleIf(it, isUnknown, enov1.ResourceState{ReconciliationError: &text}); changed {
+		d.status.hint(v, it, s)
+	}
 }
 
 // view of a composition, nil if there is none.

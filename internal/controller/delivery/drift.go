@@ -73,13 +73,18 @@ func (d *Deliverer) reportOnly(v *view, it *item) bool {
 	case m.applied != "":
 		return m.applied == v.slices && m.desired == it.desires()
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	s := v.items[it.place].state
-	// An object whose errors are passed over is ready, too.
-	passedOver := s.Reconciled && s.ReconciliationError != nil
 
-	return s.Ready != nil && s.UID != "" && !passedOver
+	return wasDelivered(v.stateOf(it))
+}
+
+// wasDelivered reports whether a state that another process may have left says that an
+// object was delivered. What was ready once stays so, and an object whose errors are passed
+// over counts as reconciled: neither is enough. One that was deleted to be created again has
+// another UID once it is.
+func wasDelivered(s enov1.ResourceState) bool {
+	isPending := s.Replaced != "" && s.Replaced == s.UID
+
+	return s.Ready != nil && s.UID != "" && s.Reconciled && s.ReconciliationError == nil && !isPending
 }
 
 // inspect reports whether an object differs from what is desired, and writes nothing. If

@@ -144,18 +144,20 @@ func firstOf(objects []decide.Identity) string {
 	return strings.Join(all, ", ")
 }
 
-// block reports tombstones that wait for a confirmation.
+// block reports tombstones that wait for a confirmation. Workers may still delete one of
+// them, if they have begun before it was blocked.
 func (d *Deliverer) block(v *view) {
 	if v.pruning.blocked == "" {
 		return
 	}
+	remains := func(s enov1.ResourceState) bool { return !s.Deleted }
 	for _, it := range v.items {
-		if hidden(it) || !it.IsGuarded() || it.first || it.state.Deleted {
+		if hidden(it) || !it.IsGuarded() || it.first {
 			continue
 		}
 		text := "it is not deleted: see the condition " + enov1.ConditionPruneBlocked
-		if s, changed, _ := v.settle(it, enov1.ResourceState{ReconciliationError: &text, UID: it.state.UID}); changed {
-			d.status.set(v, it, s)
+		if s, changed := v.settleIf(it, remains, enov1.ResourceState{ReconciliationError: &text}); changed {
+			d.publish(v, it, s)
 		}
 	}
 }

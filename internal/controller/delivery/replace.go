@@ -26,7 +26,10 @@ func (d *Deliverer) makeRoom(ctx context.Context, k key, v *view, it *item, beca
 	if err != nil {
 		return outcome{}, err
 	}
-	a := decide.DecideReplacement(it.Resource, decide.Rejection{Live: live, Ours: it.memory.isOurs(live), Manager: d.manager, Replaced: v.replaced(it)})
+	a := decide.DecideReplacement(it.Resource, decide.Rejection{
+		Live: live, Ours: it.memory.isOurs(live), Manager: d.manager, Replaced: v.replaced(it),
+		Sharer: d.sharer(v.name, it.Identity), Unread: d.unread(v),
+	})
 	switch a.Verb {
 	case decide.Wait:
 		d.track(k, it, it.Object)
@@ -39,6 +42,7 @@ func (d *Deliverer) makeRoom(ctx context.Context, k key, v *view, it *item, beca
 	if err := d.rehearse(ctx, it); err != nil {
 		return outcome{}, fmt.Errorf("%w; it is not deleted and created again, because that would fail, too: %w", because, err)
 	}
+	it.memory.applied = "" // with --drift=report, it is created all the same
 	text, uid := clip(a.Reason), live.GetUID()
 	state := enov1.ResourceState{ReconciliationError: &text, Replaced: uid}
 	d.settle(v, it, state)

@@ -1,5 +1,11 @@
 package delivery
 
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+)
+
 // States are written some time after they are known, so what a slice has may be older
 // than what a view has: a view that is rebuilt for the same slices takes over the states
 // of the one that it replaces. Workers that still use the replaced view report to both.
@@ -37,4 +43,62 @@ func (v *view) successor() *view {
 	}
 
 	return v.next
+}
+
+// settle takes a new state of an item. It returns the state to be written, if it
+// is another, and the items that may be worked on because of it.
+func (v *view) settle(it *item, s enov1.ResourceState) (_ enov1.ResourceState, changed bool, opened []*item) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+
+	return v.take(v.items[it.place], s) // overrides make others of it, which have no state
+}
+
+// settleIf is settle on a condition about the present state, which may be another one by
+// then if the view is in use.
+func (v *view) settleIf(it *item, holds func(enov1.ResourceState) bool, s enov1.ResourceState) (_ enov1.ResourceState, changed bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	it = v.items[it.place]
+	if !holds(it.state) {
+		return it.state, false
+	}
+	s.UID = it.state.UID
+	s, changed, _ = v.take(it, s)
+
+	return s, changed
+}
+
+// take gives an item of the view a new state. The lock is held.
+func (v *view) take(it *item, s enov1.ResourceState) (_ enov1.ResourceState, changed bool, opened []*item) {
+	// What was ready once is ready in this synthesis.
+	if it.state.Ready != nil {
+		s.Ready = it.state.Ready
+	}
+	// A Patch deletes its target once, and what was pruned is deleted.
+	if it.state.Deleted && !v.deleting && !hidden(it) && (it.IsPatch() || it.Tombstone) {
+		s.Deleted = true
+	}
+	if s.Replaced == "" {
+		s.Replaced = it.state.Replaced // as it replaces an object
+	}
+	s = it.slice.bound(s)
+	changed = !equality.Semantic.DeepEqual(it.state, s)
+	it.state = s
+	v.noteFailure(it)
+
+	return s, changed, v.advance(it)
+}
+
+// publish has a state written that was not settled by the worker of the item, or the later
+// state that a worker has settled at the same time.
+func (d *Deliverer) publish(v *view, it *item, s enov1.ResourceState) {
+	for {
+		d.status.set(v, it, s)
+		now := v.stateOf(it)
+		if equality.Semantic.DeepEqual(now, s) {
+			return
+		}
+		s = now
+	}
 }

@@ -1,6 +1,8 @@
 package delivery
 
 import (
+	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,5 +85,87 @@ func TestUnwrittenStates(t *testing.T) {
 	}
 	if _, ok := d.status.dirty[types.NamespacedName{Namespace: "n", Name: "t"}]; ok {
 		t.Error("they are written to its slices")
+	}
+}
+
+// TestBlockedWhileDeleted withdraws the confirmation of a prune while workers still delete
+// the objects. What they have deleted is deleted.
+func TestBlockedWhileDeleted(t *testing.T) {
+	const rounds, objects = 300, 20
+	c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "1"}}
+	c.Status.CurrentSynthesis = &enov1.Synthesis{UUID: "u", ResourceSlices: []*enov1.ResourceSliceRef{{Name: "s"}}}
+	slices := []enov1.ResourceSlice{{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}, Status: enov1.ResourceSliceStatus{Resources: make([]enov1.ResourceState, objects)}}}
+	for i := range objects {
+		slices[0].Spec.Resources = append(slices[0].Spec.Resources, enov1.Manifest{
+			Manifest: fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%d","namespace":"n"}}`, i), Deleted: true,
+		})
+	}
+	for range rounds {
+		d := idle()
+		old := d.newView(c, slices)
+		d.swap(old.name, old)
+		old.begin()
+		next := d.newView(c, slices)
+		next.adopt(old)
+		next.pruning.blocked = "it was confirmed no longer"
+		now := d.timestamp()
+		deleted := enov1.ResourceState{Reconciled: true, Deleted: true, Ready: &now}
+		var worker sync.WaitGroup
+		worker.Go(func() {
+			for _, it := range old.items {
+				d.settle(old, it, deleted)
+			}
+		})
+		d.swap(next.name, next)
+		next.begin()
+		d.refuse(next)
+		d.block(next)
+		worker.Wait()
+		states := next.states(next.items[0].slice)
+		for i, s := range states {
+			if !s.Deleted || s.ReconciliationError != nil {
+				t.Fatalf("object %d was deleted, and its state is %+v", i, s)
+			}
+		}
+		for _, u := range d.status.dirty {
+			if diff := cmp.Diff(states, u.all()); diff != "" {
+				t.Fatalf("what is written is not what is known: -want, +got:\n%s", diff)
+			}
+		}
+	}
+}
+
+// TestPrunedStaysDeleted has a tombstone whose object is gone looked at again, for example
+// while the server does not answer.
+func TestPrunedStaysDeleted(t *testing.T) {
+	text := "no answer"
+	cases := map[string]struct {
+		reason  string
+		deleted bool // the manifest
+		wrote   bool // this process has created the object since
+		want    bool
+	}{
+		"Tombstone": {reason: "It is gone.", deleted: true, want: true},
+		"Recreated": {reason: "It is there again, and to be deleted.", deleted: true, wrote: true},
+		"Manifest":  {reason: "It is not to be deleted."},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := idle()
+			c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "1"}}
+			c.Status.CurrentSynthesis = &enov1.Synthesis{UUID: "u"}
+			now := d.timestamp()
+			v := d.newView(c, []enov1.ResourceSlice{{
+				Spec:   enov1.ResourceSliceSpec{Resources: []enov1.Manifest{{Manifest: manifestOfA, Deleted: tc.deleted}}},
+				Status: enov1.ResourceSliceStatus{Resources: []enov1.ResourceState{{Reconciled: true, Deleted: true, Ready: &now}}},
+			}})
+			it := v.items[0]
+			it.memory.wrote.Store(tc.wrote)
+			v.begin()
+			d.settle(v, it, enov1.ResourceState{ReconciliationError: &text})
+			if got := v.stateOf(it).Deleted; got != tc.want {
+				t.Errorf("%s\nDeleted: %t", tc.reason, got)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -35,6 +36,43 @@ func (d *Deliverer) taken(id decide.Identity) bool {
 	defer d.mu.Unlock()
 
 	return d.wanted[id] > 0
+}
+
+// sharer is another composition that wants an object, "" if there is none.
+func (d *Deliverer) sharer(own types.NamespacedName, id decide.Identity) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.wanted[id] <= d.claims(own, id) {
+		return ""
+	}
+	first := ""
+	for _, name := range slices.AppendSeq(slices.Collect(maps.Keys(d.views)), maps.Keys(d.broken)) {
+		if text := name.String(); name != own && (first == "" || text < first) && d.claims(name, id) > 0 {
+			first = text
+		}
+	}
+
+	return first
+}
+
+// claims counts how often a composition is counted as one that wants an object. The lock
+// is held.
+func (d *Deliverer) claims(name types.NamespacedName, id decide.Identity) int {
+	var all []decide.Identity
+	if v := d.views[name]; v != nil {
+		all = v.wants
+	}
+	if broken := d.broken[name]; broken != nil {
+		all = slices.Concat(all, broken.wants)
+	}
+	n := 0
+	for _, one := range all {
+		if one == id {
+			n++
+		}
+	}
+
+	return n
 }
 
 // await notes which compositions have to be read before a view deletes anything. It

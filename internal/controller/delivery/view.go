@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -216,7 +215,7 @@ func (v *view) begin() []*item {
 		if hidden(it) {
 			continue
 		}
-		if v.deleting && !gone(it) {
+		if (v.deleting || it.Tombstone) && !gone(it) {
 			it.state.Deleted = false
 		}
 		v.advance(it)
@@ -236,38 +235,16 @@ func (v *view) open(it *item) bool {
 	return v.mayRun(it)
 }
 
-// settle takes a new state of an item. It returns the state to be written, if it
-// is another, and the items that may be worked on because of it.
-func (v *view) settle(it *item, s enov1.ResourceState) (_ enov1.ResourceState, changed bool, opened []*item) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	it = v.items[it.place] // overrides make others of it, which have no state
-	// What was ready once is ready in this synthesis.
-	if it.state.Ready != nil {
-		s.Ready = it.state.Ready
-	}
-	// A Patch deletes its target once.
-	if it.state.Deleted && !v.deleting && !hidden(it) && it.IsPatch() {
-		s.Deleted = true
-	}
-	if s.Replaced == "" {
-		s.Replaced = it.state.Replaced // as it replaces an object
-	}
-	s = it.slice.bound(s)
-	changed = !equality.Semantic.DeepEqual(it.state, s)
-	it.state = s
-	v.noteFailure(it)
-
-	return s, changed, v.advance(it)
-}
-
 // goes says whether an item is to go, and has not gone yet.
 func (v *view) goes(it *item) bool {
 	return !hidden(it) && (v.deleting || it.Tombstone) && !it.IsPatch() && !it.state.Deleted
 }
 
-// removes says whether anything is to go. It is for whoever makes the view.
-func (v *view) removes() bool { return slices.ContainsFunc(v.items, v.goes) }
+// removes reports whether objects are to be deleted, or may have to be, in order to create
+// them again. It is for views that nothing works on yet.
+func (v *view) removes() bool {
+	return slices.ContainsFunc(v.items, func(it *item) bool { return v.goes(it) || !hidden(it) && !v.deleting && it.MayReplace() })
+}
 
 // unproven says whether something is to go of which nobody left word that it was
 // delivered. It is for whoever makes the view.

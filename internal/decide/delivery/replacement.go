@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -55,6 +56,18 @@ func IsImmutable(err error) bool {
 	})
 }
 
+// MayReplace reports whether the object may have to be deleted in order to create it again.
+// Overrides may ask for that, too.
+func (r *Resource) MayReplace() bool {
+	if r.Tombstone || r.IsPatch() {
+		return false
+	}
+
+	return r.ReplaceOnConflict || slices.ContainsFunc(r.overrides, func(o override) bool {
+		return strings.HasPrefix(o.path.String(), "self.metadata.annotations")
+	})
+}
+
 // A Rejection is what is known about an object whose change was rejected because a field is
 // immutable.
 type Rejection struct {
@@ -67,25 +80,64 @@ type Rejection struct {
 	// Replaced is the object that was deleted for a replacement in this synthesis, "" if
 	// none was.
 	Replaced types.UID
+	// Sharer is another composition that wants the object, too, "" if there is none. Unread
+	// is one of which this is not known yet.
+	Sharer, Unread string
 }
 
 // DecideReplacement decides whether an object is deleted so that it can be created again. The verb is
 // Delete, Wait, or Leave with the reason why it is not.
 func DecideReplacement(r *Resource, s Rejection) Action {
 	switch {
+	case r.IsPatch():
+		return Action{Verb: Leave, Reason: unused("is not used for a Patch, whose target other clients create")}
 	case s.Live == nil:
 		return Action{Verb: Wait, Reason: "the object is gone and is created again"}
 	case isGoing(s.Live):
 		return Action{Verb: Wait, Reason: replacing(s.Live)}
-	case slices.Contains(irreplaceable, r.GVK.GroupKind()):
-		return Action{Verb: Leave, Reason: fmt.Sprintf("annotation %s is not used for a %s, because data or other objects would be deleted with it; undo the change, or delete the object yourself", enov1.AnnotationReplaceOnConflict, r.GVK.Kind)}
-	case !s.Ours && !IsOurs(s.Live.GetManagedFields(), s.Manager):
-		return Action{Verb: Leave, Reason: fmt.Sprintf("annotation %s is not used for an object that was not delivered by %s; delete the object yourself, or give the manifest another name", enov1.AnnotationReplaceOnConflict, cmp.Or(s.Manager, Manager))}
-	case s.Replaced != "" && s.Replaced != s.Live.GetUID():
-		return Action{Verb: Leave, Reason: fmt.Sprintf("annotation %s: the object was replaced in this synthesis already, which happens once; another client or a webhook may set the field", enov1.AnnotationReplaceOnConflict)}
+	}
+	if reason := cmp.Or(irreplaceableAs(r, s), claimed(s)); reason != "" {
+		return Action{Verb: Leave, Reason: unused(reason)}
+	}
+	if s.Unread != "" {
+		return Action{Verb: Wait, Reason: "the object is not deleted and created again before it is known whether composition " + s.Unread + " wants it, too, which could not be read yet"}
 	}
 
 	return Action{Verb: Delete, Reason: replacing(s.Live)}
+}
+
+// unused describes why the annotation is not used.
+func unused(reason string) string {
+	return "annotation " + enov1.AnnotationReplaceOnConflict + " " + reason
+}
+
+// irreplaceableAs is why an object must not be deleted whoever delivers it, "" if it may.
+func irreplaceableAs(r *Resource, s Rejection) string {
+	switch {
+	case slices.Contains(irreplaceable, r.GVK.GroupKind()):
+		return fmt.Sprintf("is not used for a %s, because data or other objects would be deleted with it; undo the change, or delete the object yourself", r.GVK.Kind)
+	case isStatefulSet(r) && selectorOf(r.Object) != selectorOf(s.Live):
+		return "is not used for a StatefulSet whose spec.selector changes: its pods are kept, the new StatefulSet could not adopt them, and they would occupy the names of its pods; undo the change, give the manifest another name, or delete the StatefulSet with its pods yourself"
+	case s.Replaced != "" && s.Replaced != s.Live.GetUID():
+		return "is not used again: the object was replaced in this synthesis already, which happens once; another client or a webhook may set the field"
+	}
+
+	return ""
+}
+
+// claimed is why an object is not only ours to delete, "" if it is.
+func claimed(s Rejection) string {
+	other := claimedBy(s.Live.GetManagedFields(), s.Manager)
+	switch {
+	case !s.Ours && !IsOurs(s.Live.GetManagedFields(), s.Manager):
+		return fmt.Sprintf("is not used for an object that was not delivered by %s; delete the object yourself, or give the manifest another name", cmp.Or(s.Manager, Manager))
+	case other != "":
+		return fmt.Sprintf("is not used for an object that another control plane delivers, too, as field manager %s; have only one of them deliver it", other)
+	case s.Sharer != "":
+		return fmt.Sprintf("is not used for an object that composition %s wants, too; remove it from one of them", s.Sharer)
+	}
+
+	return ""
 }
 
 // replacing describes an object that is being deleted for its replacement.
@@ -98,10 +150,33 @@ func replacing(live *unstructured.Unstructured) string {
 	return text
 }
 
+func isStatefulSet(r *Resource) bool {
+	return r.GVK.Group == "apps" && r.GVK.Kind == "StatefulSet"
+}
+
+// selectorOf is the label selector of a workload in the form of kubectl, whichever way it is
+// written, "" if it has none that can be used.
+func selectorOf(o *unstructured.Unstructured) string {
+	if o == nil {
+		return ""
+	}
+	found, _, _ := unstructured.NestedMap(o.Object, "spec", "selector")
+	parsed := &metav1.LabelSelector{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found, parsed); err != nil {
+		return ""
+	}
+	selector, err := metav1.LabelSelectorAsSelector(parsed)
+	if err != nil {
+		return ""
+	}
+
+	return selector.String()
+}
+
 // Propagation is how an object is deleted that is created again. Pods of a StatefulSet are
-// kept: the next one adopts them.
+// kept: the next one adopts them, because it has the same selector.
 func Propagation(r *Resource) metav1.DeletionPropagation {
-	if r.GVK.Group == "apps" && r.GVK.Kind == "StatefulSet" {
+	if isStatefulSet(r) {
 		return metav1.DeletePropagationOrphan
 	}
 

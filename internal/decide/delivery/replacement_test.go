@@ -61,6 +61,9 @@ func TestDecideReplacement(t *testing.T) {
 
 		return o
 	}
+	shared := func(o *unstructured.Unstructured) {
+		o.SetManagedFields(append(o.GetManagedFields(), metav1.ManagedFieldsEntry{Manager: "eno-edge", Operation: metav1.ManagedFieldsOperationApply}))
+	}
 	foreign := func(o *unstructured.Unstructured) { o.SetManagedFields(nil) }
 	going := func(o *unstructured.Unstructured) {
 		o.SetDeletionTimestamp(new(metav1.Now()))
@@ -70,7 +73,10 @@ func TestDecideReplacement(t *testing.T) {
 		reason   string
 		gvk      schema.GroupVersionKind
 		live     *unstructured.Unstructured
+		patch    bool
 		ours     bool
+		sharer   string
+		unread   string
 		replaced types.UID
 		want     delivery.Verb
 		text     string
@@ -78,10 +84,16 @@ func TestDecideReplacement(t *testing.T) {
 		"Job":         {reason: "It is replaced.", gvk: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, live: live(), want: delivery.Delete},
 		"Interrupted": {reason: "The deletion was announced, and the manager killed.", live: live(), replaced: "now", want: delivery.Delete},
 		"Twice":       {reason: "Once per synthesis.", live: live(), replaced: "before", want: delivery.Leave, text: "was replaced in this synthesis already"},
+		"Patch":       {reason: "Other clients create the target.", patch: true, live: live(), ours: true, want: delivery.Leave, text: "not used for a Patch"},
+		"Patched":     {reason: "A target that is gone is not created.", patch: true, want: delivery.Leave, text: "not used for a Patch"},
 		"Gone":        {reason: "It was deleted meanwhile.", want: delivery.Wait},
 		"Going":       {reason: "It waits until it is gone.", live: live(going), want: delivery.Wait, text: "finalizers a/b"},
 		"Foreign":     {reason: "Objects of others are not deleted.", live: live(foreign), want: delivery.Leave, text: "was not delivered by eno"},
 		"Stolen":      {reason: "One that was delivered is known by its UID.", live: live(foreign), ours: true, want: delivery.Delete},
+		"Plane":       {reason: "Another control plane would lose it.", live: live(shared), ours: true, want: delivery.Leave, text: "another control plane delivers, too, as field manager eno-edge"},
+		"Shared":      {reason: "Another composition would lose it.", live: live(), sharer: "n/b", want: delivery.Leave, text: "composition n/b wants, too"},
+		"Unread":      {reason: "Another composition may lose it.", live: live(), unread: "n/b", want: delivery.Wait, text: "whether composition n/b wants it"},
+		"Unread kind": {reason: "It is left whoever wants it.", gvk: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, live: live(), unread: "n/b", want: delivery.Leave},
 		"Claim":       {reason: "Data would be lost.", gvk: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}, live: live(), want: delivery.Leave, text: "not used for a PersistentVolumeClaim"},
 		"Volume":      {reason: "Data would be lost.", gvk: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"}, live: live(), want: delivery.Leave},
 		"Namespace":   {reason: "Everything in it would be lost.", gvk: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, live: live(), want: delivery.Leave},
@@ -90,7 +102,11 @@ func TestDecideReplacement(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			a := delivery.DecideReplacement(&delivery.Resource{GVK: tc.gvk}, delivery.Rejection{Live: tc.live, Ours: tc.ours, Replaced: tc.replaced})
+			r := &delivery.Resource{GVK: tc.gvk}
+			if tc.patch {
+				r.Identity.Patch = 1
+			}
+			a := delivery.DecideReplacement(r, delivery.Rejection{Live: tc.live, Ours: tc.ours, Replaced: tc.replaced, Sharer: tc.sharer, Unread: tc.unread})
 			if a.Verb != tc.want || !strings.Contains(a.Reason, tc.text) || a.Reason == "" {
 				t.Errorf("%s\nDecideReplacement(...): %+v", tc.reason, a)
 			}
@@ -107,6 +123,92 @@ func TestPropagation(t *testing.T) {
 		if got := delivery.Propagation(&delivery.Resource{GVK: kind}); got != want {
 			t.Errorf("Propagation(%s): %s, want %s", kind, got, want)
 		}
+	}
+}
+
+func TestMayReplace(t *testing.T) {
+	override := func(path string) string {
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","annotations":{"eno.azure.io/overrides":"[{\"path\":\"%s\",\"value\":\"true\"}]"}}}`, path)
+	}
+	cases := map[string]struct {
+		reason   string
+		manifest string
+		above    string
+		deleted  bool
+		want     bool
+	}{
+		"Plain":      {reason: "Nothing asks for it.", manifest: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`},
+		"Inherited":  {reason: "The composition asks for it.", manifest: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`, above: "true", want: true},
+		"Tombstone":  {reason: "It is deleted anyway.", manifest: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`, above: "true", deleted: true},
+		"Annotation": {reason: "An override may ask for it.", manifest: override("self.metadata.annotations['" + enov1.AnnotationReplaceOnConflict + "']"), want: true},
+		"Data":       {reason: "This override cannot.", manifest: override("self.data.a")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r, err := delivery.NewReader().Read(enov1.Manifest{Manifest: tc.manifest, Deleted: tc.deleted}, map[string]string{enov1.AnnotationReplaceOnConflict: tc.above})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.MayReplace(); got != tc.want {
+				t.Errorf("%s\nMayReplace(): %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+// TestReplacedStatefulSet has StatefulSets, whose pods are kept for the next one.
+func TestReplacedStatefulSet(t *testing.T) {
+	set := func(selector string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{}
+		text := `{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"db","uid":"now","managedFields":[{"manager":"eno","operation":"Apply"}]},"spec":{"serviceName":"x","selector":` + selector + `}}`
+		if err := o.UnmarshalJSON([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+
+		return o
+	}
+	const app = `{"matchLabels":{"app":"db","tier":"a"}}`
+	cases := map[string]struct {
+		reason        string
+		group         string
+		live, desired string
+		want          delivery.Verb
+	}{
+		"Same":        {reason: "Its pods are adopted.", group: "apps", live: app, desired: app, want: delivery.Delete},
+		"Written":     {reason: "It selects the same, and is written in another way.", group: "apps", live: `{"matchLabels":{"app":"db"},"matchExpressions":[{"key":"tier","operator":"In","values":["a","b"]}]}`, desired: `{"matchExpressions":[{"key":"tier","operator":"In","values":["b","a"]}],"matchLabels":{"app":"db"}}`, want: delivery.Delete},
+		"Value":       {reason: "Its pods would be left behind and occupy the names.", group: "apps", live: app, desired: `{"matchLabels":{"app":"web","tier":"a"}}`, want: delivery.Leave},
+		"More":        {reason: "So they would if the selector wants more labels.", group: "apps", live: `{"matchLabels":{"app":"db"}}`, desired: app, want: delivery.Leave},
+		"Expressions": {reason: "Expressions select, too.", group: "apps", live: `{"matchLabels":{"app":"db"},"matchExpressions":[{"key":"x","operator":"Exists"}]}`, desired: `{"matchLabels":{"app":"db"}}`, want: delivery.Leave},
+		"Invalid":     {reason: "It is not known what this selects.", group: "apps", live: app, desired: `{"matchLabels":7}`, want: delivery.Leave},
+		"None":        {reason: "It selects nothing.", group: "apps", live: app, desired: `null`, want: delivery.Leave},
+		"OtherGroup":  {reason: "What this kind owns is deleted with it.", group: "example.com", live: app, desired: `{}`, want: delivery.Delete},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := &delivery.Resource{GVK: schema.GroupVersionKind{Group: tc.group, Version: "v1", Kind: "StatefulSet"}, Object: set(tc.desired)}
+			a := delivery.DecideReplacement(r, delivery.Rejection{Live: set(tc.live)})
+			if a.Verb != tc.want || a.Verb == delivery.Leave && !strings.Contains(a.Reason, "spec.selector changes") {
+				t.Errorf("%s\nDecideReplacement(...): %+v", tc.reason, a)
+			}
+		})
+	}
+}
+
+// TestPatchIsNotReplaced has the setting on a Patch and on its composition: its target is
+// never deleted for it.
+func TestPatchIsNotReplaced(t *testing.T) {
+	yes := map[string]string{enov1.AnnotationReplaceOnConflict: "true"}
+	for name, annotations := range map[string]string{"Inherited": "", "Own": fmt.Sprintf(`,"annotations":{%q:"true"}`, enov1.AnnotationReplaceOnConflict)} {
+		t.Run(name, func(t *testing.T) {
+			manifest := `{"apiVersion":"eno.azure.io/v1","kind":"Patch","metadata":{"name":"a","namespace":"n"` + annotations + `},"patch":{"apiVersion":"batch/v1","kind":"Job","ops":[]}}`
+			r, err := delivery.NewReader().Read(enov1.Manifest{Manifest: manifest}, yes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.IsPatch() || r.ReplaceOnConflict {
+				t.Errorf("the target of a Patch would be replaced: %+v", r.Settings)
+			}
+		})
 	}
 }
 

@@ -186,8 +186,10 @@ func (r *Reader) understand(o *unstructured.Unstructured, deleted bool, composit
 		found.Defines = defined(o)
 	}
 	found.Settings = r.settings(annotations, composition, found.GVK.Kind) // a Patch has the default groups of its target
-	if _, own := annotations[enov1.AnnotationReadinessMode]; found.IsPatch() && !own {
-		found.Kstatus = false // its target may never exist, and another client makes it
+	if found.IsPatch() {
+		_, own := annotations[enov1.AnnotationReadinessMode]
+		found.Kstatus = found.Kstatus && own // its target may never exist, and another client makes it
+		found.ReplaceOnConflict = false      // for the same reason, it is not deleted
 	}
 
 	return found, nil
