@@ -258,6 +258,7 @@ func (d *Deliverer) decide(ctx context.Context, v *view, it *item, s situation) 
 
 // delivered settles a resource that the cluster agrees with, or will.
 func (d *Deliverer) delivered(v *view, it *item, out outcome) outcome {
+	d.mapper.forget(it.Defines) // before objects of that kind are worked on
 	s := enov1.ResourceState{Reconciled: out.waits == ""}
 	s.Deleted = s.Reconciled && it.IsPatch() && it.Removes
 	if out.waits != "" {
