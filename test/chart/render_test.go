@@ -190,6 +190,8 @@ func TestBadValues(t *testing.T) {
 		"Rule":           {[]string{"delivery.rules[0].apiGroups[0]=apps"}, []string{"/delivery/rules/0", "missing properties", "'resources'", "'verbs'"}},
 		"Duration":       {[]string{"synthesis.timeout=30"}, []string{"got number, want string"}},
 		"DurationWord":   {[]string{"synthesis.timeout=soon"}, []string{`synthesis.timeout "soon": it must be a duration, such as 30s`}},
+		"HealthTimeout":  {[]string{"delivery.healthTimeout=soon"}, []string{`delivery.healthTimeout "soon": it must be a duration`}},
+		"NegativeHealth": {[]string{"delivery.healthTimeout=-1m"}, []string{`delivery.healthTimeout "-1m": it must be a duration`}},
 		"Lifetime":       {[]string{"webhooks.caLifetime=1y"}, []string{`webhooks.caLifetime "1y": it must be a duration`}},
 		"Digest":         {[]string{"image.digest=latest"}, []string{`image.digest "latest": it must be sha256:`}},
 		"Lease":          {[]string{"extraArgs[0]=--leader-election-id=one"}, []string{`extraArgs "--leader-election-id=one": the manager has rights on the lease arbor-manager alone`}},

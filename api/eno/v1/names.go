@@ -187,7 +187,8 @@ const (
 	// ReasonRequested is that of ConditionSuspended.
 	ReasonRequested = "Requested"
 	// ConditionHealthy is whether the objects work now. It is unknown while some of them
-	// are progressing, and while the composition is suspended or being deleted.
+	// are progressing, while the composition is suspended or being deleted, and if several
+	// deliveries share it.
 	ConditionHealthy = "Healthy"
 	// ReasonHealthy is that of ConditionHealthy when all objects work. The others are of
 	// the object in the worst state, which the message names.
@@ -195,10 +196,11 @@ const (
 	ReasonProgressing = "Progressing"
 	ReasonDegraded    = "Degraded"
 	ReasonFailed      = "Failed"
-	// ReasonSuspended and ReasonDeleting are those of ConditionHealthy while nothing is
-	// judged.
+	// ReasonSuspended, ReasonDeleting and ReasonShared are those of ConditionHealthy while
+	// nothing is judged. Shared is a composition if no delivery has all of its manifests.
 	ReasonSuspended = "Suspended"
 	ReasonDeleting  = "Deleting"
+	ReasonShared    = "Shared"
 	// ConditionReady : all of its objects are ready.
 	ConditionReady = "Ready"
 

@@ -23,7 +23,7 @@ import (
 func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.Action, s situation) (outcome, error) {
 	switch a.Verb {
 	case decide.Wait:
-		return outcome{waits: a.Reason, again: patience, stuck: s.Unread != ""}, nil
+		return outcome{waits: a.Reason, again: patience, stuck: s.Unread != "", replaces: s.Replacing}, nil
 	case decide.Nothing:
 		d.confirm(k, v, it, s)
 		it.memory.applied = v.slices

@@ -101,10 +101,16 @@ func (v *view) unjudged() *metav1.Condition {
 		return &metav1.Condition{Type: enov1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: enov1.ReasonDeleting, Message: "the composition is being deleted"}
 	case v.suspended != "":
 		return &metav1.Condition{Type: enov1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: enov1.ReasonSuspended, Message: "the objects are not judged while the composition is suspended"}
+	case v.shared:
+		return &metav1.Condition{Type: enov1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: enov1.ReasonShared, Message: "several deliveries share the composition, and none of them knows all objects"}
 	default:
 		return nil
 	}
 }
+
+// isForeign reports whether other deliveries deliver all manifests that can be read. One of
+// them may know all objects, and writes the condition Healthy then.
+func (v *view) isForeign() bool { return v.elsewhere || v.shared && len(v.byID) == 0 }
 
 // reportHealth writes the condition Healthy of a composition if it is another than before.
 func (d *Deliverer) reportHealth(ctx context.Context, name types.NamespacedName) error {
@@ -117,8 +123,10 @@ func (d *Deliverer) reportHealth(ctx context.Context, name types.NamespacedName)
 	if wait := d.health.begin(name); wait > 0 {
 		return nil
 	}
-	if v.elsewhere || v.shared {
-		return nil // no delivery knows all objects
+	if v.isForeign() {
+		d.health.became(name, objecthealth.Current) // it is not counted here
+
+		return nil
 	}
 	var state objecthealth.State
 	condition := v.unjudged()

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -147,6 +148,45 @@ func TestHealthReads(t *testing.T) {
 	}
 	if n := len(w.reads["a"]) - before; n != 0 {
 		t.Errorf("at rest there were %d reads", n)
+	}
+}
+
+// TestHealthReadsBurst has an object change many times at once.
+func TestHealthReadsBurst(t *testing.T) {
+	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	for name, tc := range map[string]struct {
+		reason  string
+		kind    schema.GroupVersionKind
+		changes int
+		want    []time.Duration
+	}{
+		"ConfigMap":  {"It works once it is applied.", configMap, 20, nil},
+		"OneChange":  {"One change is one read.", deploymentKind, 1, []time.Duration{0}},
+		"Deployment": {"The first change is read at once, and all others later.", deploymentKind, 20, []time.Duration{0, healthPause}},
+		"Custom":     {"Custom resources are no exception.", customKind, 20, []time.Duration{0, healthPause}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHealthWorld(t, tc.kind)
+			w.versions["a"], w.ready["a"] = 1, true
+			w.worker("a", true)
+			begin := w.clock
+			for range tc.changes {
+				w.versions["a"]++
+				w.worker("a", false)
+				w.serve("a")
+			}
+			for range 10 {
+				w.clock = w.clock.Add(time.Second)
+				w.serve("a")
+			}
+			var got []time.Duration
+			for _, at := range w.reads["a"] {
+				got = append(got, at.Sub(begin))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
 

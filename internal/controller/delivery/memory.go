@@ -36,6 +36,10 @@ type memory struct {
 		uid    types.UID
 	}
 
+	// replacing is since when the object is being deleted to be created again, zero if it
+	// is not.
+	replacing time.Time
+
 	// judged is what overrides made of the manifest last, nil if there are none.
 	// turned : what they made of it then has them want something else.
 	judged *judgement

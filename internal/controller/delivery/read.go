@@ -44,6 +44,8 @@ func (d *Deliverer) read(ctx context.Context, it *item) (*unstructured.Unstructu
 		return nil, nil //nolint:nilnil // there are no objects of this kind
 	}
 
+	d.mapper.forget(it.GVK.GroupKind())
+
 	return d.get(ctx, it, version)
 }
 

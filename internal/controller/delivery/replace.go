@@ -1,11 +1,14 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,6 +19,10 @@ import (
 // replacePoll is how often it is checked whether an object is gone that is created again. The
 // watch mostly reports it earlier.
 const replacePoll = patience / 10
+
+// replaceGrace is how long the deletion of an object that is created again may take before
+// it is reported as an error. Until then it is no failure of the synthesis.
+const replaceGrace = time.Minute
 
 // makeRoom deletes an object whose change was rejected because a field is immutable, so that
 // it is created again when it is gone. because is the rejection. Before anything is deleted,
@@ -34,7 +41,7 @@ func (d *Deliverer) makeRoom(ctx context.Context, k key, v *view, it *item, beca
 	case decide.Wait:
 		d.track(k, it, it.Object)
 
-		return outcome{waits: a.Reason, again: replacePoll}, nil
+		return d.awaitRemoval(it, live, a.Reason), nil
 	case decide.Delete:
 	default:
 		return outcome{}, fmt.Errorf("%w; %s", because, a.Reason)
@@ -43,9 +50,8 @@ func (d *Deliverer) makeRoom(ctx context.Context, k key, v *view, it *item, beca
 		return outcome{}, fmt.Errorf("%w; it is not deleted and created again, because that would fail, too: %w", because, err)
 	}
 	it.memory.applied = "" // with --drift=report, it is created all the same
-	text, uid := clip(a.Reason), live.GetUID()
-	state := enov1.ResourceState{ReconciliationError: &text, Replaced: uid}
-	d.settle(v, it, state)
+	uid := live.GetUID()
+	d.settle(v, it, enov1.ResourceState{Replaced: uid})
 	if err := d.status.persist(ctx, v, it, v.stateOf(it)); err != nil {
 		return outcome{}, err
 	}
@@ -61,7 +67,40 @@ func (d *Deliverer) makeRoom(ctx context.Context, k key, v *view, it *item, beca
 			clip(fmt.Sprintf("%s is deleted and created again (propagation %s): %s", it.Identity, decide.Propagation(it.Resource), it.discreet(because, live))))
 	}
 
-	return outcome{waits: a.Reason, again: replacePoll}, nil
+	return d.awaitRemoval(it, live, a.Reason), nil
+}
+
+// awaitRemoval is the outcome while an object is being deleted that is created again. live is
+// nil if it is gone.
+func (d *Deliverer) awaitRemoval(it *item, live *unstructured.Unstructured, reason string) outcome {
+	m := it.memory
+	switch {
+	case live == nil:
+	case live.GetDeletionTimestamp() != nil:
+		m.replacing = live.GetDeletionTimestamp().Time // this process may have started later
+	default:
+		m.replacing = cmp.Or(m.replacing, d.now())
+	}
+
+	return outcome{waits: reason, again: replacePoll, replaces: true}
+}
+
+// waitError is what an item waits for if that is reported as an error, nil otherwise.
+func (d *Deliverer) waitError(it *item, out outcome) *string {
+	m := it.memory
+	if out.waits == "" {
+		m.replacing = time.Time{}
+
+		return nil
+	}
+	if out.replaces {
+		m.replacing = cmp.Or(m.replacing, d.now())
+		if d.now().Sub(m.replacing) < replaceGrace {
+			return nil
+		}
+	}
+
+	return new(clip(out.waits))
 }
 
 // rehearse finds out whether the server would accept the object if the present one did not

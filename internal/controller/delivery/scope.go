@@ -8,7 +8,8 @@ import (
 )
 
 // scopeOf reports whether a kind is namespaced, in any version that is served. The version
-// of the manifest comes first: the mapper may not have heard of it, and asks for it.
+// of the manifest comes first: the mapper may not know it yet, and asks the server. If the
+// server does not serve the kind, it is not asked again for a few seconds.
 func (d *Deliverer) scopeOf(gvk schema.GroupVersionKind) (namespaced, known bool) {
 	mapping, err := d.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {

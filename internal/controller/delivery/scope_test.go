@@ -3,6 +3,7 @@ package delivery
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,7 +21,7 @@ import (
 func TestScopeIsLearned(t *testing.T) {
 	const group, version, kind = "eno.example.com", "v1", "Boulder"
 	d, mapper := idle(), meta.NewDefaultRESTMapper([]schema.GroupVersion{{Group: group, Version: version}})
-	d.mapper, d.manifests.Scopes = mapper, d.scopeOf
+	d.mapper, d.manifests.Scopes = newKindCache(mapper, time.Now), d.scopeOf
 	c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "1"}}
 	c.Status.CurrentSynthesis = &enov1.Synthesis{}
 	of := func(namespace string) string {
@@ -43,6 +44,7 @@ func TestScopeIsLearned(t *testing.T) {
 	}
 
 	mapper.Add(schema.GroupVersionKind{Group: group, Version: version, Kind: kind}, meta.RESTScopeRoot)
+	d.mapper.forget(schema.GroupKind{Group: group, Kind: kind}) // as when its CRD is applied
 	for _, it := range v.items {
 		if !d.outdated(v, it) {
 			t.Errorf("%s is used, although its kind is cluster-scoped", it.Identity)

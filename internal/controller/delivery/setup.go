@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -106,7 +106,7 @@ type Deliverer struct {
 	client     client.Client
 	reader     client.Reader
 	remote     client.Client
-	mapper     meta.RESTMapper
+	mapper     *kindCache
 	discovery  discovery.DiscoveryInterface
 	manifests  *decide.Reader
 	migrator   *ownership.Migrator
@@ -173,13 +173,13 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 		}
 		config = o.Remote
 	}
-	remote, watching, served, err := clients(config, hc)
+	remote, kinds, watching, served, err := clients(config, hc)
 	if err != nil {
 		return nil, err
 	}
 	m := NewMetrics(metrics.Registry)
 	d := &Deliverer{
-		client: mgr.GetClient(), reader: mgr.GetAPIReader(), remote: remote, mapper: remote.RESTMapper(), discovery: served, manifests: decide.NewReader(),
+		client: mgr.GetClient(), reader: mgr.GetAPIReader(), remote: remote, mapper: kinds, discovery: served, manifests: decide.NewReader(),
 		migrator:  ownership.New(remote, ownership.Options{Manager: o.manager(), Metrics: ownership.NewMetrics(metrics.Registry)}),
 		migration: o.Migration, workers: o.Workers, status: newStatusWriter(mgr.GetClient(), mgr.GetAPIReader(), m),
 		recorder: mgr.GetEventRecorder("arbor-delivery"), courtesy: rate.NewLimiter(eventsPerSecond, eventsAtOnce),
@@ -207,25 +207,30 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 
 // clients are those of the cluster that is delivered to. Nothing of it is cached:
 // what is not looked at costs no memory.
-func clients(config *rest.Config, hc *http.Client) (client.Client, metadata.Interface, discovery.DiscoveryInterface, error) {
+func clients(config *rest.Config, hc *http.Client) (client.Client, *kindCache, metadata.Interface, discovery.DiscoveryInterface, error) {
 	// Warnings are about manifests, and for whoever writes them; there is nobody
 	// like that here.
 	config = rest.CopyConfig(config)
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	remote, err := client.New(config, client.Options{HTTPClient: hc})
+	mapper, err := apiutil.NewDynamicRESTMapper(config, hc)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
+		return nil, nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
+	}
+	kinds := newKindCache(mapper, time.Now)
+	remote, err := client.New(config, client.Options{HTTPClient: hc, Mapper: kinds})
+	if err != nil {
+		return nil, nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
 	}
 	watching, err := metadata.NewForConfigAndClient(config, hc)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
+		return nil, nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
 	}
 	served, err := discovery.NewDiscoveryClientForConfigAndClient(config, hc)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
+		return nil, nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
 	}
 
-	return remote, watching, served, nil
+	return remote, kinds, watching, served, nil
 }
 
 // run works until ctx ends.

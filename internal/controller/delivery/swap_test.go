@@ -29,7 +29,7 @@ func idle() *Deliverer {
 
 	return &Deliverer{
 		health:    newHealthTracker(newWatches(nil, decide.Manager, func(key) {}), nil),
-		manifests: decide.NewReader(), manager: decide.Manager, mapper: meta.NewDefaultRESTMapper(nil), selector: labels.Everything(), metrics: m, status: newStatusWriter(nil, nil, m),
+		manifests: decide.NewReader(), manager: decide.Manager, mapper: newKindCache(meta.NewDefaultRESTMapper(nil), time.Now), selector: labels.Everything(), metrics: m, status: newStatusWriter(nil, nil, m),
 		recorder: &events.FakeRecorder{}, courtesy: rate.NewLimiter(0, 0), now: time.Now,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[key]()),
 		views: map[types.NamespacedName]*view{}, broken: map[types.NamespacedName]*unreadable{}, wanted: map[decide.Identity]int{}, backlog: newBacklog(),

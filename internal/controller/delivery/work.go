@@ -89,6 +89,8 @@ type outcome struct {
 	// long that people want to know.
 	waits string
 	stuck bool
+	// replaces is true if it waits for an object to be deleted that is created again.
+	replaces bool
 }
 
 // deliver gathers what is known about a resource, decides, and does it.
@@ -258,15 +260,15 @@ func (d *Deliverer) decide(ctx context.Context, v *view, it *item, s situation) 
 
 // delivered settles a resource that the cluster agrees with, or will.
 func (d *Deliverer) delivered(v *view, it *item, out outcome) outcome {
-	s := enov1.ResourceState{Reconciled: out.waits == ""}
+	d.mapper.forget(it.Defines) // before objects of that kind are worked on
+	s := enov1.ResourceState{Reconciled: out.waits == "", ReconciliationError: d.waitError(it, out)}
 	s.Deleted = s.Reconciled && it.IsPatch() && it.Removes
-	if out.waits != "" {
-		text := clip(out.waits)
-		s.ReconciliationError = &text
-	} else if ready, ok := d.ready(v, it, out.live); ok {
-		s.Ready = &ready
-	} else {
-		out.again = patience
+	if s.Reconciled {
+		if ready, ok := d.ready(v, it, out.live); ok {
+			s.Ready = &ready
+		} else {
+			out.again = patience
+		}
 	}
 	if it.Interval > 0 && out.again == 0 {
 		out.again = d.next(it)
