@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // A poolServer has pools by name, and no other objects. It counts deletions.
@@ -77,7 +78,7 @@ func TestRestoredAfterDeletion(t *testing.T) {
 			if tc.child != nil {
 				server.pools["child"] = tc.child
 			}
-			r := &Releaser{client: server, reader: server, grace: 10 * time.Minute, now: func() time.Time { return now.Add(tc.ahead) }, known: newFirstSeen(time.Hour)}
+			r := &Releaser{client: server, reader: server, grace: 10 * time.Minute, now: func() time.Time { return now.Add(tc.ahead) }, known: kube.NewFirstSeen(time.Hour)}
 			s := backingIn(tc.phase, "", func(s *v1alpha1.Subnet) {
 				s.CreationTimestamp = metav1.NewTime(now)
 				s.Spec.Backs.UID = "u"

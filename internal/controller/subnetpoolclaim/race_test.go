@@ -213,3 +213,18 @@ func TestPoolDoesNotOutliveTheClaim(t *testing.T) {
 		t.Errorf("the pool of a claim that is gone is %+v (%v)", pool, err)
 	}
 }
+
+// A splitClient reads from a cache and writes to the API server.
+type splitClient struct {
+	*apiServer
+
+	live *apiServer
+}
+
+func (c splitClient) Delete(ctx context.Context, o client.Object, options ...client.DeleteOption) error {
+	return c.live.Delete(ctx, o, options...)
+}
+
+func (c splitClient) Patch(ctx context.Context, o client.Object, p client.Patch, options ...client.PatchOption) error {
+	return c.live.Patch(ctx, o, p, options...)
+}
