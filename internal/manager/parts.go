@@ -198,7 +198,7 @@ func setupSubnets(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 		func() error { return subnet.SetupWithManager(mgr, o.RestoreGrace) },
 		func() error { return subnetclaim.SetupAllocator(mgr, pools, feed, claims, trigger.Enqueue) },
 		func() error { return subnetclaim.SetupBinder(mgr, claims) },
-		func() error { return subnetpoolclaim.SetupWithManager(mgr) },
+		func() error { return subnetpoolclaim.SetupWithManager(mgr, o.RestoreGrace) },
 		func() error { return subnetpool.SetupWithManager(mgr, feed, o.RestoreGrace, unbacked) },
 		func() error { return poolstatus.SetupWithManager(mgr, pools, feed, trigger, m, obstacles) },
 	} {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -44,17 +44,30 @@ func (r *Reconciler) cool(ctx context.Context, s *v1alpha1.Subnet) (reconcile.Re
 	if !controllerutil.ContainsFinalizer(s, v1alpha1.Finalizer) || release.IsBacking(s) && s.Status.Phase != v1alpha1.SubnetFailed {
 		return reconcile.Result{}, nil
 	}
-	for _, reader := range []client.Reader{r.client, r.reader} {
-		facts, err := r.facts(ctx, reader, s)
-		if err != nil {
-			return reconcile.Result{}, err
-		}
-		if left := release.Cooling(facts); left > 0 {
-			return reconcile.Result{RequeueAfter: left}, nil
+	for _, from := range []source{r.cache(), r.server()} {
+		if left, err := r.cooling(ctx, from, s); err != nil || left > 0 {
+			return reconcile.Result{RequeueAfter: left}, err
 		}
 	}
 	before := s.DeepCopy()
 	controllerutil.RemoveFinalizer(s, v1alpha1.Finalizer)
 
 	return reconcile.Result{}, r.patch(ctx, s, before)
+}
+
+// cooling returns how long the block of a Subnet stays unused. A claim and a child pool can
+// only end that early, so they are read only if the pool says that it lasts: many Subnets of
+// a pool may end their cool-down at the same time.
+func (r *Reconciler) cooling(ctx context.Context, from source, s *v1alpha1.Subnet) (time.Duration, error) {
+	p, err := from.pool(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Spec.PoolRef})
+	if err != nil || release.Cooling(release.Facts{Subnet: s, Pool: p, Now: r.now()}) == 0 {
+		return 0, err
+	}
+	facts, err := r.facts(ctx, from, s)
+	if err != nil {
+		return 0, err
+	}
+	facts.Pool = p
+
+	return release.Cooling(facts), nil
 }

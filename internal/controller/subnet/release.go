@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
@@ -58,8 +59,8 @@ func (r *Reconciler) release(ctx context.Context, s *v1alpha1.Subnet) (bool, err
 	if s.Spec.ClaimRef == nil {
 		return false, nil
 	}
-	for _, reader := range []client.Reader{r.client, r.reader} {
-		facts, err := r.facts(ctx, reader, s)
+	for _, from := range []source{r.cache(), r.server()} {
+		facts, err := r.facts(ctx, from, s)
 		if err != nil || release.Claimed(facts).Action != release.Release {
 			return false, err
 		}
@@ -89,24 +90,45 @@ func (r *Reconciler) age(s *v1alpha1.Subnet) time.Duration {
 	return r.now().Sub(s.CreationTimestamp.Time)
 }
 
+// A source is where facts are read from. The objects belong to it.
+type source struct {
+	client.Reader
+
+	// pool returns a pool, nil if it does not exist.
+	pool func(context.Context, types.NamespacedName) (*v1alpha1.SubnetPool, error)
+}
+
+func (r *Reconciler) cache() source {
+	return source{r.client, func(ctx context.Context, key types.NamespacedName) (*v1alpha1.SubnetPool, error) {
+		return kube.Find(ctx, r.client, &v1alpha1.SubnetPool{}, key.Namespace, key.Name)
+	}}
+}
+
+// server is the API server. Subnets of one pool share the reads of the pool.
+func (r *Reconciler) server() source {
+	return source{r.reader, func(ctx context.Context, key types.NamespacedName) (*v1alpha1.SubnetPool, error) {
+		return r.pools.Get(ctx, key)
+	}}
+}
+
 // facts reads what the release of a Subnet depends on from the cache or from the API
-// server. The objects belong to the cache. The pool is read only if the status does not tell
-// which claim has had the Subnet, or if it is being deleted: reads from the API server cost.
-func (r *Reconciler) facts(ctx context.Context, reader client.Reader, s *v1alpha1.Subnet) (release.Facts, error) {
+// server. The pool is read only if the status does not tell which claim has had the Subnet,
+// and not for one that is being deleted: reads from the API server cost, and cooling has it.
+func (r *Reconciler) facts(ctx context.Context, from source, s *v1alpha1.Subnet) (release.Facts, error) {
 	f := release.Facts{Subnet: s, Waited: r.age(s), Grace: r.grace, Now: r.now()}
 	var err error
 	if s.Spec.ClaimRef != nil {
 		f.ClaimDeleted = r.deleted.Has(s.Spec.ClaimRef.UID)
-		if f.Claim, err = kube.Find(ctx, reader, &v1alpha1.SubnetClaim{}, s.Namespace, s.Spec.ClaimRef.Name); err != nil {
+		if f.Claim, err = kube.Find(ctx, from, &v1alpha1.SubnetClaim{}, s.Namespace, s.Spec.ClaimRef.Name); err != nil {
 			return f, err
 		}
 	}
-	if s.Status.ClaimUID == "" || s.DeletionTimestamp != nil {
-		if f.Pool, err = kube.Find(ctx, reader, &v1alpha1.SubnetPool{}, s.Namespace, s.Spec.PoolRef); err != nil {
+	if s.Status.ClaimUID == "" && s.DeletionTimestamp == nil {
+		if f.Pool, err = from.pool(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Spec.PoolRef}); err != nil {
 			return f, err
 		}
 	}
-	f.Child, err = kube.Find(ctx, reader, &v1alpha1.SubnetPool{}, s.Namespace, release.ChildName(s))
+	f.Child, err = kube.Find(ctx, from, &v1alpha1.SubnetPool{}, s.Namespace, release.ChildName(s))
 
 	return f, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -24,7 +23,7 @@ const (
 	// recordPause is the time between two records while claims wait for blocks, and
 	// after an error.
 	recordPause = time.Second
-	// recordRetry is the time after which rejected records are written again.
+	// recordRetry is the time between two attempts to write rejected records.
 	recordRetry = 5 * time.Minute
 )
 
@@ -33,7 +32,9 @@ const (
 // that wait for blocks.
 type records struct {
 	write func(context.Context, types.NamespacedName) error
-	now   func() time.Time
+	// missing reports, from the cache, whether a claim lacks its record.
+	missing func(context.Context, types.NamespacedName) bool
+	now     func() time.Time
 	// unrecorded is the number of claims without a record.
 	unrecorded prometheus.Gauge
 	// wake has an element if a claim may be wanted.
@@ -43,15 +44,22 @@ type records struct {
 	// wanted are the claims without a record, and rejected those whose record the API
 	// server has rejected.
 	wanted, rejected map[types.NamespacedName]struct{}
+	// again are rejected claims whose record is written again, after all that are wanted. The
+	// value is true for the probe of a namespace: if its record is accepted, the other
+	// rejected claims of the namespace follow.
+	again map[types.NamespacedName]bool
+	// logged means that a rejection was logged since the last retry.
+	logged bool
 	// slow is until when the pauses are long.
 	slow time.Time
 }
 
 func newRecords(c client.Client, unrecorded prometheus.Gauge) *records {
 	return &records{
-		unrecorded: unrecorded,
-		now:        time.Now, wake: make(chan struct{}, 1), wanted: map[types.NamespacedName]struct{}{}, rejected: map[types.NamespacedName]struct{}{},
-		write: func(ctx context.Context, key types.NamespacedName) error { return record(ctx, c, key) },
+		unrecorded: unrecorded, now: time.Now, wake: make(chan struct{}, 1),
+		wanted: map[types.NamespacedName]struct{}{}, rejected: map[types.NamespacedName]struct{}{}, again: map[types.NamespacedName]bool{},
+		write:   func(ctx context.Context, key types.NamespacedName) error { return record(ctx, c, key) },
+		missing: func(ctx context.Context, key types.NamespacedName) bool { return isMissing(ctx, c, key) },
 	}
 }
 
@@ -72,27 +80,58 @@ func (q *records) add(key types.NamespacedName) {
 	defer q.mu.Unlock()
 	q.wanted[key] = struct{}{}
 	delete(q.rejected, key)
+	delete(q.again, key)
 	q.count()
 }
 
 // count sets the metric. The caller has the lock.
-func (q *records) count() { q.unrecorded.Set(float64(len(q.wanted) + len(q.rejected))) }
+func (q *records) count() { q.unrecorded.Set(float64(len(q.wanted) + len(q.again) + len(q.rejected))) }
 
-// reject notes that the API server has rejected the record of a claim.
-func (q *records) reject(key types.NamespacedName) {
+// reject notes that the API server has rejected the record of a claim. It returns how many
+// are rejected, and whether this is the first one since the last retry.
+func (q *records) reject(key types.NamespacedName) (rejected int, first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.rejected[key] = struct{}{}
 	q.count()
+	first, q.logged = !q.logged, true
+
+	return len(q.rejected), first
 }
 
-// retry has rejected records written again: the policy may have changed, and the claim may
-// be gone.
-func (q *records) retry() {
+// retry has one rejected record of each namespace written again, because the policy may have
+// changed. Claims that are gone, or have their record, are removed.
+func (q *records) retry(ctx context.Context) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	maps.Copy(q.wanted, q.rejected)
-	clear(q.rejected)
+	q.logged = false
+	probed := map[string]bool{}
+	for key, probe := range q.again {
+		probed[key.Namespace] = probed[key.Namespace] || probe
+	}
+	for key := range q.rejected {
+		switch {
+		case !q.missing(ctx, key):
+			delete(q.rejected, key)
+		case !probed[key.Namespace]:
+			probed[key.Namespace] = true
+			delete(q.rejected, key)
+			q.again[key] = true
+		}
+	}
+	q.count()
+}
+
+// accepted has the other rejected records of a namespace written again.
+func (q *records) accepted(namespace string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for key := range q.rejected {
+		if key.Namespace == namespace {
+			delete(q.rejected, key)
+			q.again[key] = false
+		}
+	}
 }
 
 // pause makes the writes slow for a short time.
@@ -113,22 +152,31 @@ func (q *records) interval() time.Duration {
 	return recordInterval
 }
 
-// next returns a claim that is wanted.
+// next returns a claim whose record is to be written: one that is wanted, or else one that is
+// written again.
 func (q *records) next() (types.NamespacedName, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for key := range q.wanted {
 		return key, true
 	}
+	for key := range q.again {
+		return key, true
+	}
 
 	return types.NamespacedName{}, false
 }
 
-func (q *records) done(key types.NamespacedName) {
+// done removes a claim, and reports whether it is the probe of its namespace.
+func (q *records) done(key types.NamespacedName) (probe bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	probe = q.again[key]
 	delete(q.wanted, key)
+	delete(q.again, key)
 	q.count()
+
+	return probe
 }
 
 // Start writes records until the context ends.
@@ -140,7 +188,7 @@ func (q *records) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-again.C:
-			q.retry()
+			q.retry(ctx)
 		case <-q.wake:
 		}
 		q.drain(ctx)
@@ -156,20 +204,25 @@ func (q *records) drain(ctx context.Context) {
 		case <-time.After(q.interval()):
 		}
 		// Removed first: a claim that changes during the write is added again.
-		q.done(key)
+		probe := q.done(key)
 		if err := q.write(ctx, key); err != nil {
 			q.failed(ctx, key, err)
+		} else if probe {
+			q.accepted(key.Namespace)
 		}
 	}
 }
 
 // failed has a record written again. One that the API server rejects is written again much
-// later, or after an event of the claim.
+// later, or after an event of the claim. Only the first rejection is logged until the next
+// retry: a policy that rejects one record rejects them all.
 func (q *records) failed(ctx context.Context, key types.NamespacedName, err error) {
 	log := logr.FromContextOrDiscard(ctx)
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
-		log.Info("The API server rejects the record of a block: a backup must contain the Subnet of this claim", "claim", key.String(), "error", err.Error())
-		q.reject(key)
+		if rejected, first := q.reject(key); first {
+			log.Info("The API server rejects the records of blocks: a backup must contain the Subnets of these claims",
+				"claim", key.String(), "rejected", rejected, "error", err.Error())
+		}
 
 		return
 	}
@@ -185,12 +238,11 @@ func record(ctx context.Context, w client.Client, key types.NamespacedName) erro
 	if err := w.Get(ctx, key, c); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("cannot read SubnetClaim %s: %w", key, err))
 	}
-	block := decide.Record(c)
-	if c.DeletionTimestamp != nil || c.Status.Phase != v1alpha1.ClaimBound || c.Annotations[v1alpha1.BlockAnnotation] == block {
+	if !lacksRecord(c) {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": c.UID, "annotations": map[string]string{v1alpha1.BlockAnnotation: block},
+		"uid": c.UID, "annotations": map[string]string{v1alpha1.BlockAnnotation: decide.Record(c)},
 	}})
 	if err != nil {
 		return fmt.Errorf("cannot encode a patch: %w", err)
@@ -201,4 +253,19 @@ func record(ctx context.Context, w client.Client, key types.NamespacedName) erro
 	}
 
 	return nil // if it is not written, the claim is gone or was replaced
+}
+
+// isMissing reports whether the cache shows a bound claim without its record.
+func isMissing(ctx context.Context, cache client.Reader, key types.NamespacedName) bool {
+	c := &v1alpha1.SubnetClaim{}
+	if err := cache.Get(ctx, key, c, client.UnsafeDisableDeepCopy); err != nil {
+		return !apierrors.IsNotFound(err)
+	}
+
+	return lacksRecord(c)
+}
+
+// lacksRecord reports whether a claim needs a record that it does not have.
+func lacksRecord(c *v1alpha1.SubnetClaim) bool {
+	return c.DeletionTimestamp == nil && c.Status.Phase == v1alpha1.ClaimBound && c.Annotations[v1alpha1.BlockAnnotation] != decide.Record(c)
 }

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +29,7 @@ func recorded(t *testing.T, failed ...int) (*records, func() map[string]int) {
 	t.Helper()
 	q, writes, n := newRecords(nil, NewMetrics(prometheus.NewRegistry()).unrecorded), map[string]int{}, 0
 	var mu sync.Mutex
+	q.missing = func(context.Context, types.NamespacedName) bool { return true }
 	q.write = func(_ context.Context, key types.NamespacedName) error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -150,4 +153,81 @@ func TestRecordsRefused(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Rejected records are not written again and again: one claim of each namespace shows whether
+// the API server accepts them now. New claims come first.
+func TestRecordsProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, logs := newRecords(nil, NewMetrics(prometheus.NewRegistry()).unrecorded), 0
+		var mu sync.Mutex
+		var writes []string
+		accepted, gone := map[string]bool{}, map[string]bool{}
+		q.missing = func(_ context.Context, key types.NamespacedName) bool {
+			mu.Lock()
+			defer mu.Unlock()
+
+			return !gone[key.Name]
+		}
+		q.write = func(_ context.Context, key types.NamespacedName) error {
+			mu.Lock()
+			defer mu.Unlock()
+			writes = append(writes, key.String())
+			if accepted[key.Namespace] {
+				return nil
+			}
+
+			return apierrors.NewForbidden(resources, key.Name, errors.New("policy"))
+		}
+		written := func(d time.Duration) []string {
+			<-time.After(d)
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			defer func() { writes = nil }()
+
+			return writes
+		}
+		want := func(namespace, name string) {
+			c := boundClaim(name, "")
+			c.Namespace = namespace
+			q.want(c)
+		}
+		unrecorded := func(n float64, when string) {
+			t.Helper()
+			if got := testutil.ToFloat64(q.unrecorded); got != n {
+				t.Errorf("%v claims are not recorded %s, want %v", got, when, n)
+			}
+		}
+		log := funcr.New(func(_, _ string) { logs++ }, funcr.Options{})
+		go func() { _ = q.Start(logr.NewContext(t.Context(), log)) }()
+
+		for i := range 50 {
+			want("a", fmt.Sprintf("a%d", i))
+			want("b", fmt.Sprintf("b%d", i))
+		}
+		if got := written(time.Minute); len(got) != 100 || logs != 1 {
+			t.Fatalf("%d attempts and %d lines in the log at first, want 100 and 1", len(got), logs)
+		}
+		logs = 0
+		if got := written(recordRetry); len(got) != 2 || got[0][0] == got[1][0] || logs != 1 {
+			t.Errorf("records of claims %v are written and %d lines logged after a retry, want one of each namespace and 1", got, logs)
+		}
+		unrecorded(100, "while a policy rejects them")
+
+		mu.Lock()
+		gone["b7"] = true
+		accepted["a"] = true
+		mu.Unlock()
+		first := written(recordRetry - time.Minute + time.Second)
+		want("a", "new")
+		rest := written(30 * time.Second)
+		if i := slices.Index(rest, "a/new"); len(first) == 0 || i < 0 || i > 1 {
+			t.Errorf("a new claim is number %d, after the retries %v", i, first)
+		}
+		if total := len(first) + len(rest); total != 50+1+1 {
+			t.Errorf("%d attempts, want the 50 claims of a, the new one and one of b", total)
+		}
+		unrecorded(49, "of namespace b, where a claim was deleted")
+	})
 }

@@ -2,6 +2,7 @@ package subnetpool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -133,8 +134,16 @@ func (g *Guard) create(ctx context.Context, p *v1alpha1.SubnetPool) error {
 
 // bind makes an Allocated Subnet the block of a pool, on condition that the Subnet has
 // not changed. A Subnet has one pool at a time: one that another pool had is taken over
-// only when that pool is gone.
+// only when that pool is gone. The pool is read from the API server: the status must name
+// only a pool that exists at the same time as the Subnet.
 func (g *Guard) bind(ctx context.Context, p *v1alpha1.SubnetPool, s *v1alpha1.Subnet) error {
+	live, err := kube.Find(ctx, g.reader, &v1alpha1.SubnetPool{}, p.Namespace, p.Name)
+	if err != nil {
+		return err
+	}
+	if live == nil || live.UID != p.UID || live.DeletionTimestamp != nil {
+		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("subnetpools").GroupResource(), p.Name, errors.New("the cache is behind"))
+	}
 	if uid := s.Status.PoolUID; uid != "" && uid != p.UID {
 		if has, err := liveChild(ctx, g.reader, s); err != nil || has != nil && has.UID == uid {
 			return err
@@ -148,7 +157,7 @@ func (g *Guard) bind(ctx context.Context, p *v1alpha1.SubnetPool, s *v1alpha1.Su
 	}
 	status := s.Status.DeepCopy()
 	s.Status.PoolUID = p.UID
-	_, err := kube.WriteStatus(ctx, g.client, s, *status, s.Status)
+	_, err = kube.WriteStatus(ctx, g.client, s, *status, s.Status)
 
 	return err
 }

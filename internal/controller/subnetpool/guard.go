@@ -61,7 +61,7 @@ func SetupWithManager(mgr ctrl.Manager, feed *view.Feed, grace time.Duration, un
 	}
 	r := &Releaser{
 		client: mgr.GetClient(), reader: mgr.GetAPIReader(), recorder: g.recorder,
-		grace: grace, now: time.Now, known: newFirstSeen(2 * grace),
+		grace: grace, now: time.Now, known: kube.NewFirstSeen(2 * grace),
 	}
 
 	return ctrl.NewControllerManagedBy(mgr).

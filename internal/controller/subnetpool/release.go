@@ -31,7 +31,7 @@ type Releaser struct {
 	grace time.Duration
 	now   func() time.Time
 	// known are the Subnets that wait for a pool.
-	known *firstSeen
+	known *kube.FirstSeen
 }
 
 // Reconcile releases a backing Subnet when nothing depends on it; see [release.Backing]. One
@@ -91,7 +91,7 @@ func (r *Releaser) read(ctx context.Context, reader client.Reader, s *v1alpha1.S
 	now := r.now()
 	f := release.Facts{Subnet: s, Grace: r.grace, Now: now, Waited: now.Sub(s.CreationTimestamp.Time)}
 	if s.Status.PoolUID == "" {
-		f.Waited = min(f.Waited, now.Sub(r.known.since(s.UID, now)))
+		f.Waited = min(f.Waited, now.Sub(r.known.Since(s.UID, now)))
 	}
 	var err error
 	if f.Pool, err = kube.Find(ctx, reader, &v1alpha1.SubnetPool{}, s.Namespace, s.Spec.PoolRef); err != nil || s.Spec.ClaimRef == nil {

@@ -27,10 +27,22 @@ type restores struct {
 	mu sync.Mutex
 	// claims are the times when claims of restored pools arrived.
 	claims map[types.NamespacedName]time.Time
+	// seen are the restored pools that this process knows.
+	seen map[types.NamespacedName]seenPool
+}
+
+// A seenPool is a pool, and when this process first saw it. That time does not depend on the
+// clock of the API server, as the creationTimestamp does.
+type seenPool struct {
+	uid types.UID
+	at  time.Time
 }
 
 func newRestores(grace time.Duration, subnets func(types.NamespacedName) time.Time) *restores {
-	return &restores{grace: grace, subnets: subnets, now: time.Now, claims: map[types.NamespacedName]time.Time{}}
+	return &restores{
+		grace: grace, subnets: subnets, now: time.Now,
+		claims: map[types.NamespacedName]time.Time{}, seen: map[types.NamespacedName]seenPool{},
+	}
 }
 
 // claimArrived records that a claim of a restored pool was created.
@@ -40,13 +52,18 @@ func (r *restores) claimArrived(pool types.NamespacedName) {
 	r.claims[pool] = r.now()
 }
 
-// remaining returns how long a restore lasts at least, if nothing else arrives.
+// remaining returns how long a restore lasts at least, if nothing else arrives. It counts
+// from the last arrival, and from when this process first saw the pool: for a manager whose
+// clock is ahead of that of the API server, the restore would be over at once.
 func (r *restores) remaining(p *v1alpha1.SubnetPool) time.Duration {
 	key := client.ObjectKeyFromObject(p)
 	last := p.CreationTimestamp.Time
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, at := range []time.Time{r.subnets(key), r.claims[key]} {
+	if r.seen[key].uid != p.UID {
+		r.seen[key] = seenPool{p.UID, r.now()}
+	}
+	for _, at := range []time.Time{r.seen[key].at, r.subnets(key), r.claims[key]} {
 		if at.After(last) {
 			last = at
 		}
@@ -59,6 +76,7 @@ func (r *restores) forget(pool types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.claims, pool)
+	delete(r.seen, pool)
 }
 
 // endRestore lets a restored pool allocate again when all claims with a recorded block

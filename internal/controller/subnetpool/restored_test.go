@@ -6,13 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // A poolServer has pools by name, and no other objects. It counts deletions.
@@ -21,6 +24,7 @@ type poolServer struct {
 
 	pools   map[string]*v1alpha1.SubnetPool
 	deleted int
+	bound   []types.UID
 }
 
 func (s *poolServer) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
@@ -77,7 +81,7 @@ func TestRestoredAfterDeletion(t *testing.T) {
 			if tc.child != nil {
 				server.pools["child"] = tc.child
 			}
-			r := &Releaser{client: server, reader: server, grace: 10 * time.Minute, now: func() time.Time { return now.Add(tc.ahead) }, known: newFirstSeen(time.Hour)}
+			r := &Releaser{client: server, reader: server, grace: 10 * time.Minute, now: func() time.Time { return now.Add(tc.ahead) }, known: kube.NewFirstSeen(time.Hour)}
 			s := backingIn(tc.phase, "", func(s *v1alpha1.Subnet) {
 				s.CreationTimestamp = metav1.NewTime(now)
 				s.Spec.Backs.UID = "u"
@@ -152,6 +156,63 @@ func TestNameOfBackingSubnet(t *testing.T) {
 			}
 			if got := s.subnets[tc.want]; err != nil || got == nil || got.Spec.Backs == nil || got.Spec.Backs.UID != "0123456789" {
 				t.Errorf("%s\nthere is %+v (%v)", tc.reason, got, err)
+			}
+		})
+	}
+}
+
+func (s *poolServer) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+	return nil
+}
+
+func (s *poolServer) Status() client.SubResourceWriter { return &statusWriter{server: s} }
+
+// A statusWriter records the pools that Subnets are bound to.
+type statusWriter struct {
+	client.SubResourceWriter
+
+	server *poolServer
+}
+
+func (w *statusWriter) Update(_ context.Context, o client.Object, _ ...client.SubResourceUpdateOption) error {
+	if s, ok := o.(*v1alpha1.Subnet); ok {
+		w.server.bound = append(w.server.bound, s.Status.PoolUID)
+	}
+
+	return nil
+}
+
+// A Subnet is bound only to a pool that the API server has. The cache may show a pool that was
+// deleted: status.poolUID would name a pool that never existed at the same time as the
+// Subnet.
+func TestBindAsksTheServer(t *testing.T) {
+	deleting := child(func(p *v1alpha1.SubnetPool) { p.DeletionTimestamp = new(metav1.Now()) })
+	cases := map[string]struct {
+		reason string
+		live   *v1alpha1.SubnetPool
+		before types.UID // the pool that the Subnet is bound to
+		want   []types.UID
+	}{
+		"Exists":   {"The pool exists.", child(nil), "", []types.UID{"u"}},
+		"TakeOver": {"The pool that had the Subnet is gone.", child(nil), "old", []types.UID{"u"}},
+		"Gone":     {"The pool was deleted.", nil, "", nil},
+		"Replaced": {"A pool of the same name was restored.", child(func(p *v1alpha1.SubnetPool) { p.UID = "new" }), "", nil},
+		"Deleting": {"The pool is being deleted.", deleting, "", nil},
+		"Held":     {"The restored pool has the Subnet.", child(func(p *v1alpha1.SubnetPool) { p.UID = "new" }), "new", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			server := &poolServer{pools: map[string]*v1alpha1.SubnetPool{}}
+			if tc.live != nil {
+				server.pools["child"] = tc.live
+			}
+			s := backingIn(v1alpha1.SubnetAllocated, tc.before, nil)
+			err := (&Guard{client: server, reader: server}).bind(t.Context(), child(nil), &s)
+			if apierrors.IsConflict(err) == (tc.want != nil) || err != nil && !apierrors.IsConflict(err) {
+				t.Errorf("%s\nthe error is %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, server.bound); diff != "" {
+				t.Errorf("%s\nstatus.poolUID (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
@@ -27,11 +28,21 @@ type Reconciler struct {
 	client   client.Client
 	reader   client.Reader
 	recorder events.EventRecorder
+	// grace is how long the claim for a block is kept in case its SubnetPoolClaim is about to
+	// be restored.
+	grace time.Duration
+	now   func() time.Time
+	// known are the claims for blocks that wait for a SubnetPoolClaim.
+	known *kube.FirstSeen
 }
 
-// SetupWithManager starts it with the manager.
-func SetupWithManager(mgr ctrl.Manager) error {
-	r := &Reconciler{client: mgr.GetClient(), reader: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder("arbor-subnets")}
+// SetupWithManager starts it with the manager. A claim for a block whose SubnetPoolClaim does
+// not exist is kept for the time grace.
+func SetupWithManager(mgr ctrl.Manager, grace time.Duration) error {
+	r := &Reconciler{
+		client: mgr.GetClient(), reader: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder("arbor-subnets"),
+		grace: grace, now: time.Now, known: kube.NewFirstSeen(2 * grace),
+	}
 	for _, o := range []client.Object{&v1alpha1.SubnetClaim{}, &v1alpha1.SubnetPool{}} {
 		err := mgr.GetFieldIndexer().IndexField(context.Background(), o, madeForIndexKey, func(o client.Object) []string {
 			if name := madeFor(o); name != "" {
@@ -77,7 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	err := r.client.Get(ctx, request.NamespacedName, c)
 	switch {
 	case apierrors.IsNotFound(err):
-		return reconcile.Result{}, r.abandoned(ctx, request.NamespacedName)
+		return r.abandoned(ctx, request.NamespacedName)
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("cannot read SubnetPoolClaim %s: %w", request, err)
 	case c.DeletionTimestamp != nil:

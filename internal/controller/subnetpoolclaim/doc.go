@@ -11,4 +11,9 @@
 // The deletion takes the opposite way: first the pool, which stays until nothing is
 // left in it, then the claim for the block, and then the finalizer of the
 // SubnetPoolClaim. The pool guard releases the Subnet when both are gone.
+//
+// Two managers may serve one SubnetPoolClaim at the same time: one creates an object for it
+// while the other releases it. So the SubnetPoolClaim is read from the API server before and
+// after each creation. A claim for a block that is left behind nevertheless is released after
+// the restore grace period; see PoolBlock in internal/decide/release.
 package subnetpoolclaim

@@ -2,13 +2,11 @@ package subnetpoolclaim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -302,49 +300,4 @@ func chosen[T any](c *v1alpha1.SubnetPoolClaim, items []T, fits func(*T) (client
 	}
 
 	return append(first, rest...)
-}
-
-// create creates an object of a claim, or reads it into stored if the cache does not
-// show it yet. The claim is read from the API server first: one that was deleted must
-// not leave new objects behind.
-func create[T client.Object](ctx context.Context, r *Reconciler, c *v1alpha1.SubnetPoolClaim, o, stored T, fits func(T, *v1alpha1.SubnetPoolClaim) bool) (T, error) {
-	if err := r.confirm(ctx, c); err != nil {
-		return o, err
-	}
-	err := r.client.Create(ctx, o)
-	if err == nil {
-		return o, nil
-	}
-	kind := strings.TrimPrefix(fmt.Sprintf("%T", o), "*v1alpha1.")
-	if !apierrors.IsAlreadyExists(err) {
-		return o, &notCreatedError{kind, o.GetName(), err}
-	}
-	if err := r.reader.Get(ctx, client.ObjectKeyFromObject(o), stored); err != nil {
-		return o, fmt.Errorf("cannot read %s %s/%s: %w", kind, o.GetNamespace(), o.GetName(), err)
-	}
-	if !belongs(stored, c) || !fits(stored, c) {
-		return o, &nameTakenError{kind, o.GetName()}
-	}
-
-	return stored, nil
-}
-
-// confirm returns an error unless a claim is there, has its finalizer and is not being
-// deleted.
-func (r *Reconciler) confirm(ctx context.Context, c *v1alpha1.SubnetPoolClaim) error {
-	live := &v1alpha1.SubnetPoolClaim{}
-	if err := r.reader.Get(ctx, client.ObjectKeyFromObject(c), live); err != nil {
-		return fmt.Errorf("cannot read SubnetPoolClaim %s/%s: %w", c.Namespace, c.Name, err)
-	}
-	if live.UID != c.UID || live.DeletionTimestamp != nil || !controllerutil.ContainsFinalizer(live, v1alpha1.Finalizer) {
-		return behind(c)
-	}
-
-	return nil
-}
-
-// behind returns the error for a cache that does not show what the API server has. The claim
-// is reconciled again a little later.
-func behind(c *v1alpha1.SubnetPoolClaim) error {
-	return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("subnetpoolclaims").GroupResource(), c.Name, errors.New("the cache is behind"))
 }

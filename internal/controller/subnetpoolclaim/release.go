@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -104,29 +103,6 @@ func (r *Reconciler) confirmDeleting(ctx context.Context, c *v1alpha1.SubnetPool
 	}
 
 	return nil
-}
-
-// abandoned frees the blocks of a SubnetPoolClaim that is gone, if they are being
-// deleted: the finalizer of the SubnetPoolClaim can be removed by force. Others are kept,
-// because the SubnetPoolClaim may not be restored yet.
-func (r *Reconciler) abandoned(ctx context.Context, key types.NamespacedName) error {
-	blocks, pools := &v1alpha1.SubnetClaimList{}, &v1alpha1.SubnetPoolList{}
-	err := errors.Join(r.list(ctx, key, blocks), r.list(ctx, key, pools))
-	if err != nil || len(blocks.Items) == 0 || len(pools.Items) > 0 {
-		return err // the end of a pool is an event
-	}
-	// The cache may be behind.
-	if err := r.reader.Get(ctx, key, &v1alpha1.SubnetPoolClaim{}); !apierrors.IsNotFound(err) {
-		return err
-	}
-	if live, err := r.livePools(ctx, key); err != nil || len(live) > 0 {
-		return err
-	}
-	for i := range blocks.Items {
-		err = errors.Join(err, r.free(ctx, blocks.Items[i].DeepCopy()))
-	}
-
-	return err
 }
 
 // livePools lists the pools of a SubnetPoolClaim from the API server: one that the

@@ -7,6 +7,7 @@
 //	backing.go   the Subnet that a child pool is made of is released when the pool is gone
 //	held.go      which claim and which pool have had a Subnet
 //	cooldown.go  spec.reuseAfter
+//	poolblock.go the claim for the block of a SubnetPoolClaim that is gone
 //
 // The difficult part is a restore. A backup brings Subnets, claims and pools back in any
 // order and with new UIDs, so that a Subnet whose claim or pool does not exist may be one

@@ -1,4 +1,4 @@
-package subnetpool
+package kube
 
 import (
 	"maps"
@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// firstSeen remembers when this process first saw each of some objects. A time that is
+// FirstSeen remembers when this process first saw each of some objects. A time that is
 // measured from there does not depend on the clock of the API server: for a manager whose
 // clock is ahead of that, every grace period would be over at once.
-type firstSeen struct {
+type FirstSeen struct {
 	// keep is how long an object is remembered.
 	keep time.Duration
 
@@ -20,12 +20,13 @@ type firstSeen struct {
 	times map[types.UID]time.Time
 }
 
-func newFirstSeen(keep time.Duration) *firstSeen {
-	return &firstSeen{keep: keep, times: map[types.UID]time.Time{}}
+// NewFirstSeen returns one that remembers each object for the time keep.
+func NewFirstSeen(keep time.Duration) *FirstSeen {
+	return &FirstSeen{keep: keep, times: map[types.UID]time.Time{}}
 }
 
-// since returns when an object was first seen, which may be now.
-func (f *firstSeen) since(uid types.UID, now time.Time) time.Time {
+// Since returns when an object was first seen, which may be now.
+func (f *FirstSeen) Since(uid types.UID, now time.Time) time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if now.Sub(f.swept) > f.keep {

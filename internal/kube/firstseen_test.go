@@ -1,4 +1,4 @@
-package subnetpool
+package kube
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestFirstSeen(t *testing.T) {
-	f, began := newFirstSeen(time.Hour), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	f, began := NewFirstSeen(time.Hour), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(minutes int) time.Time { return began.Add(time.Duration(minutes) * time.Minute) }
 	for _, step := range []struct {
 		reason    string
@@ -21,11 +21,11 @@ func TestFirstSeen(t *testing.T) {
 		{"It was forgotten, and is new again.", "a", 62, 62},
 		{"Only what is old was forgotten.", "b", 63, 50},
 	} {
-		if got := f.since(types.UID(step.uid), at(step.now)); !got.Equal(at(step.want)) {
+		if got := f.Since(types.UID(step.uid), at(step.now)); !got.Equal(at(step.want)) {
 			t.Errorf("%s\nat %d, %s is known since %s", step.reason, step.now, step.uid, got)
 		}
 	}
-	f.since("c", at(300))
+	f.Since("c", at(300))
 	if len(f.times) != 1 {
 		t.Errorf("%d objects are remembered", len(f.times))
 	}
