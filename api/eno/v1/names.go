@@ -1,10 +1,13 @@
 package v1
 
+import "strings"
+
 // Annotations and labels of manifests and compositions. Those of manifests are
 // read and then left out of what is applied; the ones that are marked fall back
 // to those of the composition.
 const (
-	prefix = "eno.azure.io/"
+	prefix      = "eno.azure.io/"
+	arborPrefix = "arbor-control.dev/"
 
 	// AnnotationReconcileInterval is how often an object is looked at even if
 	// nobody touched it; falls back.
@@ -102,6 +105,12 @@ const (
 	// however many compositions fail.
 	AnnotationResumeRollout = "arbor-control.dev/resume-rollout"
 )
+
+// IsSetting reports whether a label or annotation is one of those that Eno or Arbor read. It
+// decides how the object that it is on is synthesized, delivered or deleted.
+func IsSetting(key string) bool {
+	return strings.HasPrefix(key, prefix) || strings.HasPrefix(key, arborPrefix)
+}
 
 // Values of AnnotationPrune.
 const (

@@ -205,6 +205,24 @@ func TestDecide(t *testing.T) {
 			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3), has("x", "2")), composition("c-1", reached(1, 2, 3))},
 			want:         []string{"change b-1"},
 		},
+		"RenamedKeepsUnset": {
+			reason:       "No variation sets it, so it moves to none.",
+			symphony:     aSymphony(variation("a"), variation("c", noted("x", ""))),
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3), has("x", "2")), composition("c-1", reached(1, 2, 3))},
+			want:         []string{"create a-"},
+		},
+		"RenamedKeepsOrphan": {
+			reason:       "Objects of b must outlive it, whatever other variations say of theirs.",
+			symphony:     aSymphony(variation("a", noted(enov1.AnnotationDeletionStrategy, "orphan")), variation("c", noted(enov1.AnnotationDeletionStrategy, ""))),
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3), has(enov1.AnnotationDeletionStrategy, "orphan")), composition("c-1", reached(1, 2, 3))},
+			want:         []string{"create a- deletion-strategy=orphan"},
+		},
+		"RenamedKeepsSuspended": {
+			reason:       "A user does not want b to be delivered, which is not about a.",
+			symphony:     aSymphony(variation("a", noted(enov1.AnnotationSuspend, "now")), variation("c", noted(enov1.AnnotationSuspend, ""))),
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3), has(enov1.AnnotationSuspend, "then")), composition("c-1", reached(1, 2, 3))},
+			want:         []string{"create a- arbor-control.dev/suspend=now"},
+		},
 		"TwiceWaits": {
 			reason:       "The oldest stays, and the other one has the objects until that is synthesized.",
 			symphony:     aSymphony(variation("a")),

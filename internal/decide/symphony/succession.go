@@ -45,23 +45,12 @@ func (p *plan) hasHeir(c *enov1.Composition) bool {
 	})
 }
 
-// strip returns changes that remove labels and annotations from surplus compositions which
-// may move: some variation says that it has none.
+// strip returns changes that remove labels and annotations from kept compositions which
+// move to another one: one variation sets them, and another one says that it has none. So
+// they are never on two compositions at once.
 func (p *plan) strip() []Change {
-	moving := func(of func(*enov1.Variation) map[string]string) map[string]string {
-		keys := map[string]string{}
-		for i := range p.parts {
-			for key, value := range of(p.parts[i].variation) {
-				if value == "" {
-					keys[key] = ""
-				}
-			}
-		}
-
-		return keys
-	}
-	labels := moving(func(v *enov1.Variation) map[string]string { return v.Labels })
-	annotations := moving(func(v *enov1.Variation) map[string]string { return v.Annotations })
+	labels := p.moving(func(v *enov1.Variation) map[string]string { return v.Labels })
+	annotations := p.moving(func(v *enov1.Variation) map[string]string { return v.Annotations })
 	var all []Change
 	for _, c := range p.kept {
 		to := c.DeepCopy()
@@ -72,6 +61,28 @@ func (p *plan) strip() []Change {
 	}
 
 	return all
+}
+
+// moving returns the keys that move from one composition to another, with empty values.
+func (p *plan) moving(of func(*enov1.Variation) map[string]string) map[string]string {
+	set, unset := map[string]bool{}, map[string]bool{}
+	for i := range p.parts {
+		for key, value := range of(p.parts[i].variation) {
+			if value == "" {
+				unset[key] = true
+			} else {
+				set[key] = true
+			}
+		}
+	}
+	keys := map[string]string{}
+	for key := range unset {
+		if set[key] && !enov1.IsSetting(key) {
+			keys[key] = ""
+		}
+	}
+
+	return keys
 }
 
 // keeping names the compositions that are deleted later, "" if there are none.
