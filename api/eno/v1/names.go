@@ -104,6 +104,10 @@ const (
 	// AnnotationResumeRollout on a Synthesizer has the generation whose rollout goes on
 	// however many compositions fail.
 	AnnotationResumeRollout = "arbor-control.dev/resume-rollout"
+	// AnnotationSucceeds on a composition has the names of the compositions of its Symphony,
+	// separated by spaces, that it was created in place of. They are kept until it has
+	// manifests.
+	AnnotationSucceeds = "arbor-control.dev/succeeds"
 )
 
 // IsSetting reports whether a label or annotation is one of those that Eno or Arbor read. It

@@ -3,6 +3,7 @@ package symphony
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 )
@@ -11,6 +12,9 @@ import (
 // composition. Its objects are mostly those of the old one, and move: an object that is
 // in a synthesis of another composition is not deleted. So the old composition stays until
 // new ones are synthesized.
+//
+// It does not stay until they are delivered: while both want an object, each corrects what
+// the other applies.
 
 // retire decides which surplus compositions are deleted now. The others are kept.
 func (p *plan) retire() (now, kept []*enov1.Composition) {
@@ -25,7 +29,7 @@ func (p *plan) retire() (now, kept []*enov1.Composition) {
 	return now, kept
 }
 
-// hasHeir reports whether a composition that is not synthesized yet may have objects of a
+// hasHeir reports whether a composition that has no manifests yet may get objects of a
 // surplus one.
 func (p *plan) hasHeir(c *enov1.Composition) bool {
 	if c.Status.CurrentSynthesis == nil {
@@ -37,12 +41,36 @@ func (p *plan) hasHeir(c *enov1.Composition) bool {
 		case t.have == nil:
 			return true
 		case t.have.Status.CurrentSynthesis != nil:
-			return false
+			return isEmpty(t.have) && !isEmpty(c) && succeeds(t.have, c)
 		}
 
 		// To one that is older, nothing moves. Times are stored in seconds.
 		return c.Spec.Synthesizer.Name == nameOf(t.variation) || !t.have.CreationTimestamp.Before(&c.CreationTimestamp)
 	})
+}
+
+// isEmpty reports whether the current synthesis of a composition has neither manifests nor
+// tombstones. Pruning guards tombstones.
+func isEmpty(c *enov1.Composition) bool { return len(c.Status.CurrentSynthesis.ResourceSlices) == 0 }
+
+// succeeds reports whether a composition was created in place of a surplus one. Others can
+// have no manifests for good reason, which must not keep removed variations.
+func succeeds(heir, c *enov1.Composition) bool {
+	return slices.Contains(strings.Fields(heir.Annotations[enov1.AnnotationSucceeds]), c.Name)
+}
+
+// predecessors returns the names of the surplus compositions that a new one is created in
+// place of.
+func (p *plan) predecessors() string {
+	var names []string
+	for _, c := range p.kept {
+		duplicate := slices.ContainsFunc(p.parts, func(t part) bool { return nameOf(t.variation) == c.Spec.Synthesizer.Name })
+		if !duplicate {
+			names = append(names, c.Name)
+		}
+	}
+
+	return strings.Join(names, " ")
 }
 
 // strip returns changes that remove labels and annotations from kept compositions which
@@ -95,5 +123,5 @@ func (p *plan) keeping() string {
 		all = append(all, fmt.Sprintf("Composition %s/%s", c.Namespace, c.Name))
 	}
 
-	return "; deleted once all new compositions are synthesized: " + few(all)
+	return "; deleted once all new compositions have manifests: " + few(all)
 }
