@@ -161,8 +161,12 @@ func Halted(s *enov1.Synthesizer, scope string) *metav1.Condition {
 }
 
 // AllHalts returns the conditions with which any manager has halted the rollout of the
-// present generation of a Synthesizer.
+// present generation of a Synthesizer. There are none if a user has resumed it: a manager
+// that no longer runs does not remove its condition.
 func AllHalts(s *enov1.Synthesizer) []metav1.Condition {
+	if IsResumed(s) {
+		return nil
+	}
 	var all []metav1.Condition
 	for i := range s.Status.Conditions {
 		if c := &s.Status.Conditions[i]; isHalt(s, c) {

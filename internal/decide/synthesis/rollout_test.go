@@ -358,6 +358,23 @@ func TestHaltScopes(t *testing.T) {
 	}
 }
 
+// TestResumedScopes resumes a rollout that a manager has halted which no longer runs, so its
+// condition stays.
+func TestResumedScopes(t *testing.T) {
+	s, _ := synthesis.Halt{Synthesizer: synthesizer(), Scope: "gone", Message: "too many"}.Apply(*after(0))
+	if all := synthesis.AllHalts(s); len(all) != 1 {
+		t.Fatalf("the halts are %+v", all)
+	}
+	s.Annotations = map[string]string{enov1.AnnotationResumeRollout: strconv.FormatInt(s.Generation, 10)}
+	if all := synthesis.AllHalts(s); len(all) != 0 {
+		t.Errorf("the halts of a resumed rollout are %+v", all)
+	}
+	s.Generation++
+	if all := synthesis.AllHalts(s); len(all) != 0 {
+		t.Errorf("the halts of the next generation are %+v", all)
+	}
+}
+
 func TestCountHalted(t *testing.T) {
 	well, stopped := synthesizer(), synthesizer()
 	stopped.Name = "stopped"
