@@ -217,6 +217,7 @@ const (
 
 	// ConditionRolloutHalted of a Synthesizer is true while no further composition is
 	// resynthesized for its generation because too many have failed. It is absent otherwise.
+	// With a dot and a namespace, it is about the compositions of that namespace.
 	ConditionRolloutHalted = "RolloutHalted"
 	// ReasonTooManyFailures is that of ConditionRolloutHalted.
 	ReasonTooManyFailures = "TooManyFailures"
