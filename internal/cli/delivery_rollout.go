@@ -55,7 +55,8 @@ use it, in all namespaces:
            an input, or is pinned by a rollback
 
 A rollout in which --rollout-max-failures compositions (a flag of the manager) have failed is
-halted: no further composition gets the generation. It goes on when compositions recover, when
+halted: no further composition gets the generation. If all of them are in one namespace, the
+rollout is halted in that namespace only. It goes on when compositions recover, when
 the Synthesizer is changed, and with "arbor delivery rollout resume".
 
 Exit codes: 0 it was shown, halted or not, 1 no such Synthesizer, 2 it could not look.`,

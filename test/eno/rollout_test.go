@@ -67,13 +67,17 @@ func prints(value string) string {
 	return `printf '{"apiVersion":"config.kubernetes.io/v1","kind":"ResourceList","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s","namespace":"%s"},"data":{"a":"` + value + `"}}]}' "$ME" "$NS"`
 }
 
-// halted waits until the rollout of a Synthesizer is halted, or is not.
+// halted waits until the rollout of a Synthesizer is halted, in this namespace or in all, or
+// is not.
 func (e *env) halted(s *enov1.Synthesizer, want bool) string {
 	e.Helper()
 	message := ""
 	cluster.Eventually(e, fmt.Sprintf("halted is %t", want), func() error {
 		must(e, e.Get(e.Context(), client.ObjectKeyFromObject(s), s))
-		c := meta.FindStatusCondition(s.Status.Conditions, enov1.ConditionRolloutHalted)
+		c := meta.FindStatusCondition(s.Status.Conditions, enov1.ConditionRolloutHalted+"."+e.namespace)
+		if c == nil {
+			c = meta.FindStatusCondition(s.Status.Conditions, enov1.ConditionRolloutHalted)
+		}
 		if (c != nil) != want {
 			return fmt.Errorf("the condition is %+v", c)
 		}

@@ -1,10 +1,13 @@
 package v1
 
+import "strings"
+
 // Annotations and labels of manifests and compositions. Those of manifests are
 // read and then left out of what is applied; the ones that are marked fall back
 // to those of the composition.
 const (
-	prefix = "eno.azure.io/"
+	prefix      = "eno.azure.io/"
+	arborPrefix = "arbor-control.dev/"
 
 	// AnnotationReconcileInterval is how often an object is looked at even if
 	// nobody touched it; falls back.
@@ -101,7 +104,17 @@ const (
 	// AnnotationResumeRollout on a Synthesizer has the generation whose rollout goes on
 	// however many compositions fail.
 	AnnotationResumeRollout = "arbor-control.dev/resume-rollout"
+	// AnnotationSucceeds on a composition has the names of the compositions of its Symphony,
+	// separated by spaces, that it was created in place of. They are kept until it has
+	// manifests.
+	AnnotationSucceeds = "arbor-control.dev/succeeds"
 )
+
+// IsSetting reports whether a label or annotation is one of those that Eno or Arbor read. It
+// decides how the object that it is on is synthesized, delivered or deleted.
+func IsSetting(key string) bool {
+	return strings.HasPrefix(key, prefix) || strings.HasPrefix(key, arborPrefix)
+}
 
 // Values of AnnotationPrune.
 const (
@@ -206,6 +219,7 @@ const (
 
 	// ConditionRolloutHalted of a Synthesizer is true while no further composition is
 	// resynthesized for its generation because too many have failed. It is absent otherwise.
+	// With a dot and a namespace, it is about the compositions of that namespace.
 	ConditionRolloutHalted = "RolloutHalted"
 	// ReasonTooManyFailures is that of ConditionRolloutHalted.
 	ReasonTooManyFailures = "TooManyFailures"

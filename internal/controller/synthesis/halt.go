@@ -33,6 +33,7 @@ func (s *Scheduler) report(ctx context.Context, all []decide.Halt) error {
 // tell records an event when a rollout halts, and when it goes on.
 func (s *Scheduler) tell(of *enov1.Synthesizer, h decide.Halt, was bool) {
 	switch {
+	case h.Message == "" && decide.Halted(of, "") != nil: // the halt of one namespace has become that of all
 	case h.Message != "" && !was:
 		s.recorder.Eventf(of, nil, corev1.EventTypeWarning, enov1.ConditionRolloutHalted, "RollOut", "%s", h.Message)
 	case h.Message == "" && was && decide.IsResumed(of):

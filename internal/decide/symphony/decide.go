@@ -193,6 +193,9 @@ func (p *plan) resolve(s *enov1.Symphony) {
 		// What it depends on is in an earlier part, or this would be no order.
 		if on, ok := dependencies(t.variation, s.Namespace, composition); ok {
 			t.want = wanted(s, t, on)
+			if before := p.predecessors(); t.have == nil && before != "" {
+				put(&t.want.Annotations, enov1.AnnotationSucceeds, before)
+			}
 		}
 	}
 }

@@ -87,6 +87,11 @@ func has(key, value string) func(*enov1.Composition) {
 	return func(c *enov1.Composition) { c.Annotations = map[string]string{key: value} }
 }
 
+// sliced has the current synthesis of a composition have manifests.
+func sliced(c *enov1.Composition) {
+	c.Status.CurrentSynthesis.ResourceSlices = []*enov1.ResourceSliceRef{{Name: c.Name + "-0"}}
+}
+
 func going(c *enov1.Composition) { c.DeletionTimestamp = after(0) }
 
 // told is everything that a decision has done, in its order.
@@ -175,7 +180,7 @@ func TestDecide(t *testing.T) {
 			reason:       "The objects of b may be those of the new composition, which is not synthesized yet.",
 			symphony:     aSymphony(variation("a")),
 			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3))},
-			want:         []string{"create a-"},
+			want:         []string{"create a- arbor-control.dev/succeeds=b-1"},
 		},
 		"RenamedWaits": {
 			reason:       "It is created, and not synthesized.",
@@ -193,6 +198,35 @@ func TestDecide(t *testing.T) {
 			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3)), composition("a-1", born(9), reached(10, -1, -1))},
 			want:         []string{"delete b-1"},
 		},
+		"RenamedEmpty": {
+			reason:       "It has no manifests. Deleting b would delete all of its objects, which no guard of pruning sees.",
+			symphony:     aSymphony(variation("a")),
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3), sliced), composition("a-1", born(9), reached(10, 11, 12), has(enov1.AnnotationSucceeds, "x-1 b-1"))},
+		},
+		"RenamedFilled": {
+			reason:       "It has manifests, so the objects in both stay.",
+			symphony:     aSymphony(variation("a")),
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3), sliced), composition("a-1", born(9), reached(10, -1, -1), sliced, has(enov1.AnnotationSucceeds, "b-1"))},
+			want:         []string{"delete b-1"},
+		},
+		"RenamedBothEmpty": {
+			reason:       "There was nothing before either.",
+			symphony:     aSymphony(variation("a")),
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3)), composition("a-1", born(9), reached(10, 11, 12), has(enov1.AnnotationSucceeds, "b-1"))},
+			want:         []string{"delete b-1"},
+		},
+		"RemovedNextToEmpty": {
+			reason:       "A variation without manifests that did not replace b does not keep it.",
+			symphony:     aSymphony(variation("a")),
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3), sliced), composition("a-1", born(9), reached(10, 11, 12))},
+			want:         []string{"delete b-1"},
+		},
+		"DuplicateIsNotReplaced": {
+			reason:       "Its Synthesizer still has a composition, so c does not replace it.",
+			symphony:     aSymphony(variation("a"), variation("c")),
+			compositions: []*enov1.Composition{composition("a-1"), composition("a-2", born(5), reached(6, 7, 8), sliced)},
+			want:         []string{"create c-"},
+		},
 		"RemovedOnly": {
 			reason:       "The one that is not synthesized was there before, and takes nothing over.",
 			symphony:     aSymphony(variation("a")),
@@ -204,6 +238,24 @@ func TestDecide(t *testing.T) {
 			symphony:     aSymphony(variation("a", noted("x", "1")), variation("c", noted("x", ""))),
 			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3), has("x", "2")), composition("c-1", reached(1, 2, 3))},
 			want:         []string{"change b-1"},
+		},
+		"RenamedKeepsUnset": {
+			reason:       "No variation sets it, so it moves to none.",
+			symphony:     aSymphony(variation("a"), variation("c", noted("x", ""))),
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3), has("x", "2")), composition("c-1", reached(1, 2, 3))},
+			want:         []string{"create a- arbor-control.dev/succeeds=b-1"},
+		},
+		"RenamedKeepsOrphan": {
+			reason:       "Objects of b must outlive it, whatever other variations say of theirs.",
+			symphony:     aSymphony(variation("a", noted(enov1.AnnotationDeletionStrategy, "orphan")), variation("c", noted(enov1.AnnotationDeletionStrategy, ""))),
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3), has(enov1.AnnotationDeletionStrategy, "orphan")), composition("c-1", reached(1, 2, 3))},
+			want:         []string{"create a- arbor-control.dev/succeeds=b-1 deletion-strategy=orphan"},
+		},
+		"RenamedKeepsSuspended": {
+			reason:       "A user does not want b to be delivered, which is not about a.",
+			symphony:     aSymphony(variation("a", noted(enov1.AnnotationSuspend, "now")), variation("c", noted(enov1.AnnotationSuspend, ""))),
+			compositions: []*enov1.Composition{composition("b-1", reached(1, 2, 3), has(enov1.AnnotationSuspend, "then")), composition("c-1", reached(1, 2, 3))},
+			want:         []string{"create a- arbor-control.dev/succeeds=b-1 arbor-control.dev/suspend=now"},
 		},
 		"TwiceWaits": {
 			reason:       "The oldest stays, and the other one has the objects until that is synthesized.",

@@ -159,7 +159,7 @@ func idle(v View, after *enov1.Composition, p Progress) word {
 	switch {
 	case st.CurrentSynthesis == nil:
 		return word{metav1.ConditionFalse, enov1.StatusPendingSynthesis, "the first synthesis waits for its turn"}
-	case ok && wish.Cause.deferred() && Halted(v.Synthesizer, v.Scope) != nil && guardedStage(after, v.Synthesizer) != StageFailed:
+	case ok && wish.Cause.deferred() && isHeld(v, after):
 		return word{metav1.ConditionTrue, ReasonRolloutHalted, fmt.Sprintf("the rollout of Synthesizer %s, generation %d, is halted; for the reason: arbor delivery rollout %s", v.Synthesizer.Name, v.Synthesizer.Generation, v.Synthesizer.Name)}
 	case ok && wish.Cause.deferred():
 		return word{metav1.ConditionTrue, ReasonRolloutPending, fmt.Sprintf("the next synthesis waits for its turn in a rollout (%s)", wish.Cause)}
@@ -168,6 +168,11 @@ func idle(v View, after *enov1.Composition, p Progress) word {
 	default:
 		return word{metav1.ConditionTrue, ReasonSynthesized, counted(p.Total, "resource") + " in " + counted(len(st.CurrentSynthesis.ResourceSlices), "slice")}
 	}
+}
+
+// isHeld reports whether a halted rollout keeps a composition from its next synthesis.
+func isHeld(v View, after *enov1.Composition) bool {
+	return (Halted(v.Synthesizer, v.Scope) != nil || Halted(v.Synthesizer, after.Namespace) != nil) && guardedStage(after, v.Synthesizer) != StageFailed
 }
 
 func rolledBack(after *enov1.Composition, to string) word {

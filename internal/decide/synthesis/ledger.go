@@ -133,16 +133,16 @@ func (l *Ledger) guard(e *ledgerEntry, stage Stage) {
 	if e.stage == stage {
 		return
 	}
-	name, key := e.composition.Spec.Synthesizer.Name, ledgerKey{e.composition.Namespace, e.composition.Name}
+	name := e.composition.Spec.Synthesizer.Name
 	g := l.guards[name]
 	if g == nil {
-		g = &guard{failed: map[ledgerKey]bool{}}
+		g = newGuard()
 		l.guards[name] = g
 	}
-	g.remove(key, e.stage)
-	g.add(key, stage)
+	g.add(e.composition.Namespace, e.stage, -1)
+	g.add(e.composition.Namespace, stage, 1)
 	e.stage = stage
-	if len(g.failed) == 0 && g.running == 0 {
+	if g.isEmpty() {
 		delete(l.guards, name)
 	}
 }
@@ -197,10 +197,10 @@ func (e *ledgerEntry) compare(other *ledgerEntry) int {
 // reaches no further ones; those that it has broken are tried again all the same.
 func (l *Ledger) Plan(limits Limits, now time.Time) Plan {
 	rollout := l.lastRollout()
-	plan := Plan{Free: limits.Concurrency - l.running, Halts: l.halts(limits)}
-	guards := l.fullGuards(limits)
+	budgets := l.budgets(limits)
+	plan := Plan{Free: limits.Concurrency - l.running, Halts: l.halts(budgets, limits.Scope)}
 	for _, s := range l.candidates() {
-		if guards.holds(s, limits.MaxFailures) {
+		if budgets.holds(s) {
 			plan.Held = append(plan.Held, s)
 
 			continue
@@ -223,7 +223,7 @@ func (l *Ledger) Plan(limits Limits, now time.Time) Plan {
 			}
 			if s.Wish.Cause.deferred() {
 				rollout = now
-				guards.begin(s)
+				budgets.begin(s)
 			}
 		}
 	}

@@ -60,14 +60,15 @@ func changeProgram(r *rand.Rand, l *synthesis.Ledger, programs map[string]*enov1
 		s.Annotations = map[string]string{enov1.AnnotationResumeRollout: strconv.FormatInt(s.Generation, 10)}
 	}
 	if r.IntN(4) == 0 {
-		s, _ = synthesis.Halt{Synthesizer: s, Message: "halted"}.Apply(*after(0))
+		s, _ = synthesis.Halt{Synthesizer: s, Scope: []string{"", "n", "m", "gone"}[r.IntN(4)], Message: "halted"}.Apply(*after(0))
 	}
 	programs[s.Name] = s
 	l.SetSynthesizer(s)
 }
 
 func changeComposition(r *rand.Rand, l *synthesis.Ledger, all map[string]*enov1.Composition, step int) {
-	name := fmt.Sprint("c", r.IntN(10))
+	number := r.IntN(10)
+	name, tenant := fmt.Sprint("c", number), namespace([]string{"n", "m"}[number%2])
 	if old := all[name]; old != nil && r.IntN(6) == 0 {
 		l.Remove(old.Namespace, name, "of another")
 		l.Remove(old.Namespace, name, old.UID)
@@ -86,12 +87,12 @@ func changeComposition(r *rand.Rand, l *synthesis.Ledger, all map[string]*enov1.
 			c.Spec.DependsOn = []enov1.CompositionDependency{{Name: fmt.Sprint("c", r.IntN(10))}}
 		},
 	}
-	c := named(name, changes[r.IntN(len(changes))])
+	c := named(name, tenant, changes[r.IntN(len(changes))])
 	c.UID, c.ResourceVersion = types.UID(fmt.Sprint(name, r.IntN(2))), strconv.Itoa(step+10)
 	all[name] = c
 	l.Set(c)
 	// What a cache that is behind shows is ignored.
-	stale := named(name, fresh)
+	stale := named(name, tenant, fresh)
 	stale.UID, stale.ResourceVersion = c.UID, "5"
 	l.Set(stale)
 }

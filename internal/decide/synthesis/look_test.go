@@ -178,6 +178,20 @@ func TestLook(t *testing.T) {
 			}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
 			want: []string{"Ready", "", "RolloutHalted: the rollout of Synthesizer s, generation 4, is halted; for the reason: arbor delivery rollout s", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
 		},
+		"HaltedHere": {
+			reason: "The rollout does not go on in this namespace.", view: func(v *synthesis.View) {
+				v.Synthesizer.Generation++
+				v.Synthesizer, _ = synthesis.Halt{Synthesizer: v.Synthesizer, Scope: "n", Message: "too many"}.Apply(*after(0))
+			}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
+			want: []string{"Ready", "", "RolloutHalted: the rollout of Synthesizer s, generation 4, is halted; for the reason: arbor delivery rollout s", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
+		},
+		"HaltedElsewhere": {
+			reason: "The rollout is halted in another namespace.", view: func(v *synthesis.View) {
+				v.Synthesizer.Generation++
+				v.Synthesizer, _ = synthesis.Halt{Synthesizer: v.Synthesizer, Scope: "m", Message: "too many"}.Apply(*after(0))
+			}, slices: []*enov1.ResourceSlice{slice(fine, fine, fine)},
+			want: []string{"Ready", "", "RolloutPending: the next synthesis waits for its turn in a rollout (SynthesizerModified)", "Reconciled: the cluster agrees with all 3 resources", "Ready: all 3 resources are ready"},
+		},
 		"HaltedBefore": {
 			reason: "That was another generation.", view: func(v *synthesis.View) {
 				v.Synthesizer, _ = synthesis.Halt{Synthesizer: v.Synthesizer, Message: "too many"}.Apply(*after(0))

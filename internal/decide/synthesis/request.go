@@ -15,7 +15,9 @@ const (
 	// Synthesizer or of a lost slice.
 	Automatic Request = iota
 	// Edited is a synthesis of a composition that a user edited, or that a user forced.
-	// The user asked for what it drops, and not for what an earlier one dropped.
+	// The user asked for what it drops, and not for what an earlier one dropped. An edit
+	// does not count if the Synthesizer has changed, too: the edit may have failed for
+	// hours, and the first program that succeeds may print nothing.
 	Edited
 	// RolledBack is a synthesis whose manifests a user chose. Everything else is dropped
 	// at the user's request.
@@ -31,13 +33,19 @@ func RequestOf(st *enov1.CompositionStatus, current []*enov1.ResourceSlice) Requ
 		return Automatic // it drops nothing
 	case in.RolledBackTo != "":
 		return RolledBack
-	case in.ObservedCompositionGeneration != was.ObservedCompositionGeneration:
+	case in.ObservedCompositionGeneration != was.ObservedCompositionGeneration && isSameProgram(in, was):
 		return Edited
 	case in.Forced && !isLost(was, current): // a lost slice is repaired by force
 		return Edited
 	}
 
 	return Automatic
+}
+
+// isSameProgram reports whether a synthesis runs the program that made the manifests of the
+// current one. The manifests of a rollback are those of an earlier program.
+func isSameProgram(in, was *enov1.Synthesis) bool {
+	return was.RolledBackTo == "" && in.ObservedSynthesizerGeneration == was.ObservedSynthesizerGeneration
 }
 
 // isLost reports whether a slice of a synthesis was deleted, or is being deleted.

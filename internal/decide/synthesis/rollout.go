@@ -1,16 +1,12 @@
 package synthesis
 
 import (
-	"cmp"
-	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 )
@@ -19,8 +15,9 @@ import (
 // One that fails may have a reason of its own; three that worked before hardly have.
 const DefaultMaxFailures = 3
 
-// namedFailures is how many failed compositions the condition RolloutHalted names.
-const namedFailures = 3
+// provenAfter is how long after its synthesis a composition that was delivered must begin to
+// fail for the rollout not to be the reason.
+const provenAfter = 10 * time.Minute
 
 // A Stage is where a composition is in the rollout of its Synthesizer.
 type Stage int
@@ -79,7 +76,7 @@ func guardedStage(c *enov1.Composition, s *enov1.Synthesizer) Stage {
 	switch {
 	case latest == nil || !latest.Deferred || latest.FailedBefore || latest.ObservedSynthesizerGeneration != s.Generation:
 		return StageOther
-	case rolledBack || isFailing(c):
+	case rolledBack || isFailing(c) && !hasWorked(c):
 		return StageFailed
 	case Running(&c.Status):
 		return StageRunning
@@ -122,6 +119,18 @@ func isFailing(c *enov1.Composition) bool {
 	return simple.Status == enov1.StatusReconciling && simple.Error != ""
 }
 
+// hasWorked reports whether the current synthesis of a composition was delivered before it
+// began to fail: the condition Reconciled is False since long after the synthesis.
+func hasWorked(c *enov1.Composition) bool {
+	current := c.Status.CurrentSynthesis
+	if c.Status.InFlightSynthesis != nil || current == nil || current.Synthesized == nil {
+		return false
+	}
+	is := meta.FindStatusCondition(c.Status.Conditions, enov1.ConditionReconciled)
+
+	return is != nil && is.Status == metav1.ConditionFalse && is.LastTransitionTime.Sub(current.Synthesized.Time) > provenAfter
+}
+
 // failedBefore reports whether a composition is failing, and not because of a rollout.
 func failedBefore(c *enov1.Composition) bool {
 	if !isFailing(c) {
@@ -129,7 +138,7 @@ func failedBefore(c *enov1.Composition) bool {
 	}
 	latest := Latest(&c.Status)
 
-	return !latest.Deferred || latest.FailedBefore
+	return !latest.Deferred || latest.FailedBefore || hasWorked(c)
 }
 
 // IsResumed reports whether a user wants the rollout of a Synthesizer to go on however many
@@ -138,8 +147,9 @@ func IsResumed(s *enov1.Synthesizer) bool {
 	return s.Annotations[enov1.AnnotationResumeRollout] == strconv.FormatInt(s.Generation, 10)
 }
 
-// haltType is the type of the condition RolloutHalted. Managers that are about one namespace
-// each share Synthesizers, so each has a condition of its own.
+// haltType is the type of the condition RolloutHalted that is about one namespace, or about
+// all if scope is "". Managers that are about one namespace each share Synthesizers, so each
+// has a condition of its own.
 func haltType(scope string) string {
 	if scope == "" {
 		return enov1.ConditionRolloutHalted
@@ -148,9 +158,8 @@ func haltType(scope string) string {
 	return enov1.ConditionRolloutHalted + "." + scope
 }
 
-// Halted returns why the rollout of the present generation of a Synthesizer is halted by a
-// manager that is about one namespace, or about all if scope is "". It is nil if the rollout
-// is not halted.
+// Halted returns why the rollout of the present generation of a Synthesizer is halted in one
+// namespace, or as a whole if scope is "". It is nil if the rollout is not halted.
 func Halted(s *enov1.Synthesizer, scope string) *metav1.Condition {
 	c := meta.FindStatusCondition(s.Status.Conditions, haltType(scope))
 	if c == nil || !isHalt(s, c) {
@@ -161,8 +170,12 @@ func Halted(s *enov1.Synthesizer, scope string) *metav1.Condition {
 }
 
 // AllHalts returns the conditions with which any manager has halted the rollout of the
-// present generation of a Synthesizer.
+// present generation of a Synthesizer. There are none if a user has resumed it: a manager
+// that no longer runs does not remove its condition.
 func AllHalts(s *enov1.Synthesizer) []metav1.Condition {
+	if IsResumed(s) {
+		return nil
+	}
 	var all []metav1.Condition
 	for i := range s.Status.Conditions {
 		if c := &s.Status.Conditions[i]; isHalt(s, c) {
@@ -190,7 +203,7 @@ func ResumeCommand(synthesizer string) string {
 // A Halt is a Synthesizer whose condition RolloutHalted has to be written.
 type Halt struct {
 	Synthesizer *enov1.Synthesizer
-	// Scope is the namespace that the manager is about, "" for all.
+	// Scope is the namespace that the condition is about, "" for all.
 	Scope string
 	// Message of the condition, "" if the condition has to be removed.
 	Message string
@@ -212,110 +225,4 @@ func (h Halt) Apply(now metav1.Time) (_ *enov1.Synthesizer, was bool) {
 	})
 
 	return s, was
-}
-
-// A guard is what the halt of one rollout is decided by. It is kept up to date with every
-// change of a composition.
-type guard struct {
-	failed  map[ledgerKey]bool
-	running int
-}
-
-// add counts a composition.
-func (g *guard) add(key ledgerKey, stage Stage) {
-	switch stage {
-	case StageFailed:
-		g.failed[key] = true
-	case StageRunning:
-		g.running++
-	default:
-	}
-}
-
-// remove undoes add.
-func (g *guard) remove(key ledgerKey, stage Stage) {
-	switch stage {
-	case StageFailed:
-		delete(g.failed, key)
-	case StageRunning:
-		g.running--
-	default:
-	}
-}
-
-// isFull reports whether no further composition may be begun: as many have failed as may
-// fail, or could if those in flight fail too. Without a failure there is no limit.
-func (g *guard) isFull(most int) bool {
-	return len(g.failed) > 0 && len(g.failed)+g.running >= most
-}
-
-// message describes a halted rollout.
-func (g *guard) message(s *enov1.Synthesizer) string {
-	all := slices.SortedFunc(maps.Keys(g.failed), func(a, b ledgerKey) int {
-		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
-	})
-	names := make([]string, 0, namedFailures)
-	for _, k := range all[:min(len(all), namedFailures)] {
-		names = append(names, types.NamespacedName{Namespace: k.namespace, Name: k.name}.String())
-	}
-	more := ""
-	if n := len(all) - namedFailures; n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
-	}
-
-	return fmt.Sprintf("%s failed with generation %d: %s%s. No further composition gets this generation until they recover, the Synthesizer is changed, or you run: %s",
-		counted(len(all), "composition"), s.Generation, strings.Join(names, ", "), more, ResumeCommand(s.Name))
-}
-
-// A guardSet has the guards of rollouts with failures, by Synthesizer.
-type guardSet map[string]*guard
-
-// holds reports whether a synthesis must wait because its rollout is full.
-func (all guardSet) holds(s Start, most int) bool {
-	g := all[s.Composition.Spec.Synthesizer.Name]
-
-	return g != nil && s.isGuarded() && g.isFull(most)
-}
-
-// begin counts a synthesis that is begun.
-func (all guardSet) begin(s Start) {
-	if g := all[s.Composition.Spec.Synthesizer.Name]; g != nil && s.isGuarded() {
-		g.running++
-	}
-}
-
-// fullGuards returns the rollouts that may be full, by Synthesizer. What the plan begins is
-// added to them, so they are copies.
-func (l *Ledger) fullGuards(limits Limits) guardSet {
-	all := guardSet{}
-	for name, g := range l.guards {
-		if s := l.synthesizers[name]; limits.MaxFailures > 0 && len(g.failed) > 0 && !IsResumed(s) {
-			all[name] = &guard{failed: g.failed, running: g.running}
-		}
-	}
-
-	return all
-}
-
-// halts returns the Synthesizers whose condition RolloutHalted is not what it should be.
-// A rollout halts when enough compositions have failed. Once halted, it also stays so while
-// those that have failed are tried again.
-func (l *Ledger) halts(limits Limits) []Halt {
-	var all []Halt
-	full := l.fullGuards(limits)
-	names := slices.AppendSeq(slices.Collect(maps.Keys(full)), maps.Keys(l.halted))
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		s, g := l.synthesizers[name], full[name]
-		h := Halt{Synthesizer: s, Scope: limits.Scope}
-		if g != nil && (len(g.failed) >= limits.MaxFailures || Halted(s, limits.Scope) != nil && g.isFull(limits.MaxFailures)) {
-			h.Message = g.message(s)
-		}
-		if is := meta.FindStatusCondition(s.Status.Conditions, haltType(limits.Scope)); is == nil && h.Message != "" ||
-			is != nil && (is.Message != h.Message || is.ObservedGeneration != s.Generation) {
-			all = append(all, h)
-		}
-	}
-
-	return all
 }

@@ -42,6 +42,7 @@ func TestRequested(t *testing.T) {
 		"Repaired":     {"A slice is being deleted, so it was forced to repair that.", enov1.Synthesis{ObservedCompositionGeneration: 4, Forced: true}, []*enov1.ResourceSlice{terminating}, "edited"},
 		"RolledBack":   {"The user chose the manifests.", enov1.Synthesis{ObservedCompositionGeneration: 4, RolledBackTo: "0"}, []*enov1.ResourceSlice{current}, "dropped automatic edited"},
 		"EditedBroken": {"An edit is a request, whether or not a slice is lost.", enov1.Synthesis{ObservedCompositionGeneration: 5, Forced: true}, []*enov1.ResourceSlice{terminating}, "dropped edited"},
+		"OtherProgram": {"The Synthesizer has changed, too, and may be why the object is dropped.", enov1.Synthesis{ObservedCompositionGeneration: 5, ObservedSynthesizerGeneration: 1}, []*enov1.ResourceSlice{current}, "edited"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -61,6 +62,70 @@ func TestRequested(t *testing.T) {
 	if lost != synthesis.Automatic {
 		t.Errorf("a slice is gone, and the synthesis that repairs it is request %d", lost)
 	}
+}
+
+// TestRequestAfterFailures edits a composition whose syntheses then fail, and changes its
+// Synthesizer before the first one succeeds: the user did not ask for what the new program
+// drops. The next edit is a request again.
+func TestRequestAfterFailures(t *testing.T) {
+	program := synthesizer()
+	c := composition()
+	step := 0
+	begin := func(want synthesis.Cause) {
+		t.Helper()
+		step++
+		plan := synthesis.Schedule([]*enov1.Composition{c}, map[string]*enov1.Synthesizer{"s": program}, synthesis.Limits{Concurrency: 1}, epoch.Add(time.Duration(step)*time.Hour))
+		if len(plan.Begin) != 1 || plan.Begin[0].Wish.Cause != want {
+			t.Fatalf("step %d: begun are %v, want %s", step, starts(plan.Begin), want)
+		}
+		c.Status = synthesis.Begin(plan.Begin[0], fmt.Sprint("u", step), epoch.Add(time.Duration(step)*time.Hour))
+	}
+	request := func(reason string, want synthesis.Request) {
+		t.Helper()
+		if got := synthesis.RequestOf(&c.Status, make([]*enov1.ResourceSlice, len(c.Status.CurrentSynthesis.ResourceSlices))); got != want {
+			t.Errorf("%s: the request is %d, want %d", reason, got, want)
+		}
+	}
+	fail := func() {
+		c.Status, _ = synthesis.Fail(&c.Status, c.Status.InFlightSynthesis.UUID, nil, epoch.Add(time.Duration(step)*time.Hour))
+	}
+	promote := func() {
+		t.Helper()
+		var ok bool
+		d := synthesis.Done{UUID: c.Status.InFlightSynthesis.UUID, BasedOn: c.Status.CurrentSynthesis.UUID, Inputs: c.Status.InputRevisions}
+		if c.Status, ok = synthesis.Promote(&c.Status, d, epoch.Add(time.Duration(step)*time.Hour)); !ok {
+			t.Fatalf("step %d: it is not promoted", step)
+		}
+	}
+
+	c.Generation++
+	begin(synthesis.CompositionModified)
+	request("edited", synthesis.Edited)
+	fail()
+	begin(synthesis.Retry)
+	request("edited and tried again", synthesis.Edited)
+	fail()
+	program.Generation++
+	begin(synthesis.SynthesizerModified)
+	request("another program since the edit", synthesis.Automatic)
+	fail()
+	begin(synthesis.Retry)
+	request("another program, tried again", synthesis.Automatic)
+	promote()
+	c.Generation++
+	begin(synthesis.CompositionModified)
+	request("edited again", synthesis.Edited)
+	promote()
+
+	// A rollback has the generation of the program that did not make its manifests.
+	c.Annotations[enov1.AnnotationRollback] = c.Status.PreviousSynthesis.UUID
+	begin(synthesis.RollBack)
+	request("rolled back", synthesis.RolledBack)
+	promote()
+	delete(c.Annotations, enov1.AnnotationRollback)
+	c.Generation++
+	begin(synthesis.Resumed)
+	request("edited while rolled back", synthesis.Automatic)
 }
 
 func TestManifests(t *testing.T) {
