@@ -29,7 +29,7 @@ func (p *preemptor) act(ctx context.Context, key types.NamespacedName, g *decide
 		p.release(ctx, key, one, f)
 
 		return true
-	case preemption.Wait, preemption.Record, preemption.Nominate, preemption.Evict, preemption.Renew:
+	case preemption.Wait, preemption.Record, preemption.Nominate, preemption.Evict, preemption.Renew, preemption.RecordAgain:
 	}
 	err := p.write(ctx, key, g, one, action)
 	switch {
@@ -58,7 +58,7 @@ func (p *preemptor) act(ctx context.Context, key types.NamespacedName, g *decide
 	return false
 }
 
-// write carries out an action that writes to the API server.
+// write carries out an action that writes to the API server, or prepares that.
 func (p *preemptor) write(ctx context.Context, key types.NamespacedName, g *decide.Gang, one *preempting, action preemption.Action) error {
 	switch action {
 	case preemption.Record:
@@ -69,6 +69,8 @@ func (p *preemptor) write(ctx context.Context, key types.NamespacedName, g *deci
 		return p.evict(ctx, key, one.plan)
 	case preemption.Renew:
 		return p.renew(ctx, key, g, one)
+	case preemption.RecordAgain:
+		return p.recordAgain(ctx, g, one)
 	case preemption.Wait, preemption.Search, preemption.Release:
 	}
 

@@ -334,15 +334,14 @@ func TestSearchesTakeTurns(t *testing.T) {
 	s := newTestScheduler(t, append(append(waitingPods(1), aGroup("high", 1), node(0, 4)), members("low", 1, 60)...)...)
 	p, key, other := s.preemptor, gangNamed("high"), types.NamespacedName{Namespace: "other", Name: "slow"}
 	p.gangs[key] = &preempting{unplaced: true}
-	if !p.turns.Begin(other, 50) {
+	if !p.turns.Begin(other, 50, false) {
 		t.Fatal("The first search has to wait.")
 	}
 	p.advance(t.Context(), key)
 	if one := p.gangs[key]; one == nil || !one.unplaced || p.queue.Len() > 0 {
 		t.Fatalf("During the search of another gang, the gang is %+v, and %d are to be dealt with.", one, p.queue.Len())
 	}
-	p.turns.End(other, time.Minute)
-	p.callNext(other)
+	p.endTurn(other, time.Minute)
 	if p.queue.Len() != 1 {
 		t.Fatalf("After it, %d gangs are to be dealt with.", p.queue.Len())
 	}
@@ -351,7 +350,7 @@ func TestSearchesTakeTurns(t *testing.T) {
 	if one := p.gangs[key]; next != key || one.unplaced {
 		t.Errorf("%s was dealt with; the gang is %+v.", next, one)
 	}
-	if !p.turns.Begin(other, 0) {
+	if !p.turns.Begin(other, 0, false) {
 		t.Error("The turn did not end.")
 	}
 }
@@ -361,7 +360,7 @@ func TestSearchesTakeTurns(t *testing.T) {
 func TestDeadlineWhileWaitingForATurn(t *testing.T) {
 	s := newTestScheduler(t, append(waitingPods(1), aGroup("high", 1), node(0, 4))...)
 	p, key := s.preemptor, gangNamed("high")
-	p.turns.Begin(types.NamespacedName{Namespace: "other", Name: "slow"}, 50)
+	p.turns.Begin(types.NamespacedName{Namespace: "other", Name: "slow"}, 50, false)
 	one := &preempting{
 		plan:  &plan{group: "high", generation: 7, pods: asPods(waitingPods(1)), nodes: []string{"node-0000"}, deadline: time.Now().Add(100 * time.Millisecond)},
 		state: preemption.State{Phase: preemption.Evicted, Since: time.Now()},
