@@ -146,6 +146,16 @@ func (p *preemptor) pending(key types.NamespacedName) *plan {
 	return nil
 }
 
+// freed reports whether room is reserved for a gang and the last victim is gone. Before that,
+// a back-off does no harm: it ends with the last victim.
+func (p *preemptor) freed(key types.NamespacedName) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one := p.gangs[key]
+
+	return one != nil && one.state.Phase == preemption.Freed
+}
+
 // verify takes the answer of the scheduling goroutine. It reports false if the plan was
 // given up in the meantime.
 func (p *preemptor) verify(key types.NamespacedName, of *plan, ok bool) bool {

@@ -150,8 +150,10 @@ func (p *preemptor) conclude(ctx context.Context, key types.NamespacedName, g *d
 		p.mu.Unlock()
 		p.s.retry(key)
 	case s.result.Outcome == victims.Fits:
-		// Pods have terminated since it was tried, or are about to. These wake it.
+		// Pods have terminated since it was tried, or are about to. These wake it. The pause
+		// bounds how often it is tried because of this.
 		p.set(one, one.state.Pause(time.Now(), max(s.took, leastSearch)))
+		p.s.backOffs.forgive(key)
 		p.s.wake(key)
 	default: // not even if all of them were evicted
 		p.set(one, one.state.Pause(time.Now(), s.took))

@@ -188,7 +188,12 @@ func TestConclude(t *testing.T) {
 			s.options.MaxEvictionRatio = 2
 			key, g, one := gangNamed("high"), highGang(t, s), &preempting{}
 			s.reporter.note(key, g.Group.UID, g.Group.Generation, &progress{v2alpha2.ReasonPreemptionBlocked, "old"})
+			s.backOffs.rejected(key, time.Hour)
 			s.preemptor.conclude(t.Context(), key, g, one, tc.searched)
+			fits := tc.searched.result.Outcome == victims.Fits
+			if backsOff := s.backOffs.gangs[key] != nil; backsOff == (fits || one.plan != nil) {
+				t.Errorf("%s\nA gang that is to be tried now, and no other, does not back off: it is %t.", tc.reason, backsOff)
+			}
 			got := ""
 			if p := s.reporter.last(key).progress; p != nil {
 				got = p.Reason + ": " + p.Message
@@ -200,6 +205,18 @@ func TestConclude(t *testing.T) {
 				t.Errorf("%s\nThe phase is %v, want %v; unplaced is %t.", tc.reason, one.state.Phase, tc.phase, one.unplaced)
 			}
 		})
+	}
+}
+
+// A gang that takes too long to be tried keeps its back-off, even if a search has found that it
+// fits.
+func TestConcludeSlow(t *testing.T) {
+	s := newTestScheduler(t, append(waitingPods(1), aGroup("high", 1))...)
+	key := gangNamed("high")
+	s.backOffs.exceeded(key)
+	s.preemptor.conclude(t.Context(), key, highGang(t, s), &preempting{}, searched{result: victims.Result{Outcome: victims.Fits}})
+	if s.backOffs.gangs[key] == nil {
+		t.Error("The back-off ended.")
 	}
 }
 
