@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -220,15 +221,21 @@ func (p *preemptor) evict(ctx context.Context, key types.NamespacedName, of *pla
 			return fmt.Errorf("%w: %s/%s", errIneligible, pod.Namespace, pod.Name)
 		}
 	}
-	if len(pods) == 0 {
-		return nil
+	evicted, err := p.s.evictAll(ctx, pods, corev1.PodReasonPreemptionByScheduler, "preempted", preemptedBy(key)+strconv.Itoa(int(of.priority)))
+	of.evicted = sets.New(evicted...).Union(of.evicted)
+	if err == nil {
+		p.announce(key, of)
 	}
-	if err := p.s.evictAll(ctx, pods, corev1.PodReasonPreemptionByScheduler, "preempted", preemptedBy(key)+strconv.Itoa(int(of.priority))); err != nil {
-		return err
-	}
-	p.s.reporter.preempted(key, of.evictions(), len(of.pods)) // earlier attempts included
 
-	return nil
+	return err
+}
+
+// announce reports once how many pods were evicted for a plan, in all attempts.
+func (p *preemptor) announce(key types.NamespacedName, of *plan) {
+	if !of.announced && len(of.evicted) > 0 {
+		of.announced = true
+		p.s.reporter.preempted(key, len(of.evicted), len(of.pods))
+	}
 }
 
 // release ends a plan and its reservation. Pods that may use the room are tried again.
@@ -248,6 +255,9 @@ func (p *preemptor) release(ctx context.Context, key types.NamespacedName, one *
 	p.set(one, state)
 	if of == nil {
 		return
+	}
+	if f.Applies {
+		p.announce(key, of) // some victims were evicted, even if not all could be
 	}
 	p.unclaim(of)
 	p.s.vacate(ctx, p.s.reservations.release(key))
