@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/arbor-control/arbor/internal/decide/preemption"
 )
 
 const (
@@ -15,6 +17,9 @@ const (
 	// slowBackOff follows a gang that exceeded the time limit of a cycle or of a binding
 	// round, and maxSlowBackOff bounds that.
 	slowBackOff, maxSlowBackOff = time.Minute, 10 * time.Minute
+	// maxRejectedBackOff bounds the back-off of a gang that does not fit and takes long to be
+	// tried: it must not miss room that is reserved for it, or that becomes free.
+	maxRejectedBackOff = preemption.RoomTimeout / 4
 	// backOffShare is how many times as long as an attempt that failed slowly the back-off
 	// is.
 	backOffShare = 4
@@ -65,8 +70,8 @@ func (b *backOffs) failedAfter(key types.NamespacedName, took time.Duration) {
 // rejected begins the back-off of a gang that does not fit. An attempt that took so long that
 // the usual back-off would leave it too much of the scheduler's time has a longer one.
 func (b *backOffs) rejected(key types.NamespacedName, took time.Duration) {
-	if backOffShare*took > maxBackOff {
-		b.failedAfter(key, took)
+	if length := min(backOffShare*took, maxRejectedBackOff); length > maxBackOff {
+		b.begin(key, b.now(), length, length, &backOff{})
 	} else {
 		b.failed(key)
 	}

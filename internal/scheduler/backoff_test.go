@@ -80,13 +80,17 @@ func TestBackOffAfterASlowAttempt(t *testing.T) {
 	}{
 		"Quick": {"Most attempts take milliseconds.", 5 * time.Millisecond, firstBackOff},
 		"Half":  {"The usual back-off is soon long enough.", maxBackOff / backOffShare, firstBackOff},
-		"Slow":  {"The back-off is several times as long as the attempt.", 9 * time.Second, backOffShare * 9 * time.Second},
+		"Slow":  {"The back-off is several times as long as the attempt.", time.Second, backOffShare * time.Second},
+		"Limit": {"The gang is tried several times while room is reserved for it, or free.", 9 * time.Second, 7500 * time.Millisecond},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b, key := newBackOffs(func(types.NamespacedName) {}), gangKey("g")
 			if b.rejected(key, tc.took); b.gangs[key].length != tc.want {
 				t.Errorf("%s\nThe back-off is %s, want %s.", tc.reason, b.gangs[key].length, tc.want)
+			}
+			if b.rejected(key, tc.took); b.gangs[key].length > max(2*firstBackOff, tc.want) {
+				t.Errorf("%s\nThe next back-off is %s.", tc.reason, b.gangs[key].length)
 			}
 		})
 	}

@@ -285,7 +285,11 @@ func (s *Scheduler) putBackFailed(ctx context.Context, t *turn, err error) strin
 // doesNotFit puts back a gang for which there is no room. If victims were found for it,
 // their plan is verified now, and the room is reserved.
 func (s *Scheduler) doesNotFit(ctx context.Context, t *turn, w *world, decision *gang.Decision) string {
-	s.backOffs.rejected(t.key, time.Since(t.began))
+	if s.preemptor.freed(t.key) {
+		s.backOffs.failed(t.key) // its reservation ends soon
+	} else {
+		s.backOffs.rejected(t.key, time.Since(t.began))
+	}
 	if found := s.preemptor.pending(t.key); found != nil {
 		s.reserve(ctx, t, found)
 	} else if s.mayPreempt(t.gang) {

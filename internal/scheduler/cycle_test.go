@@ -14,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/engine/gang"
+	"github.com/arbor-control/arbor/internal/decide/preemption"
 )
 
 // A gang that takes longer than a cycle may take is told so once, and backs off for so long
@@ -70,6 +72,32 @@ func TestCouldNotTry(t *testing.T) {
 	}
 	if s.backOffs.forgive(key); s.backOffs.asked(key) {
 		t.Error("An edit does not end the back-off.")
+	}
+}
+
+// A gang that does not fit has a longer back-off if it takes long to be tried, but not if the
+// victims that it waited for are gone: its reservation would end before the gang is tried again.
+func TestBackOffWhenItDoesNotFit(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		phase  preemption.Phase
+		want   time.Duration
+	}{
+		"Plain":   {"Other pods have most of the scheduler's time.", preemption.Idle, maxRejectedBackOff},
+		"Evicted": {"Victims may have hours to terminate, and the last one ends the back-off.", preemption.Evicted, maxRejectedBackOff},
+		"Freed":   {"Pods were evicted for it in vain if it is not placed soon.", preemption.Freed, firstBackOff},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newTestScheduler(t, append(waitingPods(1), aGroup("high", 1))...)
+			key := gangNamed("high")
+			s.preemptor.gangs[key] = &preempting{state: preemption.State{Phase: tc.phase}}
+			tried := &turn{key: key, gang: highGang(t, s), began: time.Now().Add(-9 * time.Second), waiting: make([]*framework.QueuedPodInfo, 1)}
+			s.doesNotFit(t.Context(), tried, &world{}, &gang.Decision{Nodes: []gang.Report{{Min: 1, Pods: 1, Blocker: -1}}})
+			if got := s.backOffs.gangs[key].length; got != tc.want {
+				t.Errorf("%s\nThe back-off is %s, want %s.", tc.reason, got, tc.want)
+			}
+		})
 	}
 }
 

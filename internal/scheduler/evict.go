@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/scheduler/util"
@@ -20,26 +21,27 @@ const evictionsAtOnce = 16
 // evictAll deletes pods, with the reason on each. From the first of them on, none
 // counts as a member of its gang: what takes the place of one must not find the
 // others still there. An error does not keep the rest from being deleted; pods that
-// could not be deleted count again.
-func (s *Scheduler) evictAll(ctx context.Context, pods []*corev1.Pod, reason, kind, message string) error {
+// could not be deleted count again. It returns the pods that were evicted, with an error too.
+func (s *Scheduler) evictAll(ctx context.Context, pods []*corev1.Pod, reason, kind, message string) (evicted []types.UID, err error) {
 	for _, pod := range pods {
 		s.groups.leaving.Store(pod.UID, true)
 	}
 	var mu sync.Mutex
-	var failed error
 	workqueue.ParallelizeUntil(ctx, evictionsAtOnce, len(pods), func(i int) {
-		if err := s.evict(ctx, pods[i], reason, message); err != nil {
+		failed := s.evict(ctx, pods[i], reason, message)
+		if failed == nil {
+			evictions.WithLabelValues(kind).Inc()
+		} else {
 			s.groups.unmark(pods[i])
-			mu.Lock()
-			failed = errors.Join(failed, err)
-			mu.Unlock()
-
-			return
 		}
-		evictions.WithLabelValues(kind).Inc()
+		mu.Lock()
+		defer mu.Unlock()
+		if err = errors.Join(err, failed); failed == nil {
+			evicted = append(evicted, pods[i].UID)
+		}
 	})
 
-	return errors.Join(failed, ctx.Err())
+	return evicted, errors.Join(err, ctx.Err())
 }
 
 // cancelBinding takes the place of a pod that is not bound yet, which then waits again.

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"path"
@@ -34,6 +35,7 @@ type podAPI struct {
 	pod     *corev1.Pod // nil if there is none
 	answers []error
 	deletes int
+	stays   bool // the pod is there after its deletion, too
 }
 
 // client returns a client of it.
@@ -57,7 +59,7 @@ func (a *podAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.deletes++
 		if len(a.answers) > 0 {
 			answer, a.answers = a.answers[0], a.answers[1:]
-		} else {
+		} else if !a.stays {
 			a.pod = nil
 		}
 	case a.pod == nil:
@@ -197,29 +199,71 @@ func TestEvictionDeniedByAWebhook(t *testing.T) {
 	}
 }
 
-// One of two victims is deleted at first, and the other one when that is retried. The event
-// of the PodGroup counts both.
+// One of two victims is deleted at first. Whatever happens then, the PodGroup has one event,
+// which counts the pods that were evicted.
 func TestPreemptedInTwoSteps(t *testing.T) {
-	low := members("low", 2, 10)
-	s := newTestScheduler(t, append(append(waitingPods(1), aGroup("high", 1), aGroup("low", 1), node(0, 8)), low...)...)
-	events, key := &notebook{}, gangNamed("high")
-	s.reporter.recorder = events
-	api := &podAPI{T: t, pod: asPods(low)[0].DeepCopy(), answers: []error{apierrors.NewInternalError(errBroken)}}
-	s.groups.client = api.client()
-	of := &plan{group: "high", generation: 1, priority: 50, pods: asPods(waitingPods(1)), victims: asPods(low)}
-	if err := s.claim(of); err != nil {
-		t.Fatal(err)
+	const event = "Normal Preempting: %d less important pods are evicted to make room for 1 pods"
+	key := gangNamed("high")
+	evict := func(t *testing.T, s *Scheduler, of *plan) {
+		t.Helper()
+		if err := s.preemptor.evict(t.Context(), key, of); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := s.preemptor.evict(t.Context(), key, of); err == nil {
-		t.Fatal("No deletion failed: the test tests nothing.")
+	cases := map[string]struct {
+		reason string
+		then   func(t *testing.T, s *Scheduler, of *plan)
+		want   string
+	}{
+		"Retried": {"The other one is deleted when that is retried.", evict, fmt.Sprintf(event, 2)},
+		"Again": {
+			"A victim that uses its room again is evicted again.", func(t *testing.T, s *Scheduler, of *plan) {
+				t.Helper()
+				evict(t, s, of)
+				s.groups.deleted.Delete(of.victims[0].UID)
+				evict(t, s, of)
+			}, fmt.Sprintf(event, 2),
+		},
+		"Ended": {
+			"The other one ends by itself.", func(t *testing.T, s *Scheduler, of *plan) {
+				t.Helper()
+				for _, pod := range of.victims {
+					if err := s.groups.pods.GetStore().Delete(pod); err != nil {
+						t.Fatal(err)
+					}
+				}
+				evict(t, s, of)
+			}, fmt.Sprintf(event, 1),
+		},
+		"GivenUp": {
+			"The other one cannot be evicted.", func(t *testing.T, s *Scheduler, of *plan) {
+				t.Helper()
+				one := &preempting{plan: of, state: preemption.State{Phase: preemption.Nominated}}
+				s.preemptor.release(t.Context(), key, one, preemption.Facts{Applies: true, Now: time.Now()})
+			}, fmt.Sprintf(event, 1),
+		},
 	}
-	api.pod = asPods(low)[1].DeepCopy()
-	if err := s.preemptor.evict(t.Context(), key, of); err != nil {
-		t.Fatal(err)
-	}
-	got := slices.DeleteFunc(events.events, func(event string) bool { return strings.Contains(event, "Evicted") })
-	if diff := cmp.Diff([]string{"Normal Preempting: 2 less important pods are evicted to make room for 1 pods"}, got); diff != "" {
-		t.Errorf("The events differ (-want +got):\n%s", diff)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			low := members("low", 2, 10)
+			s := newTestScheduler(t, append(append(waitingPods(1), aGroup("high", 1), aGroup("low", 1), node(0, 8)), low...)...)
+			events := &notebook{}
+			s.reporter.recorder = events
+			api := &podAPI{T: t, pod: asPods(low)[0].DeepCopy(), answers: []error{apierrors.NewInternalError(errBroken)}, stays: true}
+			s.groups.client = api.client()
+			of := &plan{group: "high", generation: 1, priority: 50, pods: asPods(waitingPods(1)), victims: asPods(low)}
+			if err := s.claim(of); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.preemptor.evict(t.Context(), key, of); err == nil {
+				t.Fatal("No deletion failed: the test tests nothing.")
+			}
+			tc.then(t, s, of)
+			got := slices.DeleteFunc(events.events, func(event string) bool { return strings.Contains(event, "Evicted") })
+			if diff := cmp.Diff([]string{tc.want}, got); diff != "" {
+				t.Errorf("%s\nThe events differ (-want +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
 

@@ -146,6 +146,16 @@ func (p *preemptor) pending(key types.NamespacedName) *plan {
 	return nil
 }
 
+// freed reports whether room is reserved for a gang and the last victim is gone. Before that,
+// a back-off does no harm: it ends with the last victim.
+func (p *preemptor) freed(key types.NamespacedName) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one := p.gangs[key]
+
+	return one != nil && one.state.Phase == preemption.Freed
+}
+
 // verify takes the answer of the scheduling goroutine. It reports false if the plan was
 // given up in the meantime.
 func (p *preemptor) verify(key types.NamespacedName, of *plan, ok bool) bool {
@@ -209,7 +219,7 @@ func (p *preemptor) advance(ctx context.Context, key types.NamespacedName) {
 
 			return
 		}
-		if usesCopy(action) && !p.beginTurn(key, g) { // it is called when it is its turn
+		if usesCopy(action) && !p.beginTurn(key, g, action) { // it is called when it is its turn
 			if !f.Deadline.IsZero() { // or when its reservation ends
 				p.queue.AddAfter(key, time.Until(f.Deadline))
 			}
@@ -231,30 +241,37 @@ func usesCopy(action preemption.Action) bool {
 
 // beginTurn reports whether it is the turn of a gang to use the copy. If it is not, the
 // gang is dealt with again when it is.
-func (p *preemptor) beginTurn(key types.NamespacedName, g *decide.Gang) bool {
+func (p *preemptor) beginTurn(key types.NamespacedName, g *decide.Gang, action preemption.Action) bool {
 	priority := p.s.groups.priority(g.Group, g.Pods)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	return p.turns.Begin(key, priority)
+	return p.turns.Begin(key, priority, action == preemption.Renew)
 }
 
 // inTurn carries out an action, and ends the turn that it may have needed.
 func (p *preemptor) inTurn(ctx context.Context, key types.NamespacedName, g *decide.Gang, one *preempting, action preemption.Action, f preemption.Facts) bool {
 	if usesCopy(action) {
 		began := time.Now()
-		defer func() {
-			p.mu.Lock()
-			p.turns.End(key, time.Since(began))
-			p.mu.Unlock()
-		}()
+		defer func() { p.endTurn(key, time.Since(began)) }()
 	}
 
 	return p.act(ctx, key, g, one, action, f)
 }
 
+// endTurn has the next gang dealt with that waits for its turn. The gang that had its turn may
+// have other things to do first, such as writes to the API server.
+func (p *preemptor) endTurn(key types.NamespacedName, took time.Duration) {
+	p.mu.Lock()
+	next, ok := p.turns.End(key, took)
+	p.mu.Unlock()
+	if ok {
+		p.queue.Add(next)
+	}
+}
+
 // callNext has the next gang dealt with that waits for its turn, after another one was dealt
-// with.
+// with, which may not have used its turn.
 func (p *preemptor) callNext(after types.NamespacedName) {
 	p.mu.Lock()
 	next, ok := p.turns.Done(after)
@@ -310,7 +327,7 @@ func (p *preemptor) facts(key types.NamespacedName, one *preempting) (*decide.Ga
 	p.mu.Lock()
 	f.Unplaced = one.unplaced
 	if one.plan != nil {
-		f.Changed, f.Deadline = one.plan.unrecorded, one.plan.deadline
+		f.Unrecorded, f.Deadline = one.plan.unrecorded, one.plan.deadline
 	}
 	if why == nil && one.about != decide.Spec(g.Group) {
 		one.about, one.state = decide.Spec(g.Group), one.state.Edited()
@@ -324,7 +341,7 @@ func (p *preemptor) facts(key types.NamespacedName, one *preempting) (*decide.Ga
 	f.Applies, f.Incomplete = true, gang.Missing(g.Tree, g.Members, g.Rules) != nil
 	if of := one.plan; of != nil {
 		f.Applies = of.group == g.Group.UID
-		f.Changed = f.Changed || !of.covers(g)
+		f.Changed = !of.covers(g)
 		p.left(one, &f)
 	}
 

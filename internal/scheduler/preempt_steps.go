@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -29,7 +30,7 @@ func (p *preemptor) act(ctx context.Context, key types.NamespacedName, g *decide
 		p.release(ctx, key, one, f)
 
 		return true
-	case preemption.Wait, preemption.Record, preemption.Nominate, preemption.Evict, preemption.Renew:
+	case preemption.Wait, preemption.Record, preemption.Nominate, preemption.Evict, preemption.Renew, preemption.RecordAgain:
 	}
 	err := p.write(ctx, key, g, one, action)
 	switch {
@@ -58,7 +59,7 @@ func (p *preemptor) act(ctx context.Context, key types.NamespacedName, g *decide
 	return false
 }
 
-// write carries out an action that writes to the API server.
+// write carries out an action that writes to the API server, or prepares that.
 func (p *preemptor) write(ctx context.Context, key types.NamespacedName, g *decide.Gang, one *preempting, action preemption.Action) error {
 	switch action {
 	case preemption.Record:
@@ -69,6 +70,8 @@ func (p *preemptor) write(ctx context.Context, key types.NamespacedName, g *deci
 		return p.evict(ctx, key, one.plan)
 	case preemption.Renew:
 		return p.renew(ctx, key, g, one)
+	case preemption.RecordAgain:
+		return p.recordAgain(ctx, g, one)
 	case preemption.Wait, preemption.Search, preemption.Release:
 	}
 
@@ -148,8 +151,10 @@ func (p *preemptor) conclude(ctx context.Context, key types.NamespacedName, g *d
 		p.mu.Unlock()
 		p.s.retry(key)
 	case s.result.Outcome == victims.Fits:
-		// Pods have terminated since it was tried, or are about to. These wake it.
+		// Pods have terminated since it was tried, or are about to. These wake it. The pause
+		// bounds how often it is tried because of this.
 		p.set(one, one.state.Pause(time.Now(), max(s.took, leastSearch)))
+		p.s.backOffs.forgive(key)
 		p.s.wake(key)
 	default: // not even if all of them were evicted
 		p.set(one, one.state.Pause(time.Now(), s.took))
@@ -216,15 +221,21 @@ func (p *preemptor) evict(ctx context.Context, key types.NamespacedName, of *pla
 			return fmt.Errorf("%w: %s/%s", errIneligible, pod.Namespace, pod.Name)
 		}
 	}
-	if len(pods) == 0 {
-		return nil
+	evicted, err := p.s.evictAll(ctx, pods, corev1.PodReasonPreemptionByScheduler, "preempted", preemptedBy(key)+strconv.Itoa(int(of.priority)))
+	of.evicted = sets.New(evicted...).Union(of.evicted)
+	if err == nil {
+		p.announce(key, of)
 	}
-	if err := p.s.evictAll(ctx, pods, corev1.PodReasonPreemptionByScheduler, "preempted", preemptedBy(key)+strconv.Itoa(int(of.priority))); err != nil {
-		return err
-	}
-	p.s.reporter.preempted(key, of.evictions(), len(of.pods)) // earlier attempts included
 
-	return nil
+	return err
+}
+
+// announce reports once how many pods were evicted for a plan, in all attempts.
+func (p *preemptor) announce(key types.NamespacedName, of *plan) {
+	if !of.announced && len(of.evicted) > 0 {
+		of.announced = true
+		p.s.reporter.preempted(key, len(of.evicted), len(of.pods))
+	}
 }
 
 // release ends a plan and its reservation. Pods that may use the room are tried again.
@@ -244,6 +255,9 @@ func (p *preemptor) release(ctx context.Context, key types.NamespacedName, one *
 	p.set(one, state)
 	if of == nil {
 		return
+	}
+	if f.Applies {
+		p.announce(key, of) // some victims were evicted, even if not all could be
 	}
 	p.unclaim(of)
 	p.s.vacate(ctx, p.s.reservations.release(key))

@@ -188,7 +188,12 @@ func TestConclude(t *testing.T) {
 			s.options.MaxEvictionRatio = 2
 			key, g, one := gangNamed("high"), highGang(t, s), &preempting{}
 			s.reporter.note(key, g.Group.UID, g.Group.Generation, &progress{v2alpha2.ReasonPreemptionBlocked, "old"})
+			s.backOffs.rejected(key, time.Hour)
 			s.preemptor.conclude(t.Context(), key, g, one, tc.searched)
+			fits := tc.searched.result.Outcome == victims.Fits
+			if backsOff := s.backOffs.gangs[key] != nil; backsOff == (fits || one.plan != nil) {
+				t.Errorf("%s\nA gang that is to be tried now, and no other, does not back off: it is %t.", tc.reason, backsOff)
+			}
 			got := ""
 			if p := s.reporter.last(key).progress; p != nil {
 				got = p.Reason + ": " + p.Message
@@ -200,6 +205,18 @@ func TestConclude(t *testing.T) {
 				t.Errorf("%s\nThe phase is %v, want %v; unplaced is %t.", tc.reason, one.state.Phase, tc.phase, one.unplaced)
 			}
 		})
+	}
+}
+
+// A gang that takes too long to be tried keeps its back-off, even if a search has found that it
+// fits.
+func TestConcludeSlow(t *testing.T) {
+	s := newTestScheduler(t, append(waitingPods(1), aGroup("high", 1))...)
+	key := gangNamed("high")
+	s.backOffs.exceeded(key)
+	s.preemptor.conclude(t.Context(), key, highGang(t, s), &preempting{}, searched{result: victims.Result{Outcome: victims.Fits}})
+	if s.backOffs.gangs[key] == nil {
+		t.Error("The back-off ended.")
 	}
 }
 
@@ -334,15 +351,14 @@ func TestSearchesTakeTurns(t *testing.T) {
 	s := newTestScheduler(t, append(append(waitingPods(1), aGroup("high", 1), node(0, 4)), members("low", 1, 60)...)...)
 	p, key, other := s.preemptor, gangNamed("high"), types.NamespacedName{Namespace: "other", Name: "slow"}
 	p.gangs[key] = &preempting{unplaced: true}
-	if !p.turns.Begin(other, 50) {
+	if !p.turns.Begin(other, 50, false) {
 		t.Fatal("The first search has to wait.")
 	}
 	p.advance(t.Context(), key)
 	if one := p.gangs[key]; one == nil || !one.unplaced || p.queue.Len() > 0 {
 		t.Fatalf("During the search of another gang, the gang is %+v, and %d are to be dealt with.", one, p.queue.Len())
 	}
-	p.turns.End(other, time.Minute)
-	p.callNext(other)
+	p.endTurn(other, time.Minute)
 	if p.queue.Len() != 1 {
 		t.Fatalf("After it, %d gangs are to be dealt with.", p.queue.Len())
 	}
@@ -351,7 +367,7 @@ func TestSearchesTakeTurns(t *testing.T) {
 	if one := p.gangs[key]; next != key || one.unplaced {
 		t.Errorf("%s was dealt with; the gang is %+v.", next, one)
 	}
-	if !p.turns.Begin(other, 0) {
+	if !p.turns.Begin(other, 0, false) {
 		t.Error("The turn did not end.")
 	}
 }
@@ -361,7 +377,7 @@ func TestSearchesTakeTurns(t *testing.T) {
 func TestDeadlineWhileWaitingForATurn(t *testing.T) {
 	s := newTestScheduler(t, append(waitingPods(1), aGroup("high", 1), node(0, 4))...)
 	p, key := s.preemptor, gangNamed("high")
-	p.turns.Begin(types.NamespacedName{Namespace: "other", Name: "slow"}, 50)
+	p.turns.Begin(types.NamespacedName{Namespace: "other", Name: "slow"}, 50, false)
 	one := &preempting{
 		plan:  &plan{group: "high", generation: 7, pods: asPods(waitingPods(1)), nodes: []string{"node-0000"}, deadline: time.Now().Add(100 * time.Millisecond)},
 		state: preemption.State{Phase: preemption.Evicted, Since: time.Now()},

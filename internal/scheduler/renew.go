@@ -31,23 +31,28 @@ func (p *plan) covers(g *decide.Gang) bool {
 	return !slices.ContainsFunc(p.pods, func(pod *corev1.Pod) bool { return !exists[pod.UID] })
 }
 
-// renew verifies a plan, whose victims were evicted, for a gang that has changed, and
-// records it again. Its error wraps errOutdated if the plan does not hold any more.
+// renew verifies a plan, whose victims were evicted, for a gang that has changed. It uses the
+// copy of the cluster, so it writes nothing: see recordAgain. Its error wraps errOutdated if
+// the plan does not hold any more.
 func (p *preemptor) renew(ctx context.Context, key types.NamespacedName, g *decide.Gang, one *preempting) error {
-	if !one.plan.covers(g) {
-		next, err := p.adapt(ctx, key, g, one.plan)
-		if err != nil {
-			return fmt.Errorf("%w: %w", errOutdated, err)
-		}
-		former, had := one.plan, p.s.reservations.of(key)
-		p.mu.Lock()
-		one.plan = next
-		p.mu.Unlock()
-		p.s.reservations.set(newReservation(key, next.pods, next.nodes, next.priority))
-		if len(next.pods) < len(former.pods) || next.priority < former.priority {
-			p.s.vacate(ctx, had) // other pods may use a part of the room now
-		}
+	next, err := p.adapt(ctx, key, g, one.plan)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errOutdated, err)
 	}
+	former, had := one.plan, p.s.reservations.of(key)
+	p.mu.Lock()
+	one.plan = next
+	p.mu.Unlock()
+	p.s.reservations.set(newReservation(key, next.pods, next.nodes, next.priority))
+	if len(next.pods) < len(former.pods) || next.priority < former.priority {
+		p.s.vacate(ctx, had) // other pods may use a part of the room now
+	}
+
+	return nil
+}
+
+// recordAgain writes the record and the places of a plan that was renewed.
+func (p *preemptor) recordAgain(ctx context.Context, g *decide.Gang, one *preempting) error {
 	if err := p.s.record(ctx, g.Group, one.plan); err != nil {
 		return err
 	}

@@ -1,8 +1,12 @@
 package scheduler
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,8 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/internal/decide/preemption"
 )
 
 // A plan whose victims were evicted is adapted to the gang as it is now, if its room is
@@ -77,6 +84,77 @@ func TestAdapt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The turn of a gang whose plan is renewed ends before anything is written to the API server,
+// which may be slow, and the next gang is called. The gang is before others of its priority
+// that want to search: its victims are terminating.
+func TestRenewWritesWithoutATurn(t *testing.T) {
+	planned, low := waitingPods(2), members("low", 8, 10)
+	objects := append([]runtime.Object{aGroup("high", 2, func(pg *v2alpha2.PodGroup) { pg.Generation = 2 }), node(0, 8)}, planned...)
+	s := newTestScheduler(t, append(objects, low...)...)
+	p, key := s.preemptor, gangNamed("high")
+	searches, waits := types.NamespacedName{Namespace: "a", Name: "searches"}, types.NamespacedName{Namespace: "b", Name: "waits"}
+	type request struct {
+		Kind   string
+		Called int  // how many gangs are to be dealt with
+		Late   bool // a gang of a lower priority may begin
+	}
+	var mu sync.Mutex
+	var got []request
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		kind := "Pod"
+		if strings.Contains(r.URL.Path, "/podgroups/") {
+			kind = "PodGroup"
+		}
+		got = append(got, request{kind, p.queue.Len(), p.beginTurnAt(types.NamespacedName{Name: "low"}, 0)})
+		w.Header().Set("Content-Type", "application/json")
+		if _, err := fmt.Fprintf(w, `{"kind": %q, "apiVersion": "v1"}`, kind); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	var err error
+	if s.groups.client, err = clientset.NewForConfig(&rest.Config{Host: server.URL}); err != nil {
+		t.Fatal(err)
+	}
+	if s.groups.rest, err = groupClient(&rest.Config{Host: server.URL}); err != nil {
+		t.Fatal(err)
+	}
+	name := node(0, 8).Name
+	of := &plan{
+		group: "high", generation: 1, priority: 50, victims: asPods(low), pods: asPods(planned), nodes: []string{name, name}, deadline: time.Now().Add(time.Hour),
+	}
+	p.gangs[key] = &preempting{plan: of, state: preemption.State{Phase: preemption.Evicted, Since: time.Now()}}
+	if !p.beginTurnAt(searches, 50) || p.beginTurnAt(waits, 50) {
+		t.Fatal("There is one turn at a time.")
+	}
+	p.advance(t.Context(), key)
+	p.endTurn(searches, time.Second)
+	if next, _ := p.queue.Get(); next != key {
+		t.Fatalf("The first gang that is called is %s.", next)
+	}
+	p.advance(t.Context(), key)
+	p.queue.Done(key)
+	if diff := cmp.Diff([]request{{"PodGroup", 1, false}, {"Pod", 1, false}, {"Pod", 1, false}}, got); diff != "" {
+		t.Errorf("Requests, and what was so at their time (-want +got):\n%s", diff)
+	}
+	if one := p.gangs[key]; one.plan == of || one.plan.generation != 2 || one.plan.unrecorded || one.state.Phase != preemption.Evicted {
+		t.Errorf("The gang is %+v, with %+v.", one, one.plan)
+	}
+	if next, _ := p.queue.Get(); next != waits {
+		t.Errorf("The next gang that is called is %s.", next)
+	}
+}
+
+// beginTurnAt reports whether a gang may search that is no PodGroup.
+func (p *preemptor) beginTurnAt(key types.NamespacedName, priority int32) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return p.turns.Begin(key, priority, false)
 }
 
 // A reservation has to end some time after its last victim, however slow that is.

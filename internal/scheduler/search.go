@@ -39,6 +39,10 @@ type plan struct {
 	unrecorded bool
 	// claimed plans have marked their victims as leaving.
 	claimed bool
+	// evicted has the victims that this process has evicted, in all attempts.
+	evicted sets.Set[types.UID]
+	// announced plans have the event that pods are evicted for them.
+	announced bool
 }
 
 // evictions is how many victims are not terminating yet.

@@ -281,8 +281,10 @@ func (w *staleness) evict(ctx context.Context, g *decide.Gang, members []int) er
 		}
 	}
 
-	return w.s.evictAll(ctx, pods, reasonStale, "stale",
+	_, err := w.s.evictAll(ctx, pods, reasonStale, "stale",
 		fmt.Sprintf("PodGroup %s/%s has been below its minimum for %s", g.Group.Namespace, g.Group.Name, w.grace(g.Group)))
+
+	return err
 }
 
 // grace is how long a gang may stay below its minimum; negative means forever.

@@ -22,5 +22,6 @@
 // After it, the plan is renewed: it is verified for the gang as it is now, and recorded
 // again. It is released only if it no longer applies, or if pods stay missing.
 //
-// Searches take turns: [Turns] decides whose it is.
+// Search and Renew use one copy of the cluster. Gangs take turns to use it, see [Turns]. No
+// other action needs a turn: a slow API server does not keep other gangs from searching.
 package preemption

@@ -44,8 +44,10 @@ const (
 	Nominate
 	// Evict deletes the victims.
 	Evict
-	// Renew verifies the plan for a gang that has changed since, and records it again.
+	// Renew verifies the plan for a gang that has changed since. It writes nothing.
 	Renew
+	// RecordAgain writes the record and the places of a plan that was renewed.
+	RecordAgain
 	// Release ends the reservation, and removes its record and nominations.
 	Release
 )
@@ -112,8 +114,8 @@ type Facts struct {
 	// Incomplete reports that the gang does not have enough pods to be tried.
 	Incomplete bool
 	// Changed reports that the plan was verified for another spec or for other pods of
-	// the gang, or that its record is not up to date.
-	Changed bool
+	// the gang, and Unrecorded that its record is not up to date.
+	Changed, Unrecorded bool
 	// Deadline is when the reservation ends at the latest; zero if there is no plan. It is
 	// the same after a restart.
 	Deadline time.Time
@@ -156,8 +158,8 @@ func (s State) Next(f Facts) (next State, action Action, at time.Time) {
 		return s, Wait, f.Now.Add(RoomTimeout) // no pod has to be evicted unless that fails
 	case f.overdue():
 		return s, Release, time.Time{}
-	case f.Changed:
-		return s.adapt()
+	case f.Changed || f.Unrecorded:
+		return s.adapt(f)
 	}
 
 	return s.step(f)
@@ -194,12 +196,15 @@ func (s State) start(f Facts) (next State, action Action, at time.Time) {
 }
 
 // adapt is for a plan that was made for another spec, or other pods, of the gang.
-func (s State) adapt() (next State, action Action, at time.Time) {
-	if s.Phase.hasEvicted() {
+func (s State) adapt(f Facts) (next State, action Action, at time.Time) {
+	switch {
+	case !s.Phase.hasEvicted():
+		return s, Release, time.Time{} // another search costs nothing
+	case f.Changed:
 		return s, Renew, time.Time{}
+	default:
+		return s, RecordAgain, time.Time{}
 	}
-
-	return s, Release, time.Time{} // another search costs nothing
 }
 
 // awaitMembers is for a gang that does not have enough pods. If some were deleted, their

@@ -120,6 +120,14 @@ func TestNext(t *testing.T) {
 			"The same holds when the victims are gone.",
 			in(preemption.Freed), after(0, func(f *preemption.Facts) { f.Changed = true }), preemption.Renew, preemption.Freed, 0,
 		},
+		"EditedAgain": {
+			"A plan is recorded only for the gang as it is now.",
+			in(preemption.Evicted), after(0, func(f *preemption.Facts) { f.Changed, f.Unrecorded, f.Victims = true, true, 1 }), preemption.Renew, preemption.Evicted, 0,
+		},
+		"Renewed": {
+			"A plan that was renewed is recorded again.",
+			in(preemption.Evicted), after(0, func(f *preemption.Facts) { f.Unrecorded, f.Victims = true, 1 }), preemption.RecordAgain, preemption.Evicted, 0,
+		},
 		"MemberMissing": {
 			"Its controller creates it again soon.",
 			in(preemption.Evicted), after(time.Second, func(f *preemption.Facts) { f.Incomplete, f.Victims = true, 1 }),
@@ -303,8 +311,13 @@ func TestLimitsGrow(t *testing.T) {
 			t.Fatal("An action has its time from the first error on, however long the phase takes.")
 		}
 	}
+	s = s.Did(preemption.Renew, late)
 	if _, final := s.Failed(late.Add(preemption.RetryTimeout + 1)); !final {
-		t.Error("An action that fails for longer than the limit is given up.")
+		t.Error("An action that fails for longer than the limit is given up, however often the gang is edited.")
+	}
+	s = s.Did(preemption.RecordAgain, late)
+	if _, final := s.Failed(late.Add(preemption.RetryTimeout + 1)); final {
+		t.Error("After a success, an error is the first one.")
 	}
 }
 
@@ -349,7 +362,7 @@ func walk(t *testing.T, random *rand.Rand) {
 		f.Now = f.Now.Add(time.Duration(random.IntN(12)) * time.Second)
 		f.Unplaced, f.Placed, f.Applies = random.IntN(3) > 0, random.IntN(20) == 0, random.IntN(15) > 0
 		f.Victims, f.Stuck = random.IntN(3), nil
-		f.Incomplete, f.Changed = random.IntN(10) == 0, random.IntN(10) == 0
+		f.Incomplete, f.Changed, f.Unrecorded = random.IntN(10) == 0, random.IntN(10) == 0, random.IntN(10) == 0
 		state, action, at := s.Next(f)
 		if s = state; action == preemption.Wait && s.Phase >= preemption.Planned && at.IsZero() {
 			t.Fatalf("In phase %v it waits forever after %v.", s.Phase, done)
@@ -368,7 +381,7 @@ func walk(t *testing.T, random *rand.Rand) {
 			}
 			done = append(done, action)
 			s = s.Did(action, f.Now)
-		case preemption.Renew:
+		case preemption.Renew, preemption.RecordAgain:
 			if len(done) < 3 {
 				t.Fatalf("A plan is renewed after %v.", done)
 			}

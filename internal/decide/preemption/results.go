@@ -18,9 +18,9 @@ func (s State) Did(action Action, now time.Time) State {
 		}
 
 		return s.enter(Evicted, now)
-	case Renew:
+	case RecordAgain:
 		return s.succeeded()
-	case Wait, Search, Release:
+	case Wait, Search, Renew, Release: // Renew writes nothing, so API errors still count
 	}
 
 	return s

@@ -2,7 +2,9 @@ package preemption_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,12 +20,13 @@ type searcher struct {
 	priority int32
 	takes    time.Duration
 	times    int // how often it searches
+	urgent   bool
 }
 
 func searchers(namespace string, n int, priority int32, takes time.Duration, times int) []searcher {
 	var all []searcher
 	for i := range n {
-		all = append(all, searcher{types.NamespacedName{Namespace: namespace, Name: strconv.Itoa(i)}, priority, takes, times})
+		all = append(all, searcher{types.NamespacedName{Namespace: namespace, Name: strconv.Itoa(i)}, priority, takes, times, false})
 	}
 
 	return all
@@ -54,10 +57,13 @@ func simulate(t *testing.T, gangs []searcher) map[types.NamespacedName]time.Dura
 			clock += one.takes
 			left[one.gang]--
 			ended[one.gang] = clock
-			turns.End(one.gang, one.takes)
+			next, ok := turns.End(one.gang, one.takes)
 			searching = nil
 			if left[one.gang] > 0 {
 				queue = append(queue, one.gang)
+			}
+			if ok {
+				queue = append(queue, next)
 			}
 			done(one.gang)
 
@@ -65,7 +71,7 @@ func simulate(t *testing.T, gangs []searcher) map[types.NamespacedName]time.Dura
 		}
 		one := by[queue[0]]
 		queue = queue[1:]
-		if left[one.gang] > 0 && turns.Begin(one.gang, one.priority) {
+		if left[one.gang] > 0 && turns.Begin(one.gang, one.priority, one.urgent) {
 			if searching != nil {
 				t.Fatalf("%s and %s search at the same time.", searching.gang, one.gang)
 			}
@@ -140,27 +146,42 @@ func TestTurns(t *testing.T) {
 	type waits struct {
 		name     string
 		priority int32
+		urgent   bool
 	}
 	cases := map[string]struct {
 		reason string
 		waits  []waits
 		want   []string
 	}{
-		"None":      {"No gang is called if none waits.", nil, nil},
-		"InOrder":   {"In one namespace, the first comes first.", []waits{{"b1", 0}, {"b2", 0}}, []string{"b1", "b2"}},
-		"Priority":  {"The highest priority comes first.", []waits{{"b1", 0}, {"b2", 9}}, []string{"b2", "b1"}},
-		"Namespace": {"The namespace that has searched least comes first.", []waits{{"a1", 0}, {"b1", 0}, {"a2", 0}, {"b2", 0}}, []string{"b1", "a1", "b2", "a2"}},
-		"Twice":     {"A gang waits once, with its last priority.", []waits{{"b1", 0}, {"b2", 1}, {"b1", 2}}, []string{"b1", "b2"}},
+		"None":    {"No gang is called if none waits.", nil, nil},
+		"InOrder": {"In one namespace, the first comes first.", []waits{{name: "b1"}, {name: "b2"}}, []string{"b1", "b2"}},
+		"Priority": {
+			"The highest priority comes first.", []waits{{name: "b1"}, {name: "b2", priority: 9}}, []string{"b2", "b1"},
+		},
+		"Namespace": {
+			"The namespace that has searched least comes first.",
+			[]waits{{name: "a1"}, {name: "b1"}, {name: "a2"}, {name: "b2"}}, []string{"b1", "a1", "b2", "a2"},
+		},
+		"Twice": {
+			"A gang waits once, with its last priority.",
+			[]waits{{name: "b1"}, {name: "b2", priority: 1}, {name: "b1", priority: 2}}, []string{"b1", "b2"},
+		},
+		"Urgent": {
+			"Pods are terminating for a gang, so it is before others of its priority, whatever its namespace has used.",
+			[]waits{{name: "b1"}, {name: "a1", urgent: true}, {name: "b2", priority: 1}}, []string{"b2", "a1", "b1"},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var turns preemption.Turns
 			first := gang("a0")
-			if !turns.Begin(first, 0) {
+			if !turns.Begin(first, 0, false) {
 				t.Fatal("The first gang has to wait.")
 			}
+			last := map[string]waits{}
 			for _, w := range tc.waits {
-				if turns.Begin(gang(w.name), w.priority) {
+				last[w.name] = w
+				if turns.Begin(gang(w.name), w.priority, w.urgent) {
 					t.Fatalf("%s searches during another search.", w.name)
 				}
 				if next, ok := turns.Done(gang(w.name)); ok {
@@ -169,13 +190,15 @@ func TestTurns(t *testing.T) {
 			}
 			var got []string
 			for searched := first; ; {
-				turns.End(searched, time.Second)
-				next, ok := turns.Done(searched)
+				next, ok := turns.End(searched, time.Second)
+				if again, twice := turns.Done(searched); twice {
+					t.Fatalf("%s is called although %s was.", again, next)
+				}
 				if !ok {
 					break
 				}
 				got = append(got, next.Name)
-				if !turns.Begin(next, 0) {
+				if !turns.Begin(next, last[next.Name].priority, last[next.Name].urgent) {
 					t.Fatalf("%s was called and has to wait.", next)
 				}
 				searched = next
@@ -192,30 +215,28 @@ func TestTurns(t *testing.T) {
 func TestTurnsNotUsed(t *testing.T) {
 	var turns preemption.Turns
 	a, b, c, d := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}, types.NamespacedName{Name: "c"}, types.NamespacedName{Name: "d"}
-	turns.Begin(a, 0)
-	turns.Begin(b, 0)
-	turns.Begin(c, 0)
-	turns.End(a, time.Second)
-	if next, ok := turns.Done(a); !ok || next != b {
+	turns.Begin(a, 0, false)
+	turns.Begin(b, 0, false)
+	turns.Begin(c, 0, false)
+	if next, ok := turns.End(a, time.Second); !ok || next != b {
 		t.Fatalf("Called is %v.", next)
 	}
-	if turns.Begin(d, 0) {
+	if turns.Begin(d, 0, false) {
 		t.Error("A gang of the same priority takes the turn of one that was called.")
 	}
 	if next, ok := turns.Done(d); ok {
 		t.Errorf("%s is called although another one was.", next)
 	}
-	if !turns.Begin(d, 1) {
+	if !turns.Begin(d, 1, false) {
 		t.Error("A gang of a higher priority has to wait for one that was called.")
 	}
-	if turns.Begin(b, 0) {
+	if turns.Begin(b, 0, false) {
 		t.Error("Two gangs search at the same time.")
 	}
 	if next, ok := turns.Done(b); ok {
 		t.Errorf("%s is called during a search.", next)
 	}
-	turns.End(d, time.Second)
-	if next, ok := turns.Done(d); !ok || next != c {
+	if next, ok := turns.End(d, time.Second); !ok || next != c {
 		t.Errorf("Called is %v.", next)
 	}
 	if next, ok := turns.Done(c); !ok || next != b { // it was deleted in the meantime
@@ -223,40 +244,85 @@ func TestTurnsNotUsed(t *testing.T) {
 	}
 }
 
+// A gang goes on after its turn, and writes to the API server for example. The next one is
+// called all the same, and one of a lower priority does not get in between.
+func TestTurnsAfterTheEnd(t *testing.T) {
+	searched, high, low := types.NamespacedName{Name: "searched"}, types.NamespacedName{Name: "high"}, types.NamespacedName{Name: "low"}
+	var turns preemption.Turns
+	turns.Begin(searched, 9, false)
+	turns.Begin(high, 5, false)
+	turns.Done(high)
+	if next, ok := turns.End(searched, time.Second); !ok || next != high {
+		t.Errorf("At the end of a turn, called is %v.", next)
+	}
+	if turns.Begin(low, 0, false) {
+		t.Error("A gang of a lower priority begins before the one that waits.")
+	}
+	if turns.Begin(searched, 5, false) {
+		t.Error("A gang has two turns in a row although another one waits.")
+	}
+	if next, ok := turns.Done(searched); ok {
+		t.Errorf("%s is called twice.", next)
+	}
+	if !turns.Begin(high, 5, false) {
+		t.Error("The gang that was called has to wait.")
+	}
+}
+
 // The time in which no gang of a namespace has searched, or waited, is no credit.
 func TestTurnsWithoutCredit(t *testing.T) {
-	var turns preemption.Turns
-	gang := func(name string) types.NamespacedName {
-		return types.NamespacedName{Namespace: name[:1], Name: name}
+	// A trace is what happens during each search: these gangs begin to wait. A name is the
+	// namespace, the name, and "+" if its priority is higher.
+	type during map[string][]string
+	var many []string
+	for i := range 19 {
+		many = append(many, "a"+strconv.Itoa(i+1))
 	}
-	wait := func(names ...string) {
-		for _, name := range names {
-			if turns.Begin(gang(name), 0) {
-				t.Fatalf("%s does not wait.", name)
+	cases := map[string]struct {
+		reason string
+		during during
+		want   []string
+	}{
+		"OthersWait": {
+			"The others have searched for five seconds each when b joins.",
+			during{"a0": {"a1", "a2", "c0", "c1", "c2"}, "a1": {"b1", "b2", "b3"}},
+			[]string{"a0", "c0", "a1", "c1", "b1", "a2", "c2", "b2", "b3"},
+		},
+		"OneSearches": {
+			"No gang waits when b joins, and the last of twenty searches of a is under way.",
+			during{"a0": many, "a19": {"b1", "b2", "b3"}, "b1": {"a20", "a21"}},
+			slices.Concat([]string{"a0"}, many, []string{"b1", "b2", "a20", "b3", "a21"}),
+		},
+		"HigherPriority": {
+			"What gangs of a higher priority have used does not count for the others.",
+			during{"a0": {"a1+", "a2+", "a3+", "c0", "c1"}, "a3+": {"b1", "b2"}},
+			[]string{"a0", "a1+", "a2+", "a3+", "c0", "b1", "c1", "b2"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var turns preemption.Turns
+			begin := func(name string) bool {
+				return turns.Begin(types.NamespacedName{Namespace: name[:1], Name: name}, int32(strings.Count(name, "+")), false)
 			}
-		}
-	}
-	var got []string
-	search := func(searched string) string {
-		turns.End(gang(searched), 10*time.Second)
-		next, ok := turns.Done(gang(searched))
-		if !ok {
-			return ""
-		}
-		got = append(got, next.Name)
-		turns.Begin(next, 0)
-
-		return next.Name
-	}
-	turns.Begin(gang("a0"), 0)
-	wait("a1", "a2", "c0", "c1", "c2")
-	now := search(search("a0"))
-	wait("b1", "b2", "b3") // the others have searched for ten seconds each
-	for now != "" {
-		now = search(now)
-	}
-	if diff := cmp.Diff([]string{"c0", "a1", "c1", "b1", "a2", "c2", "b2", "b3"}, got); diff != "" {
-		t.Errorf("The order differs (-want +got):\n%s", diff)
+			var got []string
+			for now := "a0"; now != ""; {
+				if !begin(now) {
+					t.Fatalf("%s has to wait.", now)
+				}
+				got = append(got, now)
+				for _, name := range tc.during[now] {
+					if begin(name) {
+						t.Fatalf("%s does not wait.", name)
+					}
+				}
+				next, _ := turns.End(types.NamespacedName{Namespace: now[:1], Name: now}, 5*time.Second)
+				now = next.Name
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\nThe order differs (-want +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
 
@@ -268,7 +334,7 @@ func TestTurnsForgetNone(t *testing.T) {
 		for i := range 1 + random.IntN(12) {
 			gangs = append(gangs, searcher{
 				types.NamespacedName{Namespace: strconv.Itoa(random.IntN(3)), Name: strconv.Itoa(i)},
-				int32(random.IntN(3)), time.Duration(random.IntN(100)), random.IntN(4),
+				int32(random.IntN(3)), time.Duration(random.IntN(100)), random.IntN(4), random.IntN(4) == 0,
 			})
 		}
 		simulate(t, gangs)
