@@ -11,6 +11,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,7 +24,7 @@ import (
 
 // inputs and outputs are what the programs of the tests read and make.
 var (
-	inputs  = []string{"synthesis.inputs[0].apiGroups[0]=", "synthesis.inputs[0].resources[0]=configmaps", "extraArgs[0]=--local-synthesizers", "synthesis.rolloutCooldown=0s"}
+	inputs  = []string{"synthesis.inputs[0].apiGroups[0]=", "synthesis.inputs[0].resources[0]=configmaps", "extraArgs[0]=--local-synthesizers", "synthesis.rolloutCooldown=0s", "synthesis.rolloutMaxFailures=1"}
 	outputs = []string{"delivery.rules[1].apiGroups[0]=apps", "delivery.rules[1].resources[0]=deployments", "delivery.rules[1].verbs={get,list,watch,patch}", "delivery.rules[0].apiGroups[0]=", "delivery.rules[0].resources[0]=configmaps", "delivery.rules[0].verbs={get,list,watch,create,patch,delete}"}
 )
 
@@ -345,7 +346,21 @@ func playSynthesis(t *testing.T, s *stage) {
 
 		return nil
 	})
+	s.halt(t, "-a")
 	s.gone(t, symphony)
+}
+
+// halt has a rollout fail, and go on with a generation that works.
+func (s *stage) halt(t *testing.T, name string) {
+	t.Helper()
+	synth := &enov1.Synthesizer{ObjectMeta: metav1.ObjectMeta{Name: s.namespace + name}}
+	s.merge(t, synth, `{"spec": {"command": ["false"]}}`)
+	halted := func() bool { return meta.IsStatusConditionTrue(synth.Status.Conditions, enov1.ConditionRolloutHalted) }
+	s.await(t, "the rollout is halted", synth, halted)
+	command, err := json.Marshal([]string{"sh", "-c", echo})
+	must(t, err)
+	s.merge(t, synth, fmt.Sprintf(`{"spec": {"command": %s}}`, command))
+	s.await(t, "the next generation is rolled out", synth, func() bool { return !halted() })
 }
 
 // lose deletes the slice of a composition, which is then synthesized anew.

@@ -126,9 +126,11 @@ func TestDiffDecides(t *testing.T) {
 	w := newWorld(t)
 	theirs := w.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {x: "1"}}`)
 	must(t, w.c.Create(t.Context(), theirs, client.FieldOwner(legacy)))
+	foreign := w.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: foreign}, data: {x: "1"}}`)
+	must(t, w.c.Create(t.Context(), foreign, client.FieldOwner(legacy)))
 	w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: scaled, labels: {by: hand}}, data: {size: "7"}}`)
 	w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: whole}, data: {a: "1", more: "1"}}`)
-	gone := w.manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}}`)
+	gone := w.manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: foreign}}`)
 	gone.Deleted = true
 	w.compose(enov1.CompositionStatus{CurrentSynthesis: w.slice("web-1", newer, gone,
 		w.manifest(`{apiVersion: v1, kind: ConfigMap, data: {size: "1"}, metadata: {name: scaled, annotations: {eno.azure.io/overrides: '[{"path": "self.data.size", "condition": "composition.metadata.name == ''web''", "valueExpression": "self.data.size"}]'}}}`),

@@ -24,7 +24,7 @@ type compositionStore struct {
 }
 
 func (s *compositionStore) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-	s.stored.DeepCopyInto(o.(*enov1.Composition)) //nolint:forcetypeassert // there is nothing else
+	s.stored.DeepCopyInto(o.(*enov1.Composition))
 
 	return nil
 }
@@ -39,7 +39,7 @@ type statusStore struct {
 }
 
 func (s statusStore) Patch(_ context.Context, o client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
-	s.store.stored = o.(*enov1.Composition).DeepCopy() //nolint:forcetypeassert // there is nothing else
+	s.store.stored = o.(*enov1.Composition).DeepCopy()
 	s.store.writes++
 
 	return nil
@@ -50,7 +50,7 @@ func (s statusStore) Patch(_ context.Context, o client.Object, _ client.Patch, _
 func TestSharedHealth(t *testing.T) {
 	const (
 		config  = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n"}}`
-		secret  = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"n"}}`
+		other   = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"n"}}`
 		invalid = `{"kind":"ConfigMap"}`
 	)
 	before := metav1.Condition{Type: enov1.ConditionHealthy, Status: metav1.ConditionFalse, Reason: enov1.ReasonDegraded, Message: "before"}
@@ -64,11 +64,11 @@ func TestSharedHealth(t *testing.T) {
 		want      metav1.Condition
 	}{
 		"Elsewhere": {"The delivery that selects it writes the condition.", []string{config}, "team=other", "true", "", before},
-		"Shared":    {"No delivery knows all objects.", []string{config, secret}, "", `self.kind == "Secret"`, "", shared},
-		"SharedToo": {"The other one says the same.", []string{config, secret}, "", `self.kind != "Secret"`, "", shared},
+		"Shared":    {"No delivery knows all objects.", []string{config, other}, "", `self.kind == "Secret"`, "", shared},
+		"SharedToo": {"The other one says the same.", []string{config, other}, "", `self.kind != "Secret"`, "", shared},
 		"None":      {"The other one may have all manifests.", []string{config}, "", `self.kind == "Secret"`, "", before},
 		"Unread":    {"A manifest that cannot be read belongs to no delivery.", []string{config, invalid}, "", `self.kind == "Secret"`, "", before},
-		"Suspended": {"All deliveries know that it is suspended.", []string{config, secret}, "", `self.kind == "Secret"`, "true", metav1.Condition{
+		"Suspended": {"All deliveries know that it is suspended.", []string{config, other}, "", `self.kind == "Secret"`, "true", metav1.Condition{
 			Type: enov1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: enov1.ReasonSuspended, Message: "the objects are not judged while the composition is suspended",
 		}},
 	} {

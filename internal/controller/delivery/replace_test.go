@@ -144,7 +144,7 @@ func TestReplacement(t *testing.T) {
 			}
 			v.begin()
 			it := v.items[0]
-			it.Resource.ReplaceOnConflict = true // whatever was read
+			it.ReplaceOnConflict = true // whatever was read
 			_, err := d.deliver(t.Context(), key{v.name, it.Identity}, v, it)
 			if !slices.Equal(remote.deleted, tc.want) {
 				t.Errorf("%s\ndeleted: %v, want %v", tc.reason, remote.deleted, tc.want)

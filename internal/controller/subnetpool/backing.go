@@ -137,12 +137,8 @@ func (g *Guard) create(ctx context.Context, p *v1alpha1.SubnetPool) error {
 // only when that pool is gone. The pool is read from the API server: the status must name
 // only a pool that exists at the same time as the Subnet.
 func (g *Guard) bind(ctx context.Context, p *v1alpha1.SubnetPool, s *v1alpha1.Subnet) error {
-	live, err := kube.Find(ctx, g.reader, &v1alpha1.SubnetPool{}, p.Namespace, p.Name)
-	if err != nil {
+	if err := g.confirm(ctx, p); err != nil {
 		return err
-	}
-	if live == nil || live.UID != p.UID || live.DeletionTimestamp != nil {
-		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("subnetpools").GroupResource(), p.Name, errors.New("the cache is behind"))
 	}
 	if uid := s.Status.PoolUID; uid != "" && uid != p.UID {
 		if has, err := liveChild(ctx, g.reader, s); err != nil || has != nil && has.UID == uid {
@@ -157,7 +153,20 @@ func (g *Guard) bind(ctx context.Context, p *v1alpha1.SubnetPool, s *v1alpha1.Su
 	}
 	status := s.Status.DeepCopy()
 	s.Status.PoolUID = p.UID
-	_, err = kube.WriteStatus(ctx, g.client, s, *status, s.Status)
+	_, err := kube.WriteStatus(ctx, g.client, s, *status, s.Status)
 
 	return err
+}
+
+// confirm returns a conflict if the API server no longer has a pool, or deletes it.
+func (g *Guard) confirm(ctx context.Context, p *v1alpha1.SubnetPool) error {
+	live, err := kube.Find(ctx, g.reader, &v1alpha1.SubnetPool{}, p.Namespace, p.Name)
+	if err != nil {
+		return err
+	}
+	if live == nil || live.UID != p.UID || live.DeletionTimestamp != nil {
+		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("subnetpools").GroupResource(), p.Name, errors.New("the cache is behind"))
+	}
+
+	return nil
 }

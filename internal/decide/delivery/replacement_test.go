@@ -104,7 +104,7 @@ func TestDecideReplacement(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &delivery.Resource{GVK: tc.gvk}
 			if tc.patch {
-				r.Identity.Patch = 1
+				r.Patch = 1
 			}
 			a := delivery.DecideReplacement(r, delivery.Rejection{Live: tc.live, Ours: tc.ours, Replaced: tc.replaced, Sharer: tc.sharer, Unread: tc.unread})
 			if a.Verb != tc.want || !strings.Contains(a.Reason, tc.text) || a.Reason == "" {

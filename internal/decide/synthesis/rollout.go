@@ -74,7 +74,7 @@ func guardedStage(c *enov1.Composition, s *enov1.Synthesizer) Stage {
 	}
 	latest, rolledBack := rolledOut(&c.Status)
 	switch {
-	case latest == nil || !latest.Deferred || latest.FailedBefore || latest.ObservedSynthesizerGeneration != s.Generation:
+	case !isGuarded(latest, s):
 		return StageOther
 	case rolledBack || isFailing(c) && !hasWorked(c):
 		return StageFailed
@@ -83,6 +83,12 @@ func guardedStage(c *enov1.Composition, s *enov1.Synthesizer) Stage {
 	default:
 		return StageOther
 	}
+}
+
+// isGuarded reports whether a synthesis, nil if there is none, is part of the rollout of the
+// present generation of a Synthesizer, and did not fail before it.
+func isGuarded(latest *enov1.Synthesis, s *enov1.Synthesizer) bool {
+	return latest != nil && latest.Deferred && !latest.FailedBefore && latest.ObservedSynthesizerGeneration == s.Generation
 }
 
 // rolledOut returns the latest synthesis that is not a rollback, and whether a rollback has
