@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -17,6 +18,28 @@ type annotator struct {
 
 	servers serverConnector
 	dryRun  bool
+}
+
+// conflictTries is how often a command is tried whose object changes all the time.
+const conflictTries = 5
+
+// errChanged is about an object that was written after it was read.
+var errChanged = errors.New("was changed by another client at the same time, and nothing was written: try again")
+
+// changed is the error of a command that another client was faster than.
+func changed(ref ObjectRef) error {
+	return &ExitError{Code: ExitFound, Err: fmt.Errorf("%s %w", ref, errChanged)}
+}
+
+// retried repeats a command that reads an object and then writes it, while other clients
+// are faster: controllers write conditions whenever something changes.
+func retried(do func() error) error {
+	err := do()
+	for n := 1; n < conflictTries && errors.Is(err, errChanged); n++ {
+		err = do()
+	}
+
+	return err
 }
 
 // annotate sets annotations on the composition as it was read, and removes those that
@@ -38,7 +61,7 @@ func (o *annotator) annotate(ctx context.Context, c *enov1.Composition, annotati
 
 	err = s.Annotate(ctx, ref, patch, o.dryRun)
 	if apierrors.IsConflict(err) {
-		return cannotDo("%s was changed by another client at the same time, and nothing was written: try again", ref)
+		return changed(ref)
 	}
 
 	if err != nil {

@@ -51,13 +51,15 @@ The object is named as KIND/NAME, KIND.GROUP/NAME, or with its namespace as
 KIND/NAMESPACE/NAME. It must wait to be deleted. Only this object is deleted, also if the
 deletion of all others waits for a confirmation, and only for the current synthesis.
 
-It writes the annotation ` + enov1.AnnotationPruneFirst + `, and nothing else; if another client
-changes the composition at the same time, nothing is written. Delivery deletes the object.
+It writes the annotation ` + enov1.AnnotationPruneFirst + `, and nothing else. Delivery deletes
+the object.
 
 Exit codes: 0 it is requested, or was already, 1 no such composition, no such object, or it
 could not be changed, 2 it could not look.`,
 		Example: deliveryPruneExamples,
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return retried(func() error { return o.run(cmd.Context(), args[0]) })
+		},
 	}
 
 	cmd.Flags().StringArrayVar(&o.first, "first", nil, "the object to delete now, as KIND[.GROUP]/[NAMESPACE/]NAME; may be repeated")

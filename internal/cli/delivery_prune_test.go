@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -154,11 +155,11 @@ To see how far it is: arbor delivery web -n shop
 			want:   result{Code: ExitBlind, Err: `cannot read --first "web-v1": write KIND/NAME, KIND.GROUP/NAME or KIND/NAMESPACE/NAME`},
 		},
 		"Conflict": {
-			reason:  "another client was faster",
+			reason:  "another client was faster, each time",
 			args:    []string{"older", "--first", "Service/web-v1"},
 			fails:   apierrors.NewConflict(enov1.GroupVersion.WithResource("compositions").GroupResource(), "older", nil),
 			want:    result{Code: ExitFound, Err: `Composition shop/older was changed by another client at the same time, and nothing was written: try again`},
-			patches: []string{`{"metadata":{"annotations":{"arbor-control.dev/prune-first":"22222222-aaaa Service/shop/web-v1"},"resourceVersion":"8"}}`},
+			patches: slices.Repeat([]string{`{"metadata":{"annotations":{"arbor-control.dev/prune-first":"22222222-aaaa Service/shop/web-v1"},"resourceVersion":"8"}}`}, conflictTries),
 		},
 	}
 

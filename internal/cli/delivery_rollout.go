@@ -93,7 +93,7 @@ Exit codes: 0 it goes on, or was resumed already, 1 no such Synthesizer, or it c
 changed, 2 it could not look.`,
 		Example: deliveryRolloutExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.resume(cmd.Context(), synthesizerName(args[0]))
+			return retried(func() error { return o.resume(cmd.Context(), synthesizerName(args[0])) })
 		},
 	}
 
@@ -357,7 +357,7 @@ func (o *deliveryRolloutOptions) annotateSynthesizer(ctx context.Context, s *eno
 
 	err = to.Annotate(ctx, ref, patch, o.dryRun)
 	if apierrors.IsConflict(err) {
-		return cannotDo("%s was changed by another client at the same time, and nothing was written: try again", ref)
+		return changed(ref)
 	}
 
 	if err != nil {

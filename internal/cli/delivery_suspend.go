@@ -47,7 +47,9 @@ another client changes the composition at the same time, nothing is written.
 Exit codes: 0 it is suspended, or was already, 1 no such composition, or it could not be
 changed, 2 it could not look.`,
 		Example: deliverySuspendExamples,
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.suspend(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return retried(func() error { return o.suspend(cmd.Context(), args[0]) })
+		},
 	}
 
 	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for everybody who looks at the composition")
@@ -69,7 +71,9 @@ It removes the annotation ` + enov1.AnnotationSuspend + `, and changes nothing e
 Exit codes: 0 it is resumed, or was not suspended, 1 no such composition, or it could not be
 changed, 2 it could not look.`,
 		Example: deliverySuspendExamples,
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.resume(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return retried(func() error { return o.resume(cmd.Context(), args[0]) })
+		},
 	}
 
 	o.addFlags(cmd)

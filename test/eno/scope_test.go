@@ -102,7 +102,7 @@ func TestDiffUnservedVersion(t *testing.T) {
 	file, output := filepath.Join(t.TempDir(), "app.yaml"), filepath.Join(t.TempDir(), "output.json")
 	must(t, os.WriteFile(file, text, 0o600))
 	must(t, os.WriteFile(output, []byte(e.output(configMap("two", "1"))), 0o600))
-	if out := e.arbor(1, "delivery", "diff", "-f", file, "--exec", "cat > /dev/null; cat "+output); !strings.Contains(out, "1 unchanged, 1 deleted\n") {
+	if out := e.arbor(1, "delivery", "diff", "-f", file, "--exec", "cat > /dev/null; cat "+output); !strings.Contains(out, "1 deleted, 1 unchanged\n") {
 		t.Errorf("the object exists, and would be deleted: got %s", out)
 	}
 }
