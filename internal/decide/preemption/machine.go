@@ -139,12 +139,7 @@ type Facts struct {
 // Next returns the next action. With Wait, it also returns when to look again if no
 // fact changes before; zero means never.
 func (s State) Next(f Facts) (next State, action Action, at time.Time) {
-	switch {
-	case !f.Incomplete:
-		s.Incomplete = time.Time{}
-	case s.Incomplete.IsZero():
-		s.Incomplete = f.Now
-	}
+	s = s.noteMissing(f)
 	switch {
 	case f.Placed || !f.Applies:
 		return s.end(f)
@@ -163,6 +158,18 @@ func (s State) Next(f Facts) (next State, action Action, at time.Time) {
 	}
 
 	return s.step(f)
+}
+
+// noteMissing records since when pods of the gang are missing.
+func (s State) noteMissing(f Facts) State {
+	switch {
+	case !f.Incomplete:
+		s.Incomplete = time.Time{}
+	case s.Incomplete.IsZero():
+		s.Incomplete = f.Now
+	}
+
+	return s
 }
 
 // overdue reports whether the reservation has to end.

@@ -160,15 +160,18 @@ func TestTurns(t *testing.T) {
 		},
 		"Namespace": {
 			"The namespace that has searched least comes first.",
-			[]waits{{name: "a1"}, {name: "b1"}, {name: "a2"}, {name: "b2"}}, []string{"b1", "a1", "b2", "a2"},
+			[]waits{{name: "a1"}, {name: "b1"}, {name: "a2"}, {name: "b2"}},
+			[]string{"b1", "a1", "b2", "a2"},
 		},
 		"Twice": {
 			"A gang waits once, with its last priority.",
-			[]waits{{name: "b1"}, {name: "b2", priority: 1}, {name: "b1", priority: 2}}, []string{"b1", "b2"},
+			[]waits{{name: "b1"}, {name: "b2", priority: 1}, {name: "b1", priority: 2}},
+			[]string{"b1", "b2"},
 		},
 		"Urgent": {
 			"Pods are terminating for a gang, so it is before others of its priority, whatever its namespace has used.",
-			[]waits{{name: "b1"}, {name: "a1", urgent: true}, {name: "b2", priority: 1}}, []string{"b2", "a1", "b1"},
+			[]waits{{name: "b1"}, {name: "a1", urgent: true}, {name: "b2", priority: 1}},
+			[]string{"b2", "a1", "b1"},
 		},
 	}
 	for name, tc := range cases {
