@@ -119,7 +119,9 @@ func unbound(t *testing.T, w *world) (map[string]string, func()) {
 	allow := w.proxy.Forbid(t, bindings)
 	stop := load(t, 250*time.Millisecond, func(i int) error {
 		ctx := context.WithoutCancel(t.Context())
-		if i%4 == 0 { // there is no room for this one, whoever goes
+		// There is no room for these, whichever pods are evicted. They are more important, and
+		// few, so that trying them leaves time for the others on a busy machine.
+		if i%4 == 0 && i < 40 {
 			if err := w.gang(ctx, fmt.Sprintf("crowd-%d", i), "important", 3, seat); err != nil {
 				return err
 			}
