@@ -111,7 +111,7 @@ func unused(reason string) string {
 	return "annotation " + enov1.AnnotationReplaceOnConflict + " " + reason
 }
 
-// irreplaceableAs is why an object must not be deleted whoever delivers it, "" if it may.
+// irreplaceableAs is why an object must not be deleted, whichever delivery has it, "" if it may.
 func irreplaceableAs(r *Resource, s Rejection) string {
 	switch {
 	case slices.Contains(irreplaceable, r.GVK.GroupKind()):

@@ -166,7 +166,7 @@ func (w *world) userDeletes() {
 	}
 }
 
-// finish has compositions go whose deletion nobody keeps up. In a cycle nobody waits:
+// finish removes compositions whose deletion waits for no other. In a cycle none waits:
 // surplus compositions still depend on what they depended on.
 func (w *world) finish() {
 	all := slices.Clone(w.all)

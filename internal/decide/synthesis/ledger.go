@@ -193,7 +193,7 @@ func (e *ledgerEntry) compare(other *ledgerEntry) int {
 // Plan says which syntheses to begin: the most urgent ones that have all they need, as
 // many as there is room for, and one at a time of those that follow a change which
 // reaches many. The order of a rollout is another one for every generation of a
-// Synthesizer, and the same whoever asks. A rollout that breaks too many compositions
+// Synthesizer, and the same for every manager. A rollout that breaks too many compositions
 // reaches no further ones; those that it has broken are tried again all the same.
 func (l *Ledger) Plan(limits Limits, now time.Time) Plan {
 	rollout := l.lastRollout()
