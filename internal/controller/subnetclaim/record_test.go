@@ -159,7 +159,8 @@ func TestRecordsRefused(t *testing.T) {
 // the API server accepts them now. New claims come first.
 func TestRecordsProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, logs := newRecords(nil, NewMetrics(prometheus.NewRegistry()).unrecorded), 0
+		q := newRecords(nil, NewMetrics(prometheus.NewRegistry()).unrecorded)
+		var logs atomic.Int32
 		var mu sync.Mutex
 		var writes []string
 		accepted, gone := map[string]bool{}, map[string]bool{}
@@ -199,19 +200,18 @@ func TestRecordsProbe(t *testing.T) {
 				t.Errorf("%v claims are not recorded %s, want %v", got, when, n)
 			}
 		}
-		log := funcr.New(func(_, _ string) { logs++ }, funcr.Options{})
+		log := funcr.New(func(_, _ string) { logs.Add(1) }, funcr.Options{})
 		go func() { _ = q.Start(logr.NewContext(t.Context(), log)) }()
 
 		for i := range 50 {
 			want("a", fmt.Sprintf("a%d", i))
 			want("b", fmt.Sprintf("b%d", i))
 		}
-		if got := written(time.Minute); len(got) != 100 || logs != 1 {
-			t.Fatalf("%d attempts and %d lines in the log at first, want 100 and 1", len(got), logs)
+		if got, lines := written(time.Minute), logs.Swap(0); len(got) != 100 || lines != 1 {
+			t.Fatalf("%d attempts and %d lines in the log at first, want 100 and 1", len(got), lines)
 		}
-		logs = 0
-		if got := written(recordRetry); len(got) != 2 || got[0][0] == got[1][0] || logs != 1 {
-			t.Errorf("records of claims %v are written and %d lines logged after a retry, want one of each namespace and 1", got, logs)
+		if got, lines := written(recordRetry), logs.Load(); len(got) != 2 || got[0][0] == got[1][0] || lines != 1 {
+			t.Errorf("records of claims %v are written and %d lines logged after a retry, want one of each namespace and 1", got, lines)
 		}
 		unrecorded(100, "while a policy rejects them")
 
