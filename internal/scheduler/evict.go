@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	fwk "k8s.io/kube-scheduler/framework"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 )
@@ -48,20 +49,24 @@ func (s *Scheduler) evictAll(ctx context.Context, pods []*corev1.Pod, reason, ki
 // It reports false if the pod has to be deleted.
 func (s *Scheduler) cancelBinding(pod *corev1.Pod) bool {
 	fw := s.kube.Profiles[pod.Spec.SchedulerName]
-	if fw == nil {
+	if fw == nil || !cancelBinding(fw, pod.UID, pluginName) {
 		return false
 	}
-	canceled := false
-	if w := fw.GetWaitingPod(pod.UID); w != nil {
-		canceled = w.Preempt(pluginName, "preempted")
-	} else if p := fw.GetPodInPreBind(pod.UID); p != nil {
-		canceled = p.CancelPod("preempted by " + pluginName)
-	}
-	if canceled {
-		s.groups.unmark(pod)
-	}
+	s.groups.unmark(pod)
 
-	return canceled
+	return true
+}
+
+// cancelBinding cancels the binding of a pod, for a plugin that preempts it. A member of a gang
+// is in PreBind while it waits for Permit plugins, too: after the first canceled member its
+// gang gives up, and no longer waits for them.
+func cancelBinding(handle fwk.Handle, uid types.UID, plugin string) bool {
+	if w := handle.GetWaitingPod(uid); w != nil && w.Preempt(plugin, "preempted") {
+		return true
+	}
+	p := handle.GetPodInPreBind(uid)
+
+	return p != nil && p.CancelPod("preempted by "+plugin)
 }
 
 func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, reason, message string) error {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 )
@@ -17,22 +18,33 @@ type preemptFunc func(ctx context.Context, c preemption.Candidate, preemptor pre
 type plainEvictor struct {
 	handle fwk.Handle
 	groups *groups
-	// evict is kube-scheduler's own: it cancels the binding of a pod that is not
-	// bound yet, and deletes any other.
+	// evict is kube-scheduler's own. It deletes a pod.
 	evict preemptFunc
 	// marking is held while the victims of a candidate are marked.
 	marking sync.Mutex
+	// waking are the candidates whose preemptor is activated after its preemption.
+	waking sync.Map
 }
 
 // preemptPod runs in one goroutine per victim. While a victim has not been
 // preempted, the candidate is the value of its mark.
+//
+// A pod that is not bound yet is not deleted: its binding is canceled. The gang may give up all
+// its places at the same time, because another member was canceled, so whether a pod is being
+// bound must not be asked twice.
 func (e *plainEvictor) preemptPod(ctx context.Context, c preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *corev1.Pod, plugin string) error {
 	if !e.mark(c, victim) {
 		return nil // another preemption evicts it
 	}
-	canceled := e.handle.GetWaitingPod(victim.UID) != nil || e.handle.GetPodInPreBind(victim.UID) != nil
-	if !canceled && e.exists(victim) && e.groups.usingRoom(victim) == nil {
-		e.groups.unmark(victim) // its gang has given up its places: it only waits
+	if cancelBinding(e.handle, victim.UID, plugin) {
+		e.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(victim, preemptor.Obj(), corev1.EventTypeNormal, "Preempted", "Preempting",
+			"Preempted by %s %v on node %v: its binding was canceled", preemptor.Type(), preemptor.UID(), c.Name())
+		e.stays(ctx, c, preemptor, victim)
+
+		return nil
+	}
+	if e.exists(victim) && e.groups.usingRoom(victim) == nil {
+		e.stays(ctx, c, preemptor, victim) // its gang has given up its places: it only waits
 
 		return nil
 	}
@@ -46,13 +58,28 @@ func (e *plainEvictor) preemptPod(ctx context.Context, c preemption.Candidate, p
 		return err
 	}
 	e.groups.leaving.Store(victim.UID, true)
-	// The mark is removed with the pod. A pod whose binding was canceled stays,
-	// and for one that is gone already there is no event to come.
-	if canceled || !e.exists(victim) {
+	// The mark is removed with the pod. For one that is gone already there is no event to come.
+	if !e.exists(victim) {
 		e.groups.unmark(victim)
 	}
 
 	return nil
+}
+
+// stays removes the mark of a pod that loses its place without being deleted.
+//
+// The queue learns at once that the place is free, but keeps the preemptor out until its
+// preemption has ended, and no deletion follows that would wake it up. So the preemptor is
+// activated when its preemption ends, which is when kube-scheduler cancels the context.
+func (e *plainEvictor) stays(ctx context.Context, c preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *corev1.Pod) {
+	e.groups.unmark(victim)
+	if _, waking := e.waking.LoadOrStore(c, true); waking {
+		return
+	}
+	context.AfterFunc(ctx, func() {
+		e.waking.Delete(c)
+		e.handle.Activate(klog.FromContext(ctx), preemptor.Pods())
+	})
 }
 
 // mark marks all victims of a candidate. It reports whether this candidate, and

@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"maps"
+	goruntime "runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
@@ -23,22 +28,52 @@ type nodeVictims struct{ victims extenderv1.Victims }
 func (n *nodeVictims) Victims() *extenderv1.Victims { return &n.victims }
 func (*nodeVictims) Name() string                   { return "node-0000" }
 
-// bindingHandle is a handle to which one pod is in PreBind.
+// bindingHandle is a handle to which one pod is in PreBind until it is asked for.
 type bindingHandle struct {
 	fwk.Handle
 
-	prebind types.UID
+	prebind   types.UID
+	canceled  []string
+	activated atomic.Int32
 }
 
-func (bindingHandle) GetWaitingPod(types.UID) fwk.WaitingPod { return nil }
+func (*bindingHandle) GetWaitingPod(types.UID) fwk.WaitingPod { return nil }
 
-func (h bindingHandle) GetPodInPreBind(uid types.UID) fwk.PodInPreBind {
-	if uid == h.prebind {
-		return struct{ fwk.PodInPreBind }{}
+func (*bindingHandle) EventRecorder() events.EventRecorderLogger { return events.NewFakeRecorder(10) }
+
+func (h *bindingHandle) Activate(_ klog.Logger, pods map[string]*corev1.Pod) {
+	h.activated.Add(int32(len(pods)))
+}
+
+func (h *bindingHandle) GetPodInPreBind(uid types.UID) fwk.PodInPreBind {
+	if uid != h.prebind {
+		return nil
 	}
+	h.prebind = "" // the gang gives up at the same time
 
-	return nil
+	return &podInPreBind{h: h, name: string(uid)}
 }
+
+type podInPreBind struct {
+	fwk.PodInPreBind
+
+	h    *bindingHandle
+	name string
+}
+
+func (p *podInPreBind) CancelPod(string) bool {
+	p.h.canceled = append(p.h.canceled, p.name)
+
+	return true
+}
+
+// preemptorPod is the pod that preempts.
+type preemptorPod struct{ preemption.ExecutorPreemptor }
+
+func (preemptorPod) Obj() runtime.Object          { return &corev1.Pod{} }
+func (preemptorPod) Type() string                 { return "Pod" }
+func (preemptorPod) UID() types.UID               { return "high" }
+func (preemptorPod) Pods() map[string]*corev1.Pod { return map[string]*corev1.Pod{"high": {}} }
 
 func TestPlainEvictor(t *testing.T) {
 	s := newStage(t)
@@ -51,8 +86,12 @@ func TestPlainEvictor(t *testing.T) {
 		fails string
 		// prebind is the victim that is being bound, and gone one that is gone.
 		prebind, gone string
-		evicted       []string
-		after         []string
+		// waiting is the victim whose gang has given up its places.
+		waiting string
+		evicted []string
+		after   []string
+		// activated means that the preemptor is activated.
+		activated bool
 	}{
 		"All": {
 			reason: "all victims leave until they are gone", evicted: []string{"g-0", "g-1", "g-2"}, after: []string{"g-0", "g-1", "g-2"},
@@ -64,7 +103,10 @@ func TestPlainEvictor(t *testing.T) {
 			reason: "what another preemption evicts is left to it", before: []string{"g-0"}, evicted: []string{"g-1", "g-2"}, after: []string{"g-0", "g-1", "g-2"},
 		},
 		"PreBind": {
-			reason: "a pod whose binding is canceled is a member again", prebind: "g-1", evicted: []string{"g-0", "g-1", "g-2"}, after: []string{"g-0", "g-2"},
+			reason: "a pod whose binding is canceled is a member again", prebind: "g-1", evicted: []string{"g-0", "g-2"}, after: []string{"g-0", "g-2"}, activated: true,
+		},
+		"Waiting": {
+			reason: "a pod that has no place any more stays", waiting: "g-1", evicted: []string{"g-0", "g-2"}, after: []string{"g-0", "g-2"}, activated: true,
 		},
 		"Gone": {
 			reason: "nothing is remembered about a pod that is gone", gone: "g-2", evicted: []string{"g-0", "g-1", "g-2"}, after: []string{"g-0", "g-1"},
@@ -74,9 +116,16 @@ func TestPlainEvictor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pods := aged(crew("g", "", 3, 1, boundAt(0)))
 			exist := slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return p.Name == tc.gone })
+			for i, pod := range exist {
+				if pod.Name == tc.waiting {
+					exist[i] = pod.DeepCopy()
+					exist[i].Spec.NodeName = ""
+				}
+			}
 			s.show(act{groups: []*v2alpha2.PodGroup{podGroup("g", 3)}, pods: exist, leaving: tc.before})
 			var evicted []string
-			e := &plainEvictor{handle: bindingHandle{prebind: types.UID(tc.prebind)}, groups: s.groups}
+			handle := &bindingHandle{prebind: types.UID(tc.prebind)}
+			e := &plainEvictor{handle: handle, groups: s.groups}
 			e.evict = func(_ context.Context, _ preemption.Candidate, _ preemption.ExecutorPreemptor, victim *corev1.Pod, _ string) error {
 				if evicted == nil && len(leavingOf(s)) != 3 {
 					t.Errorf("before the first is evicted, %v leave", leavingOf(s))
@@ -89,14 +138,30 @@ func TestPlainEvictor(t *testing.T) {
 				return nil
 			}
 			c := &nodeVictims{extenderv1.Victims{Pods: pods}}
+			ctx, end := context.WithCancel(t.Context())
 			for _, pod := range pods {
-				err := e.preemptPod(t.Context(), c, nil, pod, preemptionName)
+				err := e.preemptPod(ctx, c, preemptorPod{}, pod, preemptionName)
 				if (pod.Name == tc.fails) != errors.Is(err, failed) {
 					t.Errorf("%s: got error %v", pod.Name, err)
 				}
 				if err != nil {
 					break
 				}
+			}
+			if n := handle.activated.Load(); n != 0 {
+				t.Errorf("the preemptor is activated %d times during its preemption", n)
+			}
+			end()
+			if tc.activated {
+				for handle.activated.Load() == 0 {
+					goruntime.Gosched()
+				}
+			}
+			if n := handle.activated.Load(); n > 1 || n > 0 != tc.activated {
+				t.Errorf("%s\nthe preemptor is activated %d times after its preemption", tc.reason, n)
+			}
+			if want := tc.prebind != ""; want != slices.Equal(handle.canceled, []string{tc.prebind}) {
+				t.Errorf("%s\ncanceled: %v", tc.reason, handle.canceled)
 			}
 			if diff := gocmp.Diff(tc.evicted, evicted); diff != "" {
 				t.Errorf("%s\nevicted: -want, +got:\n%s", tc.reason, diff)
