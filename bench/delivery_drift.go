@@ -27,27 +27,15 @@ func (d *depot) drift(ctx context.Context, ns string) ([]result, error) {
 		return nil, err
 	}
 	defer w.stop()
-	var (
-		burst, single []float64
-		mu            sync.Mutex
-		wg            sync.WaitGroup
-		failed        error
-	)
-	for _, o := range all[:drifting] {
-		wg.Go(func() {
-			took, err := d.corrected(ctx, w, o)
-			mu.Lock()
-			defer mu.Unlock()
-			burst = append(burst, took)
-			if err != nil {
-				failed = err
-			}
-		})
+	burst, err := d.correctedAtOnce(ctx, w, all[:drifting])
+	if err != nil {
+		return nil, err
 	}
-	wg.Wait()
-	if failed != nil {
-		return nil, failed
+	plain, err := d.plainDrift(ctx)
+	if err != nil {
+		return nil, err
 	}
+	var single []float64
 	for _, o := range all[drifting:] {
 		took, err := d.corrected(ctx, w, o)
 		if err != nil {
@@ -57,11 +45,71 @@ func (d *depot) drift(ctx context.Context, ns string) ([]result, error) {
 	}
 
 	return []result{
+		{"delivery/drift-plain-p99", percentile(plain, 0.99)},
 		{"delivery/drift-at-once-p50", percentile(burst, 0.5)},
 		{"delivery/drift-at-once-p99", percentile(burst, 0.99)},
+		{"delivery/drift-at-once-ratio", percentile(burst, 0.99) / percentile(plain, 0.99)},
 		{"delivery/drift-single-p50", percentile(single, 0.5)},
 		{"delivery/drift-single-p99", percentile(single, 0.99)},
 	}, nil
+}
+
+// correctedAtOnce changes resources at the same time, and returns how long each of them stayed
+// like that.
+func (d *depot) correctedAtOnce(ctx context.Context, w *watcher, all []*unstructured.Unstructured) ([]float64, error) {
+	var (
+		times  []float64
+		mu     sync.Mutex
+		wg     sync.WaitGroup
+		failed error
+	)
+	for _, o := range all {
+		wg.Go(func() {
+			took, err := d.corrected(ctx, w, o)
+			mu.Lock()
+			defer mu.Unlock()
+			times = append(times, took)
+			if err != nil {
+				failed = err
+			}
+		})
+	}
+	wg.Wait()
+
+	return times, failed
+}
+
+// plainDrift is drift of resources which a plain loop has applied, and which a plain watch
+// corrects with as many clients as the manager has workers. It is how fast the API server is.
+func (d *depot) plainDrift(ctx context.Context) ([]float64, error) {
+	const ns = "plain-1"
+	all, err := resources(ns, drifting, 1)
+	if err != nil {
+		return nil, err
+	}
+	w, err := d.watch(ctx, ns)
+	if err != nil {
+		return nil, err
+	}
+	defer w.stop()
+	w.changed = make(chan string, drifting)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(w.changed)
+	byName := map[string]*unstructured.Unstructured{}
+	for _, o := range all {
+		byName[o.GetKind()+" "+o.GetName()] = o
+	}
+	for range clients {
+		wg.Go(func() {
+			for name := range w.changed {
+				// If it fails, the resource is not corrected in time.
+				_ = d.Apply(ctx, client.ApplyConfigurationFromUnstructured(byName[name].DeepCopy()), client.ForceOwnership, client.FieldOwner(applier))
+			}
+		})
+	}
+
+	return d.correctedAtOnce(ctx, w, all)
 }
 
 // corrected changes a resource as somebody else, and returns how many milliseconds
@@ -92,6 +140,8 @@ type watcher struct {
 	mu      sync.Mutex
 	stolen  map[string]bool
 	waiting map[string]chan time.Time
+	// changed gets the resources that are to be corrected, if it is not nil.
+	changed chan string
 }
 
 func (d *depot) watch(ctx context.Context, ns string) (*watcher, error) {
@@ -142,6 +192,9 @@ func (w *watcher) see(name, rev string, now time.Time) {
 	switch {
 	case !ok:
 	case rev == "stolen":
+		if w.changed != nil && !w.stolen[name] {
+			w.changed <- name
+		}
 		w.stolen[name] = true
 	case w.stolen[name]:
 		right <- now

@@ -114,10 +114,10 @@ func (d *Deliverer) write(ctx context.Context, v *view, it *item, a decide.Actio
 // remember keeps what an object became, so that the next look at it is free, and
 // has it watched.
 func (d *Deliverer) remember(k key, it *item, live *unstructured.Unstructured) {
-	m := it.memory
+	m, entries := it.memory, live.GetManagedFields()
 	isKnown := m.isOurs(live) && !it.IsPatch() // its manifest may have lost all fields
-	m.desired, m.uid, m.version, m.own = it.desires(), live.GetUID(), live.GetResourceVersion(), ownOf(live.GetManagedFields(), d.manager)
-	m.ours = decide.IsOurs(live.GetManagedFields(), d.manager) || isKnown
+	m.desired, m.uid, m.version, m.own = it.desires(), live.GetUID(), live.GetResourceVersion(), ownOf(entries, d.manager)
+	m.ours = decide.IsOurs(entries, d.manager) || isKnown
 	m.wrote.Store(true)
 	if it.IsPatch() {
 		m.own = "" // what it changes may be somebody else's for good: only the server can tell

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +15,10 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
+
+// readers is how many slices of a composition are read at a time. Nothing is applied before all
+// of them are read.
+const readers = 4
 
 // Reconcile sees to it that the view of a composition is current. The work itself
 // is done by the workers.
@@ -133,19 +138,35 @@ func (d *Deliverer) recallFrom(ctx context.Context, c *enov1.Composition, from *
 	return nil
 }
 
-// slices reads those of a synthesis.
+// slices reads those of a synthesis. Those that do not exist are an error, unless some are
+// enough.
 func (d *Deliverer) slices(ctx context.Context, c *enov1.Composition, s *enov1.Synthesis, some bool) ([]enov1.ResourceSlice, error) {
-	all := make([]enov1.ResourceSlice, 0, len(s.ResourceSlices))
-	for _, ref := range s.ResourceSlices {
-		one := enov1.ResourceSlice{}
-		err := d.reader.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: ref.Name}, &one)
-		if some && apierrors.IsNotFound(err) {
-			continue
+	read := make([]*enov1.ResourceSlice, len(s.ResourceSlices))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(readers)
+	for i, ref := range s.ResourceSlices {
+		group.Go(func() error {
+			one := &enov1.ResourceSlice{}
+			err := d.reader.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: ref.Name}, one)
+			if some && apierrors.IsNotFound(err) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("cannot read slice %s of composition %s: %w", ref.Name, client.ObjectKeyFromObject(c), err)
+			}
+			read[i] = one
+
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	all := make([]enov1.ResourceSlice, 0, len(read))
+	for _, one := range read {
+		if one != nil {
+			all = append(all, *one)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("cannot read slice %s of composition %s: %w", ref.Name, client.ObjectKeyFromObject(c), err)
-		}
-		all = append(all, one)
 	}
 
 	return all, nil

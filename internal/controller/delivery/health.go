@@ -24,10 +24,12 @@ const (
 	// healthGather is how long changes are gathered before a condition is written.
 	healthGather = time.Second
 	// healthReaders is how many objects are read at a time, healthRate how many in a
-	// second, and healthBurst how many at once.
-	healthReaders = 2
-	healthRate    = 20
-	healthBurst   = 40
+	// second, and healthBurst how many at once. While manifests wait to be applied, a read
+	// costs as much as healthBusyCost of them.
+	healthReaders  = 2
+	healthRate     = 20
+	healthBurst    = 40
+	healthBusyCost = 10
 	// healthTries is how often a read is tried again before the next event is waited for.
 	healthTries = 5
 	// healthWriters is how many conditions are written at a time.
@@ -88,9 +90,9 @@ type trackedObject struct {
 	read time.Time
 }
 
-func newHealthTracker(w *watches, get func(context.Context, healthTarget) (*unstructured.Unstructured, error)) *healthTracker {
+func newHealthTracker(w *watches, get func(context.Context, healthTarget) (*unstructured.Unstructured, error), queued func() int) *healthTracker {
 	return &healthTracker{
-		get: get, observe: w.observe, admit: rate.NewLimiter(healthRate, healthBurst).Wait, now: time.Now,
+		get: get, observe: w.observe, admit: healthAdmission(queued), now: time.Now,
 		reads: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[key](healthPause, backoffMax),
 			workqueue.TypedRateLimitingQueueConfig[key]{Name: "delivery-health-reads"},
@@ -100,6 +102,21 @@ func newHealthTracker(w *watches, get func(context.Context, healthTarget) (*unst
 			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "delivery-health-writes"},
 		),
 		compositions: map[types.NamespacedName]*trackedComposition{},
+	}
+}
+
+// healthAdmission returns a function that waits until another object may be read for its
+// health. That is not urgent, so few are read while manifests wait to be applied: controllers
+// write the status of objects at the same time.
+func healthAdmission(queued func() int) func(context.Context) error {
+	limiter := rate.NewLimiter(healthRate, healthBurst)
+
+	return func(ctx context.Context) error {
+		if queued() > 0 {
+			return limiter.WaitN(ctx, healthBusyCost)
+		}
+
+		return limiter.Wait(ctx)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,7 +39,7 @@ type healthWorld struct {
 func newHealthWorld(t *testing.T, kind schema.GroupVersionKind) *healthWorld {
 	t.Helper()
 	w := &healthWorld{t: t, clock: time.Unix(1_000_000, 0), kind: kind, versions: map[string]int{}, ready: map[string]bool{}, reads: map[string][]time.Time{}}
-	w.healthTracker = newHealthTracker(newWatches(nil, decide.Manager, func(key) {}), nil)
+	w.healthTracker = newHealthTracker(newWatches(nil, decide.Manager, func(key) {}), nil, func() int { return 0 })
 	w.now = func() time.Time { return w.clock }
 	w.get = func(_ context.Context, target healthTarget) (*unstructured.Unstructured, error) {
 		w.reads[target.at.Name] = append(w.reads[target.at.Name], w.clock)
@@ -349,5 +350,32 @@ func TestHealthWrites(t *testing.T) {
 	w.drop(name)
 	if n := w.unhealthy(); n != 0 {
 		t.Errorf("a composition that is gone counts: %d", n)
+	}
+}
+
+// Reads for health are not urgent: few are made while manifests wait to be applied.
+func TestHealthReadsYield(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		queued int
+		want   int
+	}{
+		"Idle": {"Nothing else is to do.", 0, healthBurst + 10*healthRate},
+		"Busy": {"Manifests wait, but the health of objects must not be unknown for long.", 1, healthBurst/healthBusyCost + 10*healthRate/healthBusyCost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				admit := healthAdmission(func() int { return tc.queued })
+				got := 0
+				for admit(ctx) == nil {
+					got++
+				}
+				if got < tc.want-1 || got > tc.want {
+					t.Errorf("%s: %d objects are read in 10 s, want %d", tc.reason, got, tc.want)
+				}
+			})
+		})
 	}
 }

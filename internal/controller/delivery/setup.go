@@ -199,7 +199,7 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 		d.selector = labels.Everything()
 	}
 	d.watches = newWatches(watching, d.manager, func(k key) { d.queue.Add(k) })
-	d.health = newHealthTracker(d.watches, d.readForHealth)
+	d.health = newHealthTracker(d.watches, d.readForHealth, d.queue.Len)
 	m.unhealthy = d.health.unhealthy
 
 	return d, nil

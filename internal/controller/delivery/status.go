@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// gather is how long states are gathered before they are written.
+	// gather is how long states are gathered before they are written, unless one completes
+	// its slice.
 	gather = 100 * time.Millisecond
 	// writePause is how long a slice is left alone after a failed write.
 	writePause = time.Second
@@ -28,10 +29,12 @@ const (
 	// restShare is how long a slice is left alone after a write, in multiples of what
 	// the write took: the API server rewrites all manifests of the slice with each, so a
 	// large composition would spend its time on its own status. maxRest bounds it.
-	// firstRest is how long a slice waits for its first write, for each of its manifests.
+	// firstRest is how long the first write of a slice waits after its first state, for each
+	// of its manifests: about as long as it takes to apply them, so that most slices are
+	// written once.
 	restShare = 20
 	maxRest   = 3 * time.Second
-	firstRest = time.Millisecond
+	firstRest = 8 * time.Millisecond
 	// maxErrors is how many bytes of errors the status of a slice has, so that it can
 	// always be stored.
 	maxErrors = 256 << 10
@@ -49,7 +52,8 @@ type slice struct {
 	initialized bool
 	version     string
 
-	// restUntil is when it may be written again, guarded by the statusWriter.
+	// restUntil is when it may be written again, zero if it has no state to be written yet.
+	// It is guarded by the statusWriter.
 	restUntil time.Time
 }
 
@@ -57,7 +61,6 @@ func newSlice(s *enov1.ResourceSlice) *slice {
 	return &slice{
 		NamespacedName: client.ObjectKeyFromObject(s), count: len(s.Spec.Resources), version: s.ResourceVersion,
 		initialized: len(s.Status.Resources) == len(s.Spec.Resources),
-		restUntil:   time.Now().Add(time.Duration(len(s.Spec.Resources)) * firstRest),
 	}
 }
 
@@ -85,7 +88,9 @@ type statusWriter struct {
 	// written, and nothing that an earlier one said comes after it.
 	dirty map[types.NamespacedName]*unwritten
 	views map[chore]bool
-	wake  chan struct{}
+	// wake has an element if there is something to write, and complete if a slice has
+	// nothing left to gather.
+	wake, complete chan struct{}
 }
 
 // unwritten are states of a slice.
@@ -100,7 +105,7 @@ type unwritten struct {
 }
 
 func newStatusWriter(c client.Client, reader client.Reader, m *Metrics) *statusWriter {
-	return &statusWriter{client: c, reader: reader, metrics: m, dirty: map[types.NamespacedName]*unwritten{}, views: map[chore]bool{}, wake: make(chan struct{}, 1)}
+	return &statusWriter{client: c, reader: reader, metrics: m, dirty: map[types.NamespacedName]*unwritten{}, views: map[chore]bool{}, wake: make(chan struct{}, 1), complete: make(chan struct{}, 1)}
 }
 
 // set has a state written.
@@ -109,6 +114,9 @@ func (w *statusWriter) set(v *view, it *item, s enov1.ResourceState) {
 	defer w.mu.Unlock()
 	w.of(v, it).states[it.index] = s
 	w.nudge()
+	if s.Ready != nil && v.isReconciled(it.slice) {
+		signal(w.complete)
+	}
 }
 
 // persist writes a state at once.
@@ -131,14 +139,19 @@ func (w *statusWriter) of(v *view, it *item) *unwritten {
 		u = &unwritten{states: map[int]enov1.ResourceState{}, hints: map[int]enov1.ResourceState{}}
 		w.dirty[it.slice.NamespacedName] = u
 	}
+	if it.slice.restUntil.IsZero() {
+		it.slice.restUntil = time.Now().Add(min(time.Duration(it.slice.count)*firstRest, maxRest))
+	}
 	u.view, u.slice = v, it.slice
 
 	return u
 }
 
-func (w *statusWriter) nudge() {
+func (w *statusWriter) nudge() { signal(w.wake) }
+
+func signal(c chan struct{}) {
 	select {
-	case w.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -166,6 +179,7 @@ func (w *statusWriter) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-w.complete:
 		case <-time.After(gather):
 		}
 		w.flush(ctx)

@@ -1,17 +1,21 @@
 package delivery
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 )
@@ -121,6 +125,61 @@ func TestSlowSliceRests(t *testing.T) {
 			if got := u.earliest().Sub(now); got != tc.want {
 				t.Errorf("%s: waits for %s, want %s", tc.reason, got, tc.want)
 			}
+		})
+	}
+}
+
+// writeTimes is a client that notes when a status is written.
+type writeTimes struct {
+	client.Client
+
+	at chan time.Time
+}
+
+func (w *writeTimes) Status() client.SubResourceWriter { return statusTimes{at: w.at} }
+
+type statusTimes struct {
+	client.SubResourceWriter
+
+	at chan time.Time
+}
+
+func (w statusTimes) Patch(context.Context, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+	w.at <- time.Now()
+
+	return nil
+}
+
+// States are gathered for a while, unless one completes its slice: users wait for that.
+func TestCompleteSliceIsWrittenAtOnce(t *testing.T) {
+	ready := enov1.ResourceState{Reconciled: true, Ready: &metav1.Time{}}
+	for name, tc := range map[string]struct {
+		reason string
+		states []enov1.ResourceState
+		want   time.Duration
+	}{
+		"Open":     {"Another manifest is not applied yet.", []enov1.ResourceState{ready, {}}, gather},
+		"Complete": {"Nothing is left to gather.", []enov1.ResourceState{ready, ready}, 0},
+		"Unready":  {"The object may become ready within the time.", []enov1.ResourceState{{Reconciled: true}, ready}, gather},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				c := &writeTimes{at: make(chan time.Time, 1)}
+				w := newStatusWriter(c, c, NewMetrics(prometheus.NewRegistry()))
+				s := &slice{count: len(tc.states), initialized: true}
+				v := &view{}
+				for i, state := range tc.states {
+					v.items = append(v.items, &item{slice: s, index: i, place: i, state: state})
+				}
+				go w.run(ctx)
+				began := time.Now()
+				w.set(v, v.items[0], tc.states[0])
+				if got := (<-c.at).Sub(began); got != tc.want {
+					t.Errorf("%s: it is written after %s, want %s", tc.reason, got, tc.want)
+				}
+			})
 		})
 	}
 }

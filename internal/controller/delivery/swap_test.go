@@ -28,7 +28,7 @@ func idle() *Deliverer {
 	m := NewMetrics(prometheus.NewRegistry())
 
 	return &Deliverer{
-		health:    newHealthTracker(newWatches(nil, decide.Manager, func(key) {}), nil),
+		health:    newHealthTracker(newWatches(nil, decide.Manager, func(key) {}), nil, func() int { return 0 }),
 		manifests: decide.NewReader(), manager: decide.Manager, mapper: newKindCache(meta.NewDefaultRESTMapper(nil), time.Now), selector: labels.Everything(), metrics: m, status: newStatusWriter(nil, nil, m),
 		recorder: &events.FakeRecorder{}, courtesy: rate.NewLimiter(0, 0), now: time.Now,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[key]()),
