@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -210,8 +211,16 @@ func (d *depot) speed(ctx context.Context) ([]result, error) {
 	for i := range deliveryRounds + 1 {
 		var p, o lap
 		steps := []func() error{
-			func() (err error) { p, err = d.plainRound(ctx, fmt.Sprintf("plain-%d", i)); return err },
-			func() (err error) { o, err = d.deliveredRound(ctx, fmt.Sprintf("delivered-%d", i)); return err },
+			func() (err error) {
+				p, err = d.plainRound(ctx, fmt.Sprintf("plain-%d", i))
+
+				return err
+			},
+			func() (err error) {
+				o, err = d.deliveredRound(ctx, fmt.Sprintf("delivered-%d", i))
+
+				return err
+			},
 		}
 		if i%2 == 1 {
 			slices.Reverse(steps)
@@ -272,7 +281,7 @@ func (d *depot) plainRound(ctx context.Context, ns string) (r lap, err error) {
 		if err != nil {
 			return r, err
 		}
-		fmt.Printf("  plain loop: %s %.2f s\n", [...]string{"made", "changed"}[rev], delivered / *speed)
+		fmt.Fprintf(os.Stderr, "  plain loop: %s %.2f s\n", [...]string{"made", "changed"}[rev], delivered / *speed)
 		if err := d.settled(ctx, ns, delivered); err != nil {
 			return r, err
 		}
@@ -302,7 +311,7 @@ func (d *depot) deliveredRound(ctx context.Context, ns string) (r lap, err error
 			return r, err
 		}
 		*speed = delivered / took.Seconds()
-		fmt.Printf("  arbor-manager: %s %.2f s\n", [...]string{"made", "changed"}[rev], took.Seconds())
+		fmt.Fprintf(os.Stderr, "  arbor-manager: %s %.2f s\n", [...]string{"made", "changed"}[rev], took.Seconds())
 		if rev == 0 {
 			now, err := cpu(m.PID())
 			if err != nil {

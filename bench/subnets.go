@@ -82,8 +82,16 @@ func claims(b *board) error {
 		for i := range claimRounds + 1 {
 			var r, s float64
 			steps := []func() error{
-				func() (err error) { r, err = bed.rawLap(ctx, rawNamespace(i)); return err },
-				func() (err error) { s, err = bed.servedLap(ctx, u, i); return err },
+				func() (err error) {
+					r, err = bed.rawLap(ctx, rawNamespace(i))
+
+					return err
+				},
+				func() (err error) {
+					s, err = bed.servedLap(ctx, u, i)
+
+					return err
+				},
 			}
 			if i%2 == 1 {
 				slices.Reverse(steps)
@@ -93,7 +101,7 @@ func claims(b *board) error {
 					return err
 				}
 			}
-			fmt.Printf("  %.0f claims per s by a plain loop, %.0f served\n", r, s)
+			fmt.Fprintf(os.Stderr, "  %.0f claims per s by a plain loop, %.0f served\n", r, s)
 			if i > 0 { // the first round warms everything up
 				raw, served, ratio = append(raw, r), append(served, s), append(ratio, s/r)
 			}
