@@ -17,13 +17,16 @@ const renewDeadline = 10 * time.Second
 // A fence keeps a manager that led and was paused, with its machine or alone, from
 // going on where it was: before it can find out that another one leads, it would
 // write what it had in hand, such as objects of a composition that is gone since.
-// It passes no write unless the lease was renewed a short time ago. Managers that
-// never led, or need not, are free.
+// It passes no write unless the lease was renewed a short time ago, and none after a renewal
+// that the API server rejected because another client has changed the lease: if the lease
+// was deleted, another manager leads at once. Managers that never led, or need not, are free.
 type fence struct {
 	lease string // as a URL has it
 	now   func() time.Time
 	// renewed is when the last successful renewal was begun.
 	renewed atomic.Pointer[time.Time]
+	// lost is set if the API server rejected the last renewal of a manager that led.
+	lost atomic.Bool
 }
 
 func newFence(namespace, lease string) *fence {
@@ -48,21 +51,48 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	began := g.fence.now()
 	if strings.HasSuffix(r.URL.Path, g.fence.lease) {
 		response, err := g.onwards.RoundTrip(r)
-		if err == nil && r.Method == http.MethodPut && response.StatusCode == http.StatusOK {
-			g.fence.renewed.Store(&began)
+		if err == nil && r.Method == http.MethodPut {
+			g.fence.answered(began, response.StatusCode)
 		}
 
 		return response, err
 	}
-	if since, late := g.fence.late(began); late && r.Method != http.MethodGet {
+	if why := g.fence.rejects(r.Method, began); why != "" {
 		if r.Body != nil {
 			_ = r.Body.Close()
 		}
 
-		return nil, fmt.Errorf("%s %s was not sent: another manager may lead, since the lease was renewed %s ago", r.Method, r.URL.Path, since.Round(time.Second))
+		return nil, fmt.Errorf("%s %s was not sent: another manager may lead, since %s", r.Method, r.URL.Path, why)
 	}
 
 	return g.onwards.RoundTrip(r)
+}
+
+// answered notes the answer to a renewal. One that is rejected says nothing about a manager
+// that never led: it may have tried to take a lease that another one took first.
+func (f *fence) answered(began time.Time, code int) {
+	switch code {
+	case http.StatusOK:
+		f.lost.Store(false)
+		f.renewed.Store(&began)
+	case http.StatusConflict, http.StatusNotFound:
+		f.lost.Store(f.renewed.Load() != nil)
+	}
+}
+
+// rejects returns why a request must not be sent, "" if it may be. Reads are harmless.
+func (f *fence) rejects(method string, now time.Time) string {
+	since, late := f.late(now)
+	switch {
+	case method == http.MethodGet:
+		return ""
+	case f.lost.Load():
+		return "another client has changed or deleted the lease"
+	case late:
+		return fmt.Sprintf("the lease was renewed %s ago", since.Round(time.Second))
+	default:
+		return ""
+	}
 }
 
 // late says how long ago the lease was renewed, and whether that is too long. One of

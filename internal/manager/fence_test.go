@@ -16,6 +16,44 @@ func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
+// A renewal that is rejected ends the writes of a leader until one is accepted again.
+func TestFenceOfALostLease(t *testing.T) {
+	const own, object = "/apis/coordination.k8s.io/v1/namespaces/ours/leases/one", "/api/v1/namespaces/x/configmaps/y"
+	cases := map[string]struct {
+		reason   string
+		renewals []int
+		rejected bool
+	}{
+		"Changed":   {"Another manager may lead.", []int{200, 409}, true},
+		"Deleted":   {"Another manager may have created the lease since.", []int{200, 404}, true},
+		"Again":     {"It was only edited: the next renewal is accepted.", []int{200, 409, 200}, false},
+		"Broken":    {"The API server could not answer: the time decides.", []int{200, 500}, false},
+		"NeverLed":  {"It did not get the lease, and never wrote as a leader.", []int{409}, false},
+		"LostTwice": {"A rejected renewal stays rejected.", []int{200, 409, 409}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := newFence("ours", "one")
+			for _, answer := range tc.renewals {
+				if response, err := (&gate{answering(answer), f}).RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodPut, own, nil)); err != nil {
+					t.Fatal(err)
+				} else {
+					_ = response.Body.Close()
+				}
+			}
+			for _, method := range []string{http.MethodPost, http.MethodGet} {
+				response, err := (&gate{answering(200), f}).RoundTrip(httptest.NewRequestWithContext(t.Context(), method, object, nil))
+				if err == nil {
+					_ = response.Body.Close()
+				}
+				if want := tc.rejected && method != http.MethodGet; (err != nil) != want {
+					t.Errorf("%s\n%s: got error %v, want one: %t", tc.reason, method, err, want)
+				}
+			}
+		})
+	}
+}
+
 func TestFence(t *testing.T) {
 	const (
 		own    = "/apis/coordination.k8s.io/v1/namespaces/ours/leases/one"

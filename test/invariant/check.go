@@ -87,9 +87,24 @@ func Check(s Snapshot, l Ledger) []Finding {
 	return c.found
 }
 
-// Error is all findings as one error, nil if there are none.
+// Error is all findings as one error, nil if there are none. What cannot become right any more
+// is shown first.
 func Error(found []Finding) error {
 	const shown = 20
+	final := func(f Finding) bool {
+		return slices.Contains([]Invariant{HookOnce, NothingUndone, NothingDeleted}, f.Invariant)
+	}
+	found = slices.Clone(found)
+	slices.SortStableFunc(found, func(a, b Finding) int {
+		switch {
+		case final(a) == final(b):
+			return 0
+		case final(a):
+			return -1
+		default:
+			return 1
+		}
+	})
 	var all []error
 	for i, f := range found {
 		if i == shown {
