@@ -3,6 +3,7 @@ package manager
 import (
 	"fmt"
 	"net/http"
+	"path"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -49,9 +50,9 @@ type gate struct {
 // RoundTrip sends a request, or refuses to.
 func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	began := g.fence.now()
-	if strings.HasSuffix(r.URL.Path, g.fence.lease) {
+	if g.fence.isLease(r) {
 		response, err := g.onwards.RoundTrip(r)
-		if err == nil && r.Method == http.MethodPut {
+		if err == nil && r.Method != http.MethodGet {
 			g.fence.answered(began, response.StatusCode)
 		}
 
@@ -68,11 +69,17 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	return g.onwards.RoundTrip(r)
 }
 
-// answered notes the answer to a renewal. One that is rejected says nothing about a manager
+// isLease reports whether a request is about the lease. A leader whose lease was deleted creates
+// it again, unless another manager was faster.
+func (f *fence) isLease(r *http.Request) bool {
+	return strings.HasSuffix(r.URL.Path, f.lease) || r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, path.Dir(f.lease))
+}
+
+// answered notes the answer to a renewal, or to the creation of the lease. One that is rejected says nothing about a manager
 // that never led: it may have tried to take a lease that another one took first.
 func (f *fence) answered(began time.Time, code int) {
 	switch code {
-	case http.StatusOK:
+	case http.StatusOK, http.StatusCreated:
 		f.lost.Store(false)
 		f.renewed.Store(&began)
 	case http.StatusConflict, http.StatusNotFound:

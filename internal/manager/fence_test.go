@@ -16,36 +16,50 @@ func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// A renewal that is rejected ends the writes of a leader until one is accepted again.
+// A renewal that is rejected ends the writes of a leader until one is accepted again, or until it
+// has created the lease.
 func TestFenceOfALostLease(t *testing.T) {
-	const own, object = "/apis/coordination.k8s.io/v1/namespaces/ours/leases/one", "/api/v1/namespaces/x/configmaps/y"
+	const (
+		leases = "/apis/coordination.k8s.io/v1/namespaces/ours/leases"
+		object = "/api/v1/namespaces/x/configmaps/y"
+	)
+	type request struct {
+		method, path string
+		answer       int
+	}
+	renewal := func(answer int) request { return request{http.MethodPut, leases + "/one", answer} }
+	creation := func(answer int) request { return request{http.MethodPost, leases, answer} }
 	cases := map[string]struct {
 		reason   string
-		renewals []int
+		before   []request
 		rejected bool
 	}{
-		"Changed":   {"Another manager may lead.", []int{200, 409}, true},
-		"Deleted":   {"Another manager may have created the lease since.", []int{200, 404}, true},
-		"Again":     {"It was only edited: the next renewal is accepted.", []int{200, 409, 200}, false},
-		"Broken":    {"The API server could not answer: the time decides.", []int{200, 500}, false},
-		"NeverLed":  {"It did not get the lease, and never wrote as a leader.", []int{409}, false},
-		"LostTwice": {"A rejected renewal stays rejected.", []int{200, 409, 409}, true},
+		"Changed":   {"Another manager may lead.", []request{renewal(200), renewal(409)}, true},
+		"Deleted":   {"Another manager may have created the lease since.", []request{renewal(200), renewal(404)}, true},
+		"Again":     {"It was only edited: the next renewal is accepted.", []request{renewal(200), renewal(409), renewal(200)}, false},
+		"Recreated": {"No other manager was faster.", []request{renewal(200), renewal(404), creation(201)}, false},
+		"Overtaken": {"Another manager was.", []request{renewal(200), renewal(404), creation(409)}, true},
+		"Broken":    {"The API server could not answer: the time decides.", []request{renewal(200), renewal(500)}, false},
+		"NeverLed":  {"It did not get the lease, and never wrote as a leader.", []request{renewal(409)}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := newFence("ours", "one")
-			for _, answer := range tc.renewals {
-				if response, err := (&gate{answering(answer), f}).RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodPut, own, nil)); err != nil {
-					t.Fatal(err)
-				} else {
-					_ = response.Body.Close()
-				}
-			}
-			for _, method := range []string{http.MethodPost, http.MethodGet} {
-				response, err := (&gate{answering(200), f}).RoundTrip(httptest.NewRequestWithContext(t.Context(), method, object, nil))
+			send := func(r request) error {
+				response, err := (&gate{answering(r.answer), f}).RoundTrip(httptest.NewRequestWithContext(t.Context(), r.method, r.path, nil))
 				if err == nil {
 					_ = response.Body.Close()
 				}
+
+				return err
+			}
+			for _, r := range tc.before {
+				if err := send(r); err != nil {
+					t.Fatalf("%s\n%s %s: %v", tc.reason, r.method, r.path, err)
+				}
+			}
+			for _, method := range []string{http.MethodPost, http.MethodGet} {
+				err := send(request{method, object, http.StatusOK})
 				if want := tc.rejected && method != http.MethodGet; (err != nil) != want {
 					t.Errorf("%s\n%s: got error %v, want one: %t", tc.reason, method, err, want)
 				}
