@@ -210,25 +210,17 @@ func (d *depot) speed(ctx context.Context) ([]result, error) {
 	var plain, ours []lap
 	for i := range deliveryRounds + 1 {
 		var p, o lap
-		steps := []func() error{
-			func() (err error) {
-				p, err = d.plainRound(ctx, fmt.Sprintf("plain-%d", i))
+		err := inTurns(i, func() (err error) {
+			p, err = d.plainRound(ctx, fmt.Sprintf("plain-%d", i))
 
-				return err
-			},
-			func() (err error) {
-				o, err = d.deliveredRound(ctx, fmt.Sprintf("delivered-%d", i))
+			return err
+		}, func() (err error) {
+			o, err = d.deliveredRound(ctx, fmt.Sprintf("delivered-%d", i))
 
-				return err
-			},
-		}
-		if i%2 == 1 {
-			slices.Reverse(steps)
-		}
-		for _, step := range steps {
-			if err := step(); err != nil {
-				return nil, err
-			}
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
 		if i > 0 { // the first round warms everything up
 			plain, ours = append(plain, p), append(ours, o)

@@ -92,17 +92,18 @@ func (d *depot) plainDrift(ctx context.Context) ([]float64, error) {
 		return nil, err
 	}
 	defer w.stop()
-	w.changed = make(chan string, drifting)
+	changed := make(chan string, drifting)
+	w.correct(changed)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	defer close(w.changed)
+	defer close(changed)
 	byName := map[string]*unstructured.Unstructured{}
 	for _, o := range all {
 		byName[o.GetKind()+" "+o.GetName()] = o
 	}
 	for range clients {
 		wg.Go(func() {
-			for name := range w.changed {
+			for name := range changed {
 				// If it fails, the resource is not corrected in time.
 				_ = d.Apply(ctx, client.ApplyConfigurationFromUnstructured(byName[name].DeepCopy()), client.ForceOwnership, client.FieldOwner(applier))
 			}
@@ -172,6 +173,13 @@ func (w *watcher) stop() {
 	for _, one := range w.watches {
 		one.Stop()
 	}
+}
+
+// correct has the resources that are changed sent to a channel, which must have room for all.
+func (w *watcher) correct(changed chan string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.changed = changed
 }
 
 // expect returns where it is told when a resource, which somebody is about to

@@ -75,3 +75,15 @@ func until(ctx context.Context, interval time.Duration, met func(context.Context
 		}
 	}
 }
+
+// inTurns does two things, in one order in even rounds and in the other order in odd ones.
+func inTurns(round int, first, second func() error) error {
+	if round%2 == 1 {
+		first, second = second, first
+	}
+	if err := first(); err != nil {
+		return err
+	}
+
+	return second()
+}

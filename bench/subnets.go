@@ -81,25 +81,17 @@ func claims(b *board) error {
 		var raw, served, ratio []float64
 		for i := range claimRounds + 1 {
 			var r, s float64
-			steps := []func() error{
-				func() (err error) {
-					r, err = bed.rawLap(ctx, rawNamespace(i))
+			err := inTurns(i, func() (err error) {
+				r, err = bed.rawLap(ctx, rawNamespace(i))
 
-					return err
-				},
-				func() (err error) {
-					s, err = bed.servedLap(ctx, u, i)
+				return err
+			}, func() (err error) {
+				s, err = bed.servedLap(ctx, u, i)
 
-					return err
-				},
-			}
-			if i%2 == 1 {
-				slices.Reverse(steps)
-			}
-			for _, step := range steps {
-				if err := step(); err != nil {
-					return err
-				}
+				return err
+			})
+			if err != nil {
+				return err
 			}
 			fmt.Fprintf(os.Stderr, "  %.0f claims per s by a plain loop, %.0f served\n", r, s)
 			if i > 0 { // the first round warms everything up
