@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -153,7 +154,7 @@ func TestPlainEvictor(t *testing.T) {
 			}
 			end()
 			if tc.activated {
-				for handle.activated.Load() == 0 {
+				for deadline := time.Now().Add(5 * time.Second); handle.activated.Load() == 0 && time.Now().Before(deadline); {
 					goruntime.Gosched()
 				}
 			}
