@@ -29,8 +29,9 @@ const (
 // of twenty that ends makes twenty events, and each would wake each gang that waits.
 // It costs one timer for a gang that was woken while it backs off.
 type backOffs struct {
-	wake func(types.NamespacedName)
-	now  func() time.Time
+	wake   func(types.NamespacedName)
+	exists func(types.NamespacedName) bool
+	now    func() time.Time
 
 	mu    sync.Mutex
 	gangs map[types.NamespacedName]*backOff
@@ -47,8 +48,8 @@ type backOff struct {
 	culprit types.UID
 }
 
-func newBackOffs(wake func(types.NamespacedName)) *backOffs {
-	return &backOffs{wake: wake, now: time.Now, gangs: map[types.NamespacedName]*backOff{}}
+func newBackOffs(wake func(types.NamespacedName), exists func(types.NamespacedName) bool) *backOffs {
+	return &backOffs{wake: wake, exists: exists, now: time.Now, gangs: map[types.NamespacedName]*backOff{}}
 }
 
 // failed begins a back-off.
@@ -102,6 +103,9 @@ func (b *backOffs) deleted(key types.NamespacedName, pod types.UID) {
 func (b *backOffs) begin(key types.NamespacedName, began time.Time, first, limit time.Duration, is *backOff) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if !b.exists(key) {
+		return // its deletion has ended the attempt, and no later event would end the back-off
+	}
 	now := b.now()
 	was := b.gangs[key]
 	length := first

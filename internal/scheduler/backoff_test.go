@@ -11,7 +11,7 @@ import (
 func TestBackOffs(t *testing.T) {
 	now := time.Now()
 	woken := make(chan types.NamespacedName, 10)
-	b := newBackOffs(func(key types.NamespacedName) { woken <- key })
+	b := newBackOffs(func(key types.NamespacedName) { woken <- key }, always)
 	b.now = func() time.Time { return now }
 	key := gangKey("g")
 	var lengths []time.Duration
@@ -85,7 +85,7 @@ func TestBackOffAfterASlowAttempt(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			b, key := newBackOffs(func(types.NamespacedName) {}), gangKey("g")
+			b, key := newBackOffs(func(types.NamespacedName) {}, always), gangKey("g")
 			if b.rejected(key, tc.took); b.gangs[key].length != tc.want {
 				t.Errorf("%s\nThe back-off is %s, want %s.", tc.reason, b.gangs[key].length, tc.want)
 			}
@@ -93,5 +93,17 @@ func TestBackOffAfterASlowAttempt(t *testing.T) {
 				t.Errorf("%s\nThe next back-off is %s.", tc.reason, b.gangs[key].length)
 			}
 		})
+	}
+}
+
+// always is a function to which every PodGroup exists.
+func always(types.NamespacedName) bool { return true }
+
+func TestBackOffOfDeletedGroup(t *testing.T) {
+	b := newBackOffs(func(types.NamespacedName) {}, func(types.NamespacedName) bool { return false })
+	b.failed(gangKey("g"))
+	b.exceeded(gangKey("g"))
+	if len(b.gangs) > 0 {
+		t.Errorf("%d back-offs of PodGroups that do not exist", len(b.gangs))
 	}
 }

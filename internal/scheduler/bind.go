@@ -16,7 +16,6 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
 // bindsAtOnce is how many requests to bind are under way at a time. The API
@@ -108,7 +107,7 @@ func (b *binding) nominate(ctx context.Context, m int) {
 	}
 	status := h.pod.Status.DeepCopy()
 	status.NominatedNodeName = h.node
-	if err := util.PatchPodStatus(ctx, b.t.fw.ClientSet(), h.pod.Name, h.pod.Namespace, &h.pod.Status, status); err != nil {
+	if err := patchPodStatus(ctx, b.t.fw.ClientSet(), h.pod, &h.pod.Status, status); err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to write the nominated node name of a pod that is about to be bound", "pod", klog.KObj(h.pod), "node", h.node)
 	}
 	// Even if the answer was lost.

@@ -248,4 +248,8 @@ func TestTentativePlaces(t *testing.T) {
 	if is := s.groups.members(gangNamed("high"))[0]; is.Spec.NodeName != tried.Spec.NodeName || s.groups.usingRoom(tried) == nil {
 		t.Errorf("A pod that is being bound is seen on %q.", is.Spec.NodeName)
 	}
+	// The preemption evicts what usingRoom returns.
+	if s.groups.usingRoom(s.groups.usingRoom(tried)) == nil {
+		t.Error("A pod that is being bound is taken for one that has given up its place.")
+	}
 }

@@ -105,7 +105,7 @@ func TestBackOffWhenItDoesNotFit(t *testing.T) {
 // is edited or the pod that could not be prepared is deleted.
 func TestDoomed(t *testing.T) {
 	now := time.Now()
-	b := newBackOffs(func(types.NamespacedName) {})
+	b := newBackOffs(func(types.NamespacedName) {}, always)
 	b.now = func() time.Time { return now }
 	key := gangKey("g")
 	var lengths []time.Duration

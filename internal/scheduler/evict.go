@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	fwk "k8s.io/kube-scheduler/framework"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
 // evictionsAtOnce bounds the evictions that are under way for one gang.
@@ -78,24 +77,34 @@ func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, reason, message 
 
 		return nil
 	}
-	client := s.groups.client
+	if err := s.groups.deletePod(ctx, pod, reason, Name+": "+message); err != nil {
+		return err
+	}
+	s.groups.deletedPod(pod)
+	s.reporter.recorder.Eventf(pod, nil, corev1.EventTypeNormal, "Evicted", "Evicting", "%s", message)
+
+	return nil
+}
+
+// deletePod deletes a pod, with the reason in its status. If another pod has its name by now,
+// that pod is neither changed nor deleted.
+func (g *groups) deletePod(ctx context.Context, pod *corev1.Pod, reason, message string) error {
 	status := pod.Status.DeepCopy()
 	if podutil.UpdatePodCondition(status, &corev1.PodCondition{
-		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason, Message: Name + ": " + message,
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason, Message: message,
+		ObservedGeneration: podutil.CalculatePodConditionObservedGeneration(&pod.Status, pod.Generation, corev1.DisruptionTarget),
 	}) {
-		if err := util.PatchPodStatus(ctx, client, pod.Name, pod.Namespace, &pod.Status, status); err != nil && !apierrors.IsNotFound(err) {
+		if err := patchPodStatus(ctx, g.client, pod, &pod.Status, status); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("cannot mark pod %s/%s: %w", pod.Namespace, pod.Name, err)
 		}
 	}
-	err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+	err := g.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		err = s.confirmDeleted(ctx, pod, err)
+		err = g.confirmDeleted(ctx, pod, err)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot evict pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	s.groups.deletedPod(pod)
-	s.reporter.recorder.Eventf(pod, nil, corev1.EventTypeNormal, "Evicted", "Evicting", "%s", message)
 
 	return nil
 }
@@ -104,8 +113,8 @@ func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, reason, message 
 // returns the answer to the request that was to delete the pod. That answer is no proof: the
 // API server reports a conflict if another pod has the name, but an admission webhook may
 // reject the request with any code and reason. Reads are not subject to admission.
-func (s *Scheduler) confirmDeleted(ctx context.Context, pod *corev1.Pod, answer error) error {
-	is, err := s.groups.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+func (g *groups) confirmDeleted(ctx context.Context, pod *corev1.Pod, answer error) error {
+	is, err := g.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil

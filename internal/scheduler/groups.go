@@ -211,6 +211,9 @@ func (g *groups) group(key types.NamespacedName) *v2alpha2.PodGroup {
 	return pg
 }
 
+// exists reports whether there is a PodGroup.
+func (g *groups) exists(key types.NamespacedName) bool { return g.group(key) != nil }
+
 // keys are all groups that there are, and those that pods name.
 func (g *groups) keys() []types.NamespacedName {
 	names := sets.New(g.all.GetStore().ListKeys()...)

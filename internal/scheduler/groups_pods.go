@@ -80,10 +80,13 @@ func (g *groups) current(pod *corev1.Pod) *corev1.Pod {
 }
 
 // usingRoom returns a pod as it is now if it still is where it was, bound or being
-// bound, and nil otherwise.
+// bound, and nil otherwise. A pod that is being bound has its node.
 func (g *groups) usingRoom(pod *corev1.Pod) *corev1.Pod {
 	is := g.current(pod)
-	if is == nil || g.placed(is).Spec.NodeName != pod.Spec.NodeName {
+	if is == nil {
+		return nil
+	}
+	if is = g.placed(is); is.Spec.NodeName != pod.Spec.NodeName {
 		return nil
 	}
 

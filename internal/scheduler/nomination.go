@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
 const (
@@ -44,7 +43,7 @@ func (g *groups) setNominatedNode(ctx context.Context, of *corev1.Pod, node stri
 		return nil
 	}
 	g.nominated.Store(pod.UID, cmp.Or(node, anyNode)) // even if the answer is lost
-	err := util.PatchPodStatus(ctx, g.client, pod.Name, pod.Namespace, &corev1.PodStatus{NominatedNodeName: anyNode}, &corev1.PodStatus{NominatedNodeName: node})
+	err := patchPodStatus(ctx, g.client, pod, &corev1.PodStatus{NominatedNodeName: anyNode}, &corev1.PodStatus{NominatedNodeName: node})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("cannot nominate pod %s/%s to node %q: %w", pod.Namespace, pod.Name, node, err)
 	}

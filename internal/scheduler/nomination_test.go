@@ -49,7 +49,7 @@ func TestNominationsAndALateInformer(t *testing.T) {
 			t.Errorf("After nomination to %q the pod may be nominated: %t.", node, may)
 		}
 	}
-	const set, unset = `{"status":{"nominatedNodeName":"node-0000"}}`, `{"status":{"nominatedNodeName":null}}`
+	const set, unset = `{"metadata":{"uid":"high-0"},"status":{"nominatedNodeName":"node-0000"}}`, `{"metadata":{"uid":"high-0"},"status":{"nominatedNodeName":null}}`
 	write("") // it has none
 	write("node-0000", set)
 	write("", unset)

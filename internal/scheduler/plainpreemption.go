@@ -46,8 +46,7 @@ func (s *Scheduler) newPlainPreemption(ctx context.Context, args runtime.Object,
 		return nil, err
 	}
 	p := &plainPreemption{DefaultPreemption: kube, handle: handle, groups: s.groups}
-	e := &plainEvictor{handle: handle, groups: s.groups, evict: kube.Executor.PreemptPod}
-	kube.Executor.PreemptPod = e.preemptPod
+	kube.Executor.PreemptPod = newPlainEvictor(handle, s.groups).preemptPod
 	kube.Evaluator = preemption.NewEvaluator(preemptionName, handle, p, kube.Executor)
 
 	return p, nil

@@ -2,28 +2,41 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+
+	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
 )
 
-// preemptFunc preempts one victim of a candidate node.
-type preemptFunc func(ctx context.Context, c preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *corev1.Pod, plugin string) error
-
-// A plainEvictor preempts victims as kube-scheduler does. Before the first one, it
-// marks all as leaving, so that none counts as a member of its gang any more.
+// A plainEvictor preempts victims as kube-scheduler does, with two differences. Before the
+// first one, it marks all as leaving, so that none counts as a member of its gang any more. And
+// it never deletes another pod that has the name of a victim by now.
 type plainEvictor struct {
 	handle fwk.Handle
 	groups *groups
-	// evict is kube-scheduler's own. It deletes a pod.
-	evict preemptFunc
-	// marking is held while the victims of a candidate are marked.
-	marking sync.Mutex
-	// waking are the candidates whose preemptor is activated after its preemption.
-	waking sync.Map
+	// evict deletes a victim.
+	evict func(ctx context.Context, pod *corev1.Pod, reason, message string) error
+
+	mu sync.Mutex
+	// rounds has the candidates whose victims are being preempted.
+	rounds map[preemption.Candidate]*plainRound
+}
+
+// A plainRound is the preemption of the victims of one candidate.
+type plainRound struct {
+	// failed means that a victim could not be evicted. No further one is.
+	failed bool
+	// wakes are the preemptors that are activated when the round ends.
+	wakes []map[string]*corev1.Pod
+}
+
+func newPlainEvictor(handle fwk.Handle, g *groups) *plainEvictor {
+	return &plainEvictor{handle: handle, groups: g, evict: g.deletePod, rounds: map[preemption.Candidate]*plainRound{}}
 }
 
 // preemptPod runs in one goroutine per victim. While a victim has not been
@@ -33,74 +46,114 @@ type plainEvictor struct {
 // its places at the same time, because another member was canceled, so whether a pod is being
 // bound must not be asked twice.
 func (e *plainEvictor) preemptPod(ctx context.Context, c preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *corev1.Pod, plugin string) error {
-	if !e.mark(c, victim) {
-		return nil // another preemption evicts it
+	if !e.begin(ctx, c, preemptor, victim) {
+		return nil
 	}
 	if cancelBinding(e.handle, victim.UID, plugin) {
-		e.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(victim, preemptor.Obj(), corev1.EventTypeNormal, "Preempted", "Preempting",
-			"Preempted by %s %v on node %v: its binding was canceled", preemptor.Type(), preemptor.UID(), c.Name())
-		e.stays(ctx, c, preemptor, victim)
+		e.record(ctx, c, preemptor, victim, ": its binding was canceled")
+		e.stays(c, preemptor, victim)
 
 		return nil
 	}
-	if e.exists(victim) && e.groups.usingRoom(victim) == nil {
-		e.stays(ctx, c, preemptor, victim) // its gang has given up its places: it only waits
+	if !e.usesRoom(victim) {
+		e.stays(c, preemptor, victim)
 
 		return nil
 	}
-	if err := e.evict(ctx, c, preemptor, victim, plugin); err != nil {
-		for _, pod := range c.Victims().Pods {
-			if e.groups.leaving.CompareAndDelete(pod.UID, c) {
-				e.groups.unmark(pod)
-			}
-		}
+	message := fmt.Sprintf("%s: preempting to accommodate a higher priority %s", preemptor.SchedulerName(), preemptor.Type())
+	if err := e.evict(ctx, victim, corev1.PodReasonPreemptionByScheduler, message); err != nil {
+		e.fail(c)
 
 		return err
 	}
+	e.record(ctx, c, preemptor, victim, "")
 	e.groups.leaving.Store(victim.UID, true)
 	// The mark is removed with the pod. For one that is gone already there is no event to come.
-	if !e.exists(victim) {
+	if e.groups.current(victim) == nil {
 		e.groups.unmark(victim)
 	}
 
 	return nil
 }
 
-// stays removes the mark of a pod that loses its place without being deleted.
-//
-// The queue learns at once that the place is free, but keeps the preemptor out until its
-// preemption has ended, and no deletion follows that would wake it up. So the preemptor is
-// activated when its preemption ends, which is when kube-scheduler cancels the context.
-func (e *plainEvictor) stays(ctx context.Context, c preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *corev1.Pod) {
-	e.groups.unmark(victim)
-	if _, waking := e.waking.LoadOrStore(c, true); waking {
-		return
-	}
-	context.AfterFunc(ctx, func() {
-		e.waking.Delete(c)
-		e.handle.Activate(klog.FromContext(ctx), preemptor.Pods())
-	})
+func (e *plainEvictor) record(ctx context.Context, c preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *corev1.Pod, how string) {
+	e.handle.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(victim, preemptor.Obj(), corev1.EventTypeNormal, "Preempted", "Preempting",
+		"Preempted by %s %v on node %v%s", preemptor.Type(), preemptor.UID(), c.Name(), how)
 }
 
-// mark marks all victims of a candidate. It reports whether this candidate, and
-// no other preemption, marked the one that is given.
-func (e *plainEvictor) mark(c preemption.Candidate, victim *corev1.Pod) bool {
-	e.marking.Lock()
-	defer e.marking.Unlock()
-	if by, ok := e.groups.leaving.Load(victim.UID); ok {
-		return by == c
+// usesRoom reports whether a victim has to be deleted. It may have ended in the meantime, and a
+// member of a gang may only wait, because its gang has given up its places. A plain pod that
+// is being bound has its node in the API server only later.
+func (e *plainEvictor) usesRoom(victim *corev1.Pod) bool {
+	if _, ok := decide.GroupOf(victim); !ok {
+		return e.groups.current(victim) != nil
 	}
+
+	return e.groups.usingRoom(victim) != nil
+}
+
+// begin reports whether a victim is to be preempted for a candidate. For the first victim, it
+// marks all victims of the candidate. If another preemption evicts the victim, the preemptor
+// waits for that one, and is activated if it fails.
+func (e *plainEvictor) begin(ctx context.Context, c preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *corev1.Pod) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if ctx.Err() != nil {
+		return false // the preemption has ended: another victim could not be evicted
+	}
+	round := e.rounds[c]
+	if round == nil {
+		round = &plainRound{}
+		e.rounds[c] = round
+		for _, pod := range c.Victims().Pods {
+			e.groups.leaving.LoadOrStore(pod.UID, c)
+		}
+		// kube-scheduler cancels the context when the preemption has ended.
+		context.AfterFunc(ctx, func() { e.end(ctx, c) })
+	}
+	by, _ := e.groups.leaving.Load(victim.UID)
+	if other, ok := by.(preemption.Candidate); ok && other != c {
+		if r := e.rounds[other]; r != nil {
+			r.wakes = append(r.wakes, preemptor.Pods())
+		}
+	}
+
+	return by == c && !round.failed
+}
+
+// end forgets a round. The queue keeps a preemptor out until its preemption has ended. If a
+// victim loses its place without being deleted, no event follows that would wake the preemptor.
+func (e *plainEvictor) end(ctx context.Context, c preemption.Candidate) {
+	e.mu.Lock()
+	wakes := e.rounds[c].wakes
+	delete(e.rounds, c)
+	e.mu.Unlock()
+	for _, pods := range wakes {
+		e.handle.Activate(klog.FromContext(ctx), pods)
+	}
+}
+
+// fail ends the preemption of the victims that have not been evicted yet: they stay.
+func (e *plainEvictor) fail(c preemption.Candidate) {
+	e.mu.Lock()
+	if round := e.rounds[c]; round != nil {
+		round.failed = true
+	}
+	e.mu.Unlock()
 	for _, pod := range c.Victims().Pods {
-		e.groups.leaving.LoadOrStore(pod.UID, c)
+		if e.groups.leaving.CompareAndDelete(pod.UID, c) {
+			e.groups.unmark(pod)
+		}
 	}
-
-	return true
 }
 
-// exists reports whether the informer still has a pod.
-func (e *plainEvictor) exists(pod *corev1.Pod) bool {
-	o, ok, err := e.groups.pods.GetStore().GetByKey(pod.Namespace + "/" + pod.Name)
-	is, isPod := o.(*corev1.Pod)
-
-	return err == nil && ok && isPod && is.UID == pod.UID
+// stays removes the mark of a pod that loses its place without being deleted, or has ended. The
+// preemptor is activated when its preemption ends.
+func (e *plainEvictor) stays(c preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *corev1.Pod) {
+	e.groups.unmark(victim)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if round := e.rounds[c]; round != nil {
+		round.wakes = append(round.wakes, preemptor.Pods())
+	}
 }

@@ -72,6 +72,7 @@ func (p *podInPreBind) CancelPod(string) bool {
 type preemptorPod struct{ preemption.ExecutorPreemptor }
 
 func (preemptorPod) Obj() runtime.Object          { return &corev1.Pod{} }
+func (preemptorPod) SchedulerName() string        { return Name }
 func (preemptorPod) Type() string                 { return "Pod" }
 func (preemptorPod) UID() types.UID               { return "high" }
 func (preemptorPod) Pods() map[string]*corev1.Pod { return map[string]*corev1.Pod{"high": {}} }
@@ -87,6 +88,8 @@ func TestPlainEvictor(t *testing.T) {
 		fails string
 		// prebind is the victim that is being bound, and gone one that is gone.
 		prebind, gone string
+		// renewed is the victim that has been deleted and created again.
+		renewed string
 		// waiting is the victim whose gang has given up its places.
 		waiting string
 		evicted []string
@@ -110,7 +113,10 @@ func TestPlainEvictor(t *testing.T) {
 			reason: "a pod that has no place any more stays", waiting: "g-1", evicted: []string{"g-0", "g-2"}, after: []string{"g-0", "g-2"}, activated: true,
 		},
 		"Gone": {
-			reason: "nothing is remembered about a pod that is gone", gone: "g-2", evicted: []string{"g-0", "g-1", "g-2"}, after: []string{"g-0", "g-1"},
+			reason: "nothing is remembered about a pod that is gone", gone: "g-2", evicted: []string{"g-0", "g-1"}, after: []string{"g-0", "g-1"}, activated: true,
+		},
+		"SameName": {
+			reason: "another pod that has the name of a victim by now stays", renewed: "g-2", evicted: []string{"g-0", "g-1"}, after: []string{"g-0", "g-1"}, activated: true,
 		},
 	}
 	for name, tc := range cases {
@@ -118,16 +124,20 @@ func TestPlainEvictor(t *testing.T) {
 			pods := aged(crew("g", "", 3, 1, boundAt(0)))
 			exist := slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return p.Name == tc.gone })
 			for i, pod := range exist {
-				if pod.Name == tc.waiting {
+				switch pod.Name {
+				case tc.waiting:
 					exist[i] = pod.DeepCopy()
 					exist[i].Spec.NodeName = ""
+				case tc.renewed:
+					exist[i] = pod.DeepCopy()
+					exist[i].UID = "renewed"
 				}
 			}
 			s.show(act{groups: []*v2alpha2.PodGroup{podGroup("g", 3)}, pods: exist, leaving: tc.before})
 			var evicted []string
 			handle := &bindingHandle{prebind: types.UID(tc.prebind)}
-			e := &plainEvictor{handle: handle, groups: s.groups}
-			e.evict = func(_ context.Context, _ preemption.Candidate, _ preemption.ExecutorPreemptor, victim *corev1.Pod, _ string) error {
+			e := newPlainEvictor(handle, s.groups)
+			e.evict = func(_ context.Context, victim *corev1.Pod, _, _ string) error {
 				if evicted == nil && len(leavingOf(s)) != 3 {
 					t.Errorf("before the first is evicted, %v leave", leavingOf(s))
 				}
@@ -171,6 +181,58 @@ func TestPlainEvictor(t *testing.T) {
 				t.Errorf("%s\nleaving: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestPlainEvictorAfterFailure has victims that a worker begins with after another one has failed.
+func TestPlainEvictorAfterFailure(t *testing.T) {
+	s := newStage(t)
+	pods := aged(crew("g", "", 3, 1, boundAt(0)))
+	s.show(act{groups: []*v2alpha2.PodGroup{podGroup("g", 3)}, pods: pods})
+	handle := &bindingHandle{prebind: "g-2"}
+	e := newPlainEvictor(handle, s.groups)
+	evictions := 0
+	failed := errors.New("denied")
+	preempt := func(ctx context.Context, c preemption.Candidate, victim int) error {
+		return e.preemptPod(ctx, c, preemptorPod{}, pods[victim], preemptionName)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	c := &nodeVictims{extenderv1.Victims{Pods: pods}}
+	another := &nodeVictims{extenderv1.Victims{Pods: pods[1:2]}}
+	e.evict = func(context.Context, *corev1.Pod, string, string) error {
+		evictions++
+		if evictions == 1 { // while the first one is evicted, another preemptor needs one of the victims
+			if err := preempt(t.Context(), another, 1); err != nil { //nolint:contextcheck // a preemption of its own
+				t.Error(err)
+			}
+		}
+
+		return failed
+	}
+	if err := preempt(ctx, c, 0); !errors.Is(err, failed) {
+		t.Errorf("got error %v", err)
+	}
+	for _, victim := range []int{2, 1} {
+		if err := preempt(ctx, c, victim); err != nil {
+			t.Error(err)
+		}
+	}
+	end()
+	if err := preempt(ctx, c, 1); err != nil {
+		t.Error(err)
+	}
+	if left := leavingOf(s); len(left) > 0 || evictions != 1 || len(handle.canceled) > 0 {
+		t.Errorf("%v are marked, %d were evicted, the bindings of %v were canceled", left, evictions, handle.canceled)
+	}
+	for deadline := time.Now().Add(5 * time.Second); handle.activated.Load() == 0 && time.Now().Before(deadline); {
+		goruntime.Gosched()
+	}
+	if n := handle.activated.Load(); n != 1 {
+		t.Errorf("%d preemptors were activated, want the one that waited for this preemption", n)
+	}
+	next := &nodeVictims{extenderv1.Victims{Pods: pods[1:2]}}
+	if err := preempt(t.Context(), next, 1); !errors.Is(err, failed) {
+		t.Errorf("the next preemption got %v", err)
 	}
 }
 

@@ -33,7 +33,7 @@ func newTestScheduler(t *testing.T, objects ...runtime.Object) *Scheduler {
 		gates: newGates(), reservations: newReservations(nominations{}),
 		cleanups: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
 	}
-	s.backOffs, s.rounds, s.early = newBackOffs(s.wake), newRounds(s.wake), newEarlyWakes(s.wake)
+	s.backOffs, s.rounds, s.early = newBackOffs(s.wake, s.groups.exists), newRounds(s.wake), newEarlyWakes(s.wake)
 	s.reporter = newReporter(s, nil, nil, &notebook{})
 	s.staleness = newStaleness(s)
 	s.preemptor = newPreemptor(s, o.factory.Policy().V1().PodDisruptionBudgets().Lister())

@@ -71,8 +71,12 @@ func (s *Scheduler) isPlaced(key types.NamespacedName) bool {
 	return why == nil && g.Placed()
 }
 
-func (s *Scheduler) recoverReservation(ctx context.Context, key types.NamespacedName, r *reservationRecord, pods map[types.UID]*corev1.Pod) error {
-	defer s.recovered(workerRecovery, key)
+func (s *Scheduler) recoverReservation(ctx context.Context, key types.NamespacedName, r *reservationRecord, pods map[types.UID]*corev1.Pod) (err error) {
+	defer func() {
+		if s.caught(workerRecovery, key, recover()) {
+			err = errors.New("it could not be read")
+		}
+	}()
 	g, why := s.groups.read(key)
 	if why != nil {
 		return errors.New(why.Message)

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
 )
@@ -62,7 +61,7 @@ func (r *reporter) writePodCondition(ctx context.Context, pod *corev1.Pod, condi
 	if !podutil.UpdatePodCondition(status, condition) {
 		return nil // it has it already
 	}
-	if err := util.PatchPodStatus(ctx, r.client, pod.Name, pod.Namespace, &pod.Status, status); err != nil {
+	if err := patchPodStatus(ctx, r.client, pod, &pod.Status, status); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}

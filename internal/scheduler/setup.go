@@ -97,7 +97,7 @@ func (s *Scheduler) build(ctx context.Context, c *schedulerserverconfig.Complete
 		return err
 	}
 	s.groups.stays = s.onStay
-	s.gates, s.backOffs, s.rounds, s.early = newGates(), newBackOffs(s.wake), newRounds(s.wake), newEarlyWakes(s.wake)
+	s.gates, s.backOffs, s.rounds, s.early = newGates(), newBackOffs(s.wake, s.groups.exists), newRounds(s.wake), newEarlyWakes(s.wake)
 	s.cleanups = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())
 	s.clears = flowcontrol.NewTokenBucketRateLimiter(clearsPerSecond, clearsPerSecond)
 	cfg := &c.ComponentConfig

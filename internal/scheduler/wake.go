@@ -152,7 +152,11 @@ func sameProtection(was, is *v2alpha2.PodGroup) bool {
 
 // onSpec handles a PodGroup that is new, another one, or has another spec.
 func (s *Scheduler) onSpec(key types.NamespacedName, was, is *v2alpha2.PodGroup) {
-	s.backOffs.forgive(key)
+	if was == nil || is == nil || was.UID != is.UID {
+		s.backOffs.forget(key)
+	} else {
+		s.backOffs.forgive(key)
+	}
 	if !sameMembers(was, is) {
 		s.rounds.changed(key)
 	}
