@@ -1,7 +1,9 @@
 package manager
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"path"
 	"strings"
@@ -53,12 +55,12 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	if g.fence.isLease(r) {
 		response, err := g.onwards.RoundTrip(r)
 		if err == nil && r.Method != http.MethodGet {
-			g.fence.answered(began, response.StatusCode)
+			g.fence.answered(began, response.StatusCode, releases(r))
 		}
 
 		return response, err
 	}
-	if why := g.fence.rejects(r.Method, began); why != "" {
+	if why := g.fence.rejects(r, began); why != "" {
 		if r.Body != nil {
 			_ = r.Body.Close()
 		}
@@ -75,23 +77,41 @@ func (f *fence) isLease(r *http.Request) bool {
 	return strings.HasSuffix(r.URL.Path, f.lease) || r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, path.Dir(f.lease))
 }
 
-// answered notes the answer to a renewal, or to the creation of the lease. One that is rejected says nothing about a manager
-// that never led: it may have tried to take a lease that another one took first.
-func (f *fence) answered(began time.Time, code int) {
-	switch code {
-	case http.StatusOK, http.StatusCreated:
+// releases reports whether a request writes a lease without a holder. client-go releases the lease
+// of a manager that has stopped leading, also if another one has taken it since.
+func releases(r *http.Request) bool {
+	if r.Method != http.MethodPut || r.GetBody == nil || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+		return false
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return false
+	}
+	defer body.Close()
+	data, err := io.ReadAll(body)
+
+	return err == nil && !bytes.Contains(data, []byte(`"holderIdentity":"`))
+}
+
+// answered notes the answer to a renewal, to the creation of the lease, or to its release. One that
+// is rejected says nothing about a manager that never led: it may have tried to take a lease that
+// another one took first.
+func (f *fence) answered(began time.Time, code int, released bool) {
+	switch {
+	case code == http.StatusConflict, code == http.StatusNotFound, released:
+		f.lost.Store(f.renewed.Load() != nil)
+	case code == http.StatusOK, code == http.StatusCreated:
 		f.lost.Store(false)
 		f.renewed.Store(&began)
-	case http.StatusConflict, http.StatusNotFound:
-		f.lost.Store(f.renewed.Load() != nil)
 	}
 }
 
-// rejects returns why a request must not be sent, "" if it may be. Reads are harmless.
-func (f *fence) rejects(method string, now time.Time) string {
+// rejects returns why a request must not be sent, "" if it may be. Reads are harmless, and so are
+// reviews: webhooks and metrics need them until the process ends.
+func (f *fence) rejects(r *http.Request, now time.Time) string {
 	since, late := f.late(now)
 	switch {
-	case method == http.MethodGet:
+	case r.Method == http.MethodGet, isReview(r):
 		return ""
 	case f.lost.Load():
 		return "another client has changed or deleted the lease"
@@ -100,6 +120,11 @@ func (f *fence) rejects(method string, now time.Time) string {
 	default:
 		return ""
 	}
+}
+
+// isReview reports whether a request asks who a user is, or what a user may do.
+func isReview(r *http.Request) bool {
+	return strings.Contains(r.URL.Path, "/apis/authentication.k8s.io/") || strings.Contains(r.URL.Path, "/apis/authorization.k8s.io/")
 }
 
 // late says how long ago the lease was renewed, and whether that is too long. One of

@@ -3,6 +3,7 @@ package manager
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 )
@@ -26,9 +27,15 @@ func TestFenceOfALostLease(t *testing.T) {
 	type request struct {
 		method, path string
 		answer       int
+		body         string
 	}
-	renewal := func(answer int) request { return request{http.MethodPut, leases + "/one", answer} }
-	creation := func(answer int) request { return request{http.MethodPost, leases, answer} }
+	renewal := func(answer int) request {
+		return request{http.MethodPut, leases + "/one", answer, `{"spec":{"holderIdentity":"me"}}`}
+	}
+	creation := func(answer int) request { return request{http.MethodPost, leases, answer, ""} }
+	release := func(answer int) request {
+		return request{http.MethodPut, leases + "/one", answer, `{"spec":{"leaseDurationSeconds":1}}`}
+	}
 	cases := map[string]struct {
 		reason   string
 		before   []request
@@ -39,6 +46,7 @@ func TestFenceOfALostLease(t *testing.T) {
 		"Again":     {"It was only edited: the next renewal is accepted.", []request{renewal(200), renewal(409), renewal(200)}, false},
 		"Recreated": {"No other manager was faster.", []request{renewal(200), renewal(404), creation(201)}, false},
 		"Overtaken": {"Another manager was.", []request{renewal(200), renewal(404), creation(409)}, true},
+		"Released":  {"Another manager may lead at once.", []request{renewal(200), release(200)}, true},
 		"Broken":    {"The API server could not answer: the time decides.", []request{renewal(200), renewal(500)}, false},
 		"NeverLed":  {"It did not get the lease, and never wrote as a leader.", []request{renewal(409)}, false},
 	}
@@ -46,7 +54,12 @@ func TestFenceOfALostLease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFence("ours", "one")
 			send := func(r request) error {
-				response, err := (&gate{answering(r.answer), f}).RoundTrip(httptest.NewRequestWithContext(t.Context(), r.method, r.path, nil))
+				sent, err := http.NewRequestWithContext(t.Context(), r.method, r.path, strings.NewReader(r.body))
+				if err != nil {
+					return err
+				}
+				sent.Header.Set("Content-Type", "application/json")
+				response, err := (&gate{answering(r.answer), f}).RoundTrip(sent)
 				if err == nil {
 					_ = response.Body.Close()
 				}
@@ -58,10 +71,14 @@ func TestFenceOfALostLease(t *testing.T) {
 					t.Fatalf("%s\n%s %s: %v", tc.reason, r.method, r.path, err)
 				}
 			}
-			for _, method := range []string{http.MethodPost, http.MethodGet} {
-				err := send(request{method, object, http.StatusOK})
-				if want := tc.rejected && method != http.MethodGet; (err != nil) != want {
-					t.Errorf("%s\n%s: got error %v, want one: %t", tc.reason, method, err, want)
+			for r, writes := range map[request]bool{
+				{method: http.MethodPost, path: object, answer: http.StatusOK}:                                                    true,
+				{method: http.MethodGet, path: object, answer: http.StatusOK}:                                                     false,
+				{method: http.MethodPost, path: "/apis/authorization.k8s.io/v1/subjectaccessreviews", answer: http.StatusCreated}: false,
+			} {
+				err := send(r)
+				if want := tc.rejected && writes; (err != nil) != want {
+					t.Errorf("%s\n%s %s: got error %v, want one: %t", tc.reason, r.method, r.path, err, want)
 				}
 			}
 		})

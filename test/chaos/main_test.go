@@ -45,8 +45,9 @@ type row struct {
 	settled time.Duration
 	before  level
 	after   level
-	// failed is whether the test of this fault failed.
+	// failed is whether the test of this fault failed; why is what did not settle.
 	failed bool
+	why    string
 }
 
 type table []row
@@ -68,7 +69,7 @@ func (t table) print(to *os.File) {
 		}
 		verdict := ""
 		if r.failed {
-			verdict = "  FAILED"
+			verdict = "  FAILED " + r.why
 		}
 		fmt.Fprintf(to, "%-40s %6d %7d %7d %8d %5d %8s %12s %9s %9s%s\n", r.fault, r.count, r.acked, r.unsure, r.objects, r.lost, r.settled.Round(100*time.Millisecond),
 			change(r.before.goroutines, r.after.goroutines), change(r.before.files, r.after.files), change(r.before.watches, r.after.watches), verdict)

@@ -238,6 +238,7 @@ func (w *world) endure(f fault) {
 		report = append(report, r)
 	}()
 	if err != nil {
+		r.why = err.Error()
 		w.load.ledger.History.Forget()
 		w.Fatalf("after %s: %v", f.name, err)
 	}

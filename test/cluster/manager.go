@@ -52,7 +52,7 @@ func (u *Up) LaunchManager(t *testing.T, args ...string) *Manager {
 			t.Errorf("the chart does not give the manager a right that it needs:\n%s", strings.Join(refusals, "\n"))
 		}
 		if t.Failed() {
-			t.Logf("--- arbor-manager %d\n%s", m.PID(), m.Output())
+			t.Logf("--- arbor-manager %d\n%s", m.PID(), m.Remarks())
 		}
 	})
 

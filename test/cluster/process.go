@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -44,6 +47,19 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Output is everything it has said so far.
 func (p *Process) Output() string { return p.output.String() }
+
+// routine matches lines that every start and every end of a program writes. They would hide the
+// reason of a failed test.
+var routine = regexp.MustCompile(`"(Starting|Stopping|Registering|Serving|Shutting|Shutdown|All workers finished|healthz check failed|shutting down server|starting server)`)
+
+// Remarks is Output without the lines that every start and every end of the program writes.
+func (p *Process) Remarks() string {
+	lines := slices.Collect(strings.Lines(p.Output()))
+
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
+		return strings.Contains(line, `"level":"INFO"`) && routine.MatchString(line)
+	}), "")
+}
 
 // Done is closed when it has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }

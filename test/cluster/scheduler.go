@@ -33,7 +33,7 @@ func (u *Up) StartScheduler(t testing.TB, args ...string) *Scheduler {
 	t.Cleanup(func() {
 		s.Stop()
 		if t.Failed() {
-			t.Logf("--- arbor-scheduler %d\n%s", s.PID(), s.Output())
+			t.Logf("--- arbor-scheduler %d\n%s", s.PID(), s.Remarks())
 		}
 	})
 	if err := s.Await(); err != nil {
