@@ -251,6 +251,7 @@ func statusOf(err error) *fwk.Status {
 func (b *binding) settle(bound bool) {
 	if bound {
 		b.s.backOffs.forget(b.t.key)
+		b.s.unprepared.forget(b.t.key)
 	} else {
 		b.s.backOffs.failedSince(b.t.key, b.t.began)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -45,7 +46,10 @@ type groups struct {
 	pods, succeeded cache.SharedIndexInformer
 	classes         schedulinglisters.PriorityClassLister
 	classInformer   cache.SharedIndexInformer
-	rules           gang.Rules
+	// seenClasses has each PriorityClass by name as it was last. One that is replaced does not
+	// exist for a moment, and a deleted one takes no priority from what runs.
+	seenClasses sync.Map
+	rules       gang.Rules
 	// leaving has the UIDs of pods that are being evicted. They no longer count,
 	// although the API server may not know yet: what takes the place of the first of a
 	// gang must not find the others still there.
@@ -256,16 +260,28 @@ func (g *groups) never(pg *v2alpha2.PodGroup) bool {
 	if pg.Spec.PriorityClassName == "" {
 		return false
 	}
-	class, err := g.classes.Get(pg.Spec.PriorityClassName)
+	class := g.class(pg.Spec.PriorityClassName)
 
-	return err == nil && class.PreemptionPolicy != nil && *class.PreemptionPolicy == corev1.PreemptNever
+	return class != nil && class.PreemptionPolicy != nil && *class.PreemptionPolicy == corev1.PreemptNever
+}
+
+// class returns a PriorityClass, also one that was deleted since this process began. It is nil
+// if there was none.
+func (g *groups) class(name string) *schedulingv1.PriorityClass {
+	if class, err := g.classes.Get(name); err == nil {
+		return class
+	}
+	last, _ := g.seenClasses.Load(name)
+	class, _ := last.(*schedulingv1.PriorityClass)
+
+	return class
 }
 
 // priority is that of the class that the group names, or else the lowest of its pods: one
 // important pod must not lift the others.
 func (g *groups) priority(pg *v2alpha2.PodGroup, pods []*corev1.Pod) int32 {
 	if name := pg.Spec.PriorityClassName; name != "" {
-		if class, err := g.classes.Get(name); err == nil {
+		if class := g.class(name); class != nil {
 			return class.Value
 		}
 	}

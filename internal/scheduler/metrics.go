@@ -50,7 +50,7 @@ var (
 	})
 	reservationsEnded = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "reservations_ended_total", StabilityLevel: metrics.ALPHA,
-		Help: "Reservations that ended, by result: placed, superseded (the group was edited or deleted), blocked (an API error, or a victim that does not terminate), expired (the group was not placed although every victim is gone).",
+		Help: "Reservations that ended, by result: placed, superseded (the group was edited or deleted), blocked (an API error, or a victim that does not terminate), expired (the group was not placed although every victim is gone), unprepared (a pod of the group could not be prepared for its node).",
 	}, []string{"result"})
 	lostWakeUps = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "lost_wakeups_total", StabilityLevel: metrics.ALPHA,

@@ -322,7 +322,7 @@ func (p *preemptor) rest(key types.NamespacedName, one *preempting, f preemption
 
 // facts reads what the next step depends on.
 func (p *preemptor) facts(key types.NamespacedName, one *preempting) (*decide.Gang, preemption.Facts) {
-	f := preemption.Facts{Now: time.Now()}
+	f := preemption.Facts{Now: time.Now(), Unprepared: p.s.unprepared.until(key)}
 	g, why := p.s.groups.read(key)
 	p.mu.Lock()
 	f.Unplaced = one.unplaced

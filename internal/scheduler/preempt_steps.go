@@ -299,6 +299,9 @@ func (p *preemptor) released(key types.NamespacedName, of *plan, cause preemptio
 		reservationsEnded.WithLabelValues("expired").Inc()
 		note(v2alpha2.ReasonReservationExpired,
 			fmt.Sprintf("the group was not placed within %s after its %d victims were gone; it backs off", preemption.RoomTimeout, len(of.victims)))
+	case preemption.Unprepared:
+		reservationsEnded.WithLabelValues("unprepared").Inc()
+		p.s.reporter.note(key, of.group, of.generation, nil) // why is in the answer to the binding round
 	case preemption.Blocked:
 		reservationsEnded.WithLabelValues("blocked").Inc()
 		if len(blockers) > 0 {

@@ -34,6 +34,7 @@ func newTestScheduler(t *testing.T, objects ...runtime.Object) *Scheduler {
 		cleanups: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
 	}
 	s.backOffs, s.rounds, s.early = newBackOffs(s.wake, s.groups.exists), newRounds(s.wake), newEarlyWakes(s.wake)
+	s.unprepared = newUnprepared(s.groups.exists)
 	s.reporter = newReporter(s, nil, nil, &notebook{})
 	s.staleness = newStaleness(s)
 	s.preemptor = newPreemptor(s, o.factory.Policy().V1().PodDisruptionBudgets().Lister())

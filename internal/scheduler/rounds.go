@@ -122,8 +122,8 @@ func (r *rounds) status(key types.NamespacedName) (*decide.Refusal, bool) {
 
 			return &decide.Refusal{
 				Reason: v2alpha2.ReasonBinding,
-				Message: fmt.Sprintf("pod %q waits for %s on node %q since %s; no pod of the minimum is bound before all of them are ready",
-					h.pod.Name, stage, h.node, since.UTC().Format(time.RFC3339)),
+				Message: fmt.Sprintf("pod %q waits for %s on node %q since %s%s; no pod of the minimum is bound before all of them are ready",
+					h.pod.Name, stage, h.node, since.UTC().Format(time.RFC3339), volumesOf(h.pod)),
 			}, true
 		}
 	}

@@ -36,6 +36,7 @@ type Scheduler struct {
 
 	gates        *gates
 	backOffs     *backOffs
+	unprepared   *unprepared
 	reservations *reservations
 	reporter     *reporter
 	trial        *trial
@@ -98,6 +99,7 @@ func (s *Scheduler) build(ctx context.Context, c *schedulerserverconfig.Complete
 	}
 	s.groups.stays = s.onStay
 	s.gates, s.backOffs, s.rounds, s.early = newGates(), newBackOffs(s.wake, s.groups.exists), newRounds(s.wake), newEarlyWakes(s.wake)
+	s.unprepared = newUnprepared(s.groups.exists)
 	s.cleanups = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())
 	s.clears = flowcontrol.NewTokenBucketRateLimiter(clearsPerSecond, clearsPerSecond)
 	cfg := &c.ComponentConfig

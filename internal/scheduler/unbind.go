@@ -33,11 +33,14 @@ func (b *binding) drop(m int, err error) {
 // that are still held toward the minimum.
 func (b *binding) fail(members []int, why *roundFailure) {
 	culprit := b.held[why.member]
-	message := fmt.Sprintf("PodGroup %s waits because pod %q could not be prepared for node %q: %s", b.t.key, culprit.pod.Name, culprit.node, why.err)
+	message := fmt.Sprintf("PodGroup %s waits because pod %q could not be prepared for node %q: %s%s",
+		b.t.key, culprit.pod.Name, culprit.node, why.err, volumesOf(culprit.pod))
 	klog.FromContext(b.ctx).Info("A gang could not be bound; it is tried again", "pod", klog.KObj(culprit.pod), "node", culprit.node, "err", why.err)
 	b.release(members)
 	if timeout := bindTimeoutError(0); errors.As(why.err, &timeout) {
 		b.s.backOffs.doomed(b.t.key, b.t.began, culprit.pod.UID)
+		until := b.s.unprepared.failed(b.t.key, culprit.pod.UID)
+		message += fmt.Sprintf("; the group preempts no pods until %s, unless this pod is deleted or the PodGroup is edited", until.UTC().Format(time.RFC3339))
 	} else {
 		b.s.backOffs.failedSince(b.t.key, b.t.began)
 	}

@@ -120,6 +120,7 @@ func (s *Scheduler) onGroup(before, now any) {
 	if is == nil {
 		s.gates.forget(key)
 		s.backOffs.forget(key)
+		s.unprepared.forget(key)
 		s.early.forget(key)
 		s.staleness.forget(key)
 	} else if _, ok := is.Annotations[v2alpha2.ReservationAnnotation]; ok && s.reservations.of(key) == nil {
@@ -157,6 +158,7 @@ func (s *Scheduler) onSpec(key types.NamespacedName, was, is *v2alpha2.PodGroup)
 	} else {
 		s.backOffs.forgive(key)
 	}
+	s.unprepared.forget(key)
 	if !sameMembers(was, is) {
 		s.rounds.changed(key)
 	}
@@ -203,6 +205,7 @@ func (s *Scheduler) onPod(before, now any) {
 		if isDeleted(is) {
 			s.rounds.deleted(key, pod.UID)
 			s.backOffs.deleted(key, pod.UID)
+			s.unprepared.deleted(key, pod.UID)
 		}
 		s.onMember(key, known, was == nil)
 	}
@@ -276,6 +279,9 @@ func concerns(was, is *corev1.Pod) bool {
 // in the queue, and may preempt others.
 func (s *Scheduler) onPriorityClass(before, now any) {
 	was, is := objectOf[schedulingv1.PriorityClass](before), objectOf[schedulingv1.PriorityClass](now)
+	if is != nil {
+		s.groups.seenClasses.Store(is.Name, is)
+	}
 	if was != nil && is != nil && was.Value == is.Value && equality.Semantic.DeepEqual(was.PreemptionPolicy, is.PreemptionPolicy) {
 		return
 	}

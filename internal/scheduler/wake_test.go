@@ -44,7 +44,7 @@ func TestWokenByAnotherPriorityClass(t *testing.T) {
 		"Value":   {"The gang has another priority.", was, class(20, corev1.PreemptNever), []string{"default/high-0"}},
 		"Policy":  {"The gang may preempt now.", was, class(10, corev1.PreemptLowerPriority), []string{"default/high-0"}},
 		"Created": {"The gang has a priority.", nil, was, []string{"default/high-0"}},
-		"Deleted": {"The gang has the priority of its pods.", was, nil, []string{"default/high-0"}},
+		"Deleted": {"The condition PriorityClassFound changes.", was, nil, []string{"default/high-0"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -57,6 +57,25 @@ func TestWokenByAnotherPriorityClass(t *testing.T) {
 				t.Errorf("%s\nThe pods that are woken differ (-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// A PriorityClass that is replaced does not exist for a moment. Gangs that run must not lose
+// their priority in that moment, and one that must not preempt does not.
+func TestPriorityOfDeletedClass(t *testing.T) {
+	named := aGroup("high", 1, func(pg *v2alpha2.PodGroup) { pg.Spec.PriorityClassName = "own" })
+	s := newTestScheduler(t, append(waitingPods(1), named)...)
+	s.kube.SchedulingQueue, s.kube.Profiles = &activations{pods: sets.New[string]()}, s.trial.profiles
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "own"}, Value: 80, PreemptionPolicy: new(corev1.PreemptNever)}
+	s.onPriorityClass(nil, class)
+	s.onPriorityClass(class, nil)
+	pods := s.groups.members(gangNamed("high"))
+	if p, never := s.groups.priority(named, pods), s.groups.never(named); p != 80 || !never {
+		t.Errorf("After its class was deleted, a gang has priority %d; it never preempts: %t.", p, never)
+	}
+	other := aGroup("high", 1, func(pg *v2alpha2.PodGroup) { pg.Spec.PriorityClassName = "other" })
+	if p, want := s.groups.priority(other, pods), *pods[0].Spec.Priority; p != want {
+		t.Errorf("A gang whose class never existed has priority %d, its pod %d.", p, want)
 	}
 }
 

@@ -141,6 +141,27 @@ func TestBindTimeout(t *testing.T) {
 	l.none("g")
 }
 
+// A gang that cannot be bound evicts pods once, and not again and again.
+func TestPreemptionWithoutAVolume(t *testing.T) {
+	l := newLab(t, 1, 8).unprovisioned().own("--bind-timeout=3s")
+	low, high := l.classes()
+	l.pods("", "", 8, 1, low)
+	l.runs("", 8)
+	l.stuck(8, high)
+	l.waits("g", `pod "g-slow" could not be prepared`, "its PersistentVolumeClaims: g", "preempts no pods until")
+	l.pods("", "again", 8, 1, low)
+	l.runs("", 8)
+	if n := l.scheduler.Sum(t, `arbor_gang_reservations_ended_total{result="unprepared"}`); n != 1 {
+		t.Errorf("%v reservations ended because of the volume, want 1", n)
+	}
+	l.must(l.c.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: "g-slow"}}))
+	l.create(l.pod("g", "", "g-quick", 1, high))
+	l.runs("g", 8)
+	if n := l.scheduler.Sum(t, "arbor_gang_evictions_total"); n != 16 {
+		t.Errorf("%v pods were evicted, want 8 in vain and 8 for the gang", n)
+	}
+}
+
 // A member that waits for the others is preempted without being deleted, and
 // the whole gang gives up its room.
 func TestPreemptedDuringRound(t *testing.T) {

@@ -123,6 +123,9 @@ type Facts struct {
 	Placed bool
 	// Unplaced reports that the gang was tried since the last search and does not fit.
 	Unplaced bool
+	// Unprepared is until when the gang must not preempt, because one of its pods could not be
+	// prepared for its node; zero if it may.
+	Unprepared time.Time
 	// Binding reports that the gang has its minimum, and that not all of it is bound.
 	Binding bool
 	// Victims is how many victims still use the room, and Running how many of them were
@@ -151,7 +154,7 @@ func (s State) Next(f Facts) (next State, action Action, at time.Time) {
 		return s.awaitMembers(f)
 	case f.Binding:
 		return s, Wait, f.Now.Add(RoomTimeout) // no pod has to be evicted unless that fails
-	case f.overdue():
+	case f.overdue() || f.unprepared():
 		return s, Release, time.Time{}
 	case f.Changed || f.Unrecorded:
 		return s.adapt(f)
@@ -175,6 +178,9 @@ func (s State) noteMissing(f Facts) State {
 // overdue reports whether the reservation has to end.
 func (f Facts) overdue() bool { return !f.Deadline.IsZero() && !f.Now.Before(f.Deadline) }
 
+// unprepared reports whether the gang could not use the room.
+func (f Facts) unprepared() bool { return f.Now.Before(f.Unprepared) }
+
 // end is for a gang that is placed, or no longer the one that was to be placed.
 func (s State) end(f Facts) (next State, action Action, at time.Time) {
 	switch {
@@ -197,6 +203,9 @@ func (s State) start(f Facts) (next State, action Action, at time.Time) {
 	}
 	if !f.Unplaced || f.Incomplete {
 		return s, Wait, time.Time{}
+	}
+	if f.unprepared() {
+		return s, Wait, f.Unprepared
 	}
 
 	return s, Search, time.Time{}

@@ -47,6 +47,26 @@ func TestNext(t *testing.T) {
 			"A failed try starts a search.",
 			in(preemption.Idle), after(0, func(f *preemption.Facts) { f.Unplaced = true }), preemption.Search, preemption.Idle, 0,
 		},
+		"IdleAndUnprepared": {
+			"Pods would be evicted for room that the gang cannot use.",
+			in(preemption.Idle), after(0, func(f *preemption.Facts) { f.Unplaced, f.Unprepared = true, start.Add(time.Hour) }),
+			preemption.Wait, preemption.Idle, time.Hour,
+		},
+		"BackedOffAndUnprepared": {
+			"The same holds when the back-off is over.",
+			in(preemption.BackedOff), after(time.Minute, func(f *preemption.Facts) { f.Unplaced, f.Unprepared = true, start.Add(time.Hour) }),
+			preemption.Wait, preemption.Idle, time.Hour,
+		},
+		"PreparedAgain": {
+			"The gang may be bound this time.",
+			in(preemption.Idle), after(time.Hour, func(f *preemption.Facts) { f.Unplaced, f.Unprepared = true, start.Add(time.Hour) }),
+			preemption.Search, preemption.Idle, 0,
+		},
+		"FreedAndUnprepared": {
+			"Others can use the room until then.",
+			in(preemption.Freed), after(time.Second, func(f *preemption.Facts) { f.Unprepared = start.Add(time.Hour) }),
+			preemption.Release, preemption.Freed, 0,
+		},
 		"PlannedWaits": {
 			"The scheduling goroutine has to verify the plan.",
 			in(preemption.Planned), after(time.Second, nil), preemption.Wait, preemption.Planned, preemption.PlanTimeout,
@@ -261,6 +281,13 @@ func TestReleased(t *testing.T) {
 			preemption.Facts{Now: start, Applies: true, Incomplete: true},
 			preemption.Superseded,
 			preemption.State{Phase: preemption.BackedOff, Since: start, Failures: 1, Until: start.Add(preemption.FirstBackOff)},
+		},
+		"Unprepared": {
+			"Its own time says when the gang may preempt again.",
+			preemption.State{Phase: preemption.Freed},
+			preemption.Facts{Now: start, Applies: true, Unprepared: start.Add(time.Hour)},
+			preemption.Unprepared,
+			preemption.State{Phase: preemption.Idle, Since: start},
 		},
 		"NeverVerified": {
 			"An outdated plan is searched for again.",

@@ -126,6 +126,8 @@ const (
 	Blocked
 	// Expired means that the gang was not placed although every victim is gone.
 	Expired
+	// Unprepared means that a pod of the gang could not be prepared for its node.
+	Unprepared
 )
 
 // Released reports that the reservation, or the plan, was released, and why.
@@ -135,6 +137,8 @@ func (s State) Released(f Facts) (State, Cause) {
 		return State{}, Done
 	case !f.Applies || !s.Phase.hasEvicted() && (f.Incomplete || f.Changed):
 		return s.enter(Idle, f.Now), Superseded // the gang is another one, or no pod was evicted
+	case f.unprepared():
+		return s.enter(Idle, f.Now), Unprepared
 	case f.Incomplete:
 		return s.BackOff(f.Now), Superseded
 	case s.Phase == Planned:
