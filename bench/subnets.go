@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"strconv"
@@ -13,10 +14,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	decide "github.com/arbor-control/arbor/internal/decide/claim"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -33,7 +36,12 @@ const (
 )
 
 // A bed is a control plane that serves the address API.
-type bed struct{ client.Client }
+type bed struct {
+	client.Client
+
+	// written and served are the sizes of a claim with its Subnet, by a plain loop and by a manager.
+	written, served int
+}
 
 func newBed(ctx context.Context, u *cluster.Up) (*bed, error) {
 	c, err := u.NewClient(nil)
@@ -42,7 +50,7 @@ func newBed(ctx context.Context, u *cluster.Up) (*bed, error) {
 	}
 	err = cluster.Define(ctx, c, v1alpha1.GroupVersion, v1alpha1.SubnetPoolKind, v1alpha1.SubnetKind, v1alpha1.SubnetClaimKind, v1alpha1.SubnetPoolClaimKind)
 
-	return &bed{c}, err
+	return &bed{Client: c}, err
 }
 
 // pool makes a namespace with a pool in it.
@@ -94,6 +102,9 @@ func claims(b *board) error {
 				return err
 			}
 			fmt.Fprintf(os.Stderr, "  %.0f claims per s by a plain loop, %.0f served\n", r, s)
+			if part := float64(bed.written) / float64(bed.served); part > 1.05 || part < 0.9 {
+				return fmt.Errorf("the plain loop writes %d bytes for a claim, the manager %d: these are not the same writes", bed.written, bed.served)
+			}
 			if i > 0 { // the first round warms everything up
 				raw, served, ratio = append(raw, r), append(served, s), append(ratio, s/r)
 			}
@@ -109,6 +120,10 @@ func claims(b *board) error {
 // them: nothing has judged them.
 func (b *bed) rawLap(ctx context.Context, ns string) (float64, error) {
 	raw, err := b.rawClaims(ctx, ns, claimed)
+	if err != nil {
+		return 0, err
+	}
+	b.written, err = b.size(ctx, ns, claimed)
 	for _, kind := range []client.Object{&v1alpha1.SubnetClaim{}, &v1alpha1.Subnet{}} {
 		err = errors.Join(err, b.DeleteAllOf(ctx, kind, client.InNamespace(ns)))
 	}
@@ -126,26 +141,52 @@ func claim(ns string, i int) *v1alpha1.SubnetClaim {
 }
 
 // rawClaims does what serving a claim takes: the claim, its Subnet, and the
-// status of both.
+// status of both, with the fields that the manager writes. What a write costs depends on its size.
 func (b *bed) rawClaims(ctx context.Context, ns string, n int) (float64, error) {
+	p := &v1alpha1.SubnetPool{}
+	if err := b.Get(ctx, client.ObjectKey{Namespace: ns, Name: "p"}, p); err != nil {
+		return 0, err
+	}
+
 	return perSecond(n, func(i int) error {
-		c, s := claim(ns, i), subnet(ns, i)
+		c := claim(ns, i)
 		if err := b.Create(ctx, c); err != nil {
 			return err
 		}
-		// Also what keeps the webhook, which is away, from being asked.
-		s.Spec.ClaimRef = &v1alpha1.ClaimReference{Name: c.Name, UID: c.UID}
+		block := netip.MustParsePrefix(subnet(ns, i).Spec.CIDR)
+		// It has a claimRef, which keeps the webhook, which does not run, from being called.
+		s := decide.Subnet(c, p, block, decide.Names(p.Name, block, c.UID)[0], time.Now())
 		if err := b.Create(ctx, s); err != nil {
 			return err
 		}
-		s.Status.Phase = v1alpha1.SubnetAllocated
+		ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: decide.ReasonBound, Message: block.String() + " is allocated", ObservedGeneration: 1}
+		s.Status = v1alpha1.SubnetStatus{Phase: v1alpha1.SubnetAllocated, UID: s.UID, ClaimUID: c.UID, AllocatedAt: new(metav1.Now())}
+		meta.SetStatusCondition(&s.Status.Conditions, ready)
 		if err := b.Status().Update(ctx, s); err != nil {
 			return err
 		}
-		c.Status.Phase, c.Status.AllocatedCIDR = v1alpha1.ClaimBound, s.Spec.CIDR
+		c.Status = v1alpha1.SubnetClaimStatus{
+			Phase: v1alpha1.ClaimBound, AllocatedCIDR: s.Spec.CIDR, SubnetRef: s.Name, UID: c.UID, Message: ready.Message, ObservedGeneration: 1,
+		}
+		meta.SetStatusCondition(&c.Status.Conditions, ready)
 
 		return b.Status().Update(ctx, c)
 	})
+}
+
+// size is how many bytes a claim and its Subnet take together.
+func (b *bed) size(ctx context.Context, ns string, i int) (int, error) {
+	c := claim(ns, i)
+	if err := b.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
+		return 0, err
+	}
+	s := &v1alpha1.Subnet{}
+	if err := b.Get(ctx, client.ObjectKey{Namespace: ns, Name: c.Status.SubnetRef}, s); err != nil {
+		return 0, err
+	}
+	data, err := json.Marshal([]any{c, s})
+
+	return len(data), err
 }
 
 // servedLap has claims served by a manager of its own, when that is warm.
@@ -162,7 +203,14 @@ func (b *bed) servedLap(ctx context.Context, u *cluster.Up, i int) (float64, err
 		return 0, err
 	}
 
-	return b.serve(ctx, m, fmt.Sprintf("served-%d", i), claimed, claimed+claimed/10)
+	ns := fmt.Sprintf("served-%d", i)
+	perSecond, err := b.serve(ctx, m, ns, claimed, claimed+claimed/10)
+	if err != nil {
+		return 0, err
+	}
+	b.served, err = b.size(ctx, ns, claimed)
+
+	return perSecond, err
 }
 
 // serve counts from the first claim to the moment when all are bound.
