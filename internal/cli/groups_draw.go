@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 )
 
 // How much a table shows without -o wide.
@@ -35,6 +37,8 @@ func (p placesDrawer) explain(v PlacesView) {
 	switch {
 	case v.Scheduled:
 		words = "has its minimum"
+	case v.isBinding():
+		words = "is being bound"
 	case v.Fits:
 		words = "would fit now"
 	}
@@ -65,9 +69,14 @@ func (p placesDrawer) status(v PlacesView) {
 	if v.Placed != nil {
 		_, _ = fmt.Fprintf(p.w, "  placed, as the scheduler counts: %d\n", *v.Placed)
 	}
-	if c != nil && !v.Scheduled && v.Fits {
-		_, _ = fmt.Fprintln(p.w, "  the scheduler will see this when it tries again")
+	if c != nil && !v.Scheduled && v.Fits && !v.isBinding() {
+		_, _ = fmt.Fprintln(p.w, "  the scheduler will see this when it tries again; room that it holds for groups with reason Binding counts as free here")
 	}
+}
+
+// isBinding reports whether the group has its places, and a pod has to be prepared before it is bound.
+func (v PlacesView) isBinding() bool {
+	return v.Condition != nil && v.Condition.Status == metav1.ConditionFalse && v.Condition.Reason == v2alpha2.ReasonBinding
 }
 
 func (p placesDrawer) tables(v PlacesView) {

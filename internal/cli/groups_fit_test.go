@@ -288,14 +288,15 @@ func TestGroupsExplain(t *testing.T) {
 		group("default", "waits", 3, says("False", "Unschedulable", "room for 2 of min 3 pods: 0/2 nodes are available: 2 no seat.")),
 		group("other", "could", 1, says("False", "Unschedulable", "it was full")),
 		group("other", "new", 9),
+		group("volumes", "binds", 1, says("False", "Binding", "pod waits")),
 	}
 	w.groups[0].Status.Placed = new(int32(2))
-	w.pods = slices.Concat(pods("default", "runs", "z", 2), pods("default", "waits", "", 3), pods("other", "could", "", 1), pods("other", "new", "", 1), pods("default", "lost", "", 2))
+	w.pods = slices.Concat(pods("default", "runs", "z", 2), pods("default", "waits", "", 3), pods("other", "could", "", 1), pods("other", "new", "", 1), pods("volumes", "binds", "", 1), pods("default", "lost", "", 2))
 
 	runs := "PodGroup default/runs has its minimum: 2 of 2 pods have a place\n  condition Scheduled: True, Scheduled: every minimum is met\n  placed, as the scheduler counts: 2\n\nSUBGROUP   MIN   PODS   PLACED   STATE    NODES\n(runs)     1     2      2        placed   z (2)\n"
 	waits := "PodGroup default/waits waits: room for 2 of min 3 pods: 0/2 nodes are available: 2 no seat.\n  condition Scheduled: False, Unschedulable\n\nSUBGROUP   MIN   PODS   PLACED   STATE        NODES\n(waits)    3     3      0        room for 2\n" +
 		"\nNodes as pod waits-0 sees them, before others of the group:\nNODE   FITS   SHORT OF\nx      2\ny      0      1 cpu (1500m asked, 500m free); 2Gi memory (3Gi asked, 1Gi free); too cold\n"
-	could := "PodGroup other/could would fit now: 1 of 1 pods get a place\n  condition Scheduled: False, Unschedulable: it was full\n  the scheduler will see this when it tries again\n\nSUBGROUP   MIN   PODS   PLACED   STATE   NODES\n(could)    1     1      1        fits    x (1)\n"
+	could := "PodGroup other/could would fit now: 1 of 1 pods get a place\n  condition Scheduled: False, Unschedulable: it was full\n  the scheduler will see this when it tries again; room that it holds for groups with reason Binding counts as free here\n\nSUBGROUP   MIN   PODS   PLACED   STATE   NODES\n(could)    1     1      1        fits    x (1)\n"
 	cases := map[string]struct {
 		reason string
 		args   []string
@@ -305,9 +306,13 @@ func TestGroupsExplain(t *testing.T) {
 		"Waits":     {reason: "why it waits", args: []string{"podgroup/waits"}, want: result{Code: ExitFound, Out: waits}},
 		"Namespace": {reason: "all of a namespace", want: result{Code: ExitFound, Out: runs + "\n" + waits}},
 		"Could":     {reason: "the scheduler may be behind", args: []string{"could", "-A"}, want: result{Code: ExitFound, Out: could}},
-		"NotFound":  {reason: "a name that is not there", args: []string{"x"}, want: result{Code: ExitFound, Err: `pod group "x" was not found in default namespace: look in another namespace with -n, or in all of them with -A`}},
-		"Lost":      {reason: "pods may wait for a group that does not exist", args: []string{"lost"}, want: result{Code: ExitFound, Err: "PodGroup default/lost does not exist, and 2 pods wait for it: create it, or remove their annotation pod-group-name"}},
-		"None":      {reason: "there may be none", args: []string{"-n", "empty"}, want: result{ErrOut: "No pod groups found in empty namespace.\n"}},
+		"Binding": {reason: "its volume is not ready", args: []string{"binds", "-n", "volumes"}, want: result{
+			Code: ExitFound,
+			Out:  "PodGroup volumes/binds is being bound: 1 of 1 pods get a place\n  condition Scheduled: False, Binding: pod waits\n\nSUBGROUP   MIN   PODS   PLACED   STATE   NODES\n(binds)    1     1      1        fits    x (1)\n",
+		}},
+		"NotFound": {reason: "a name that is not there", args: []string{"x"}, want: result{Code: ExitFound, Err: `pod group "x" was not found in default namespace: look in another namespace with -n, or in all of them with -A`}},
+		"Lost":     {reason: "pods may wait for a group that does not exist", args: []string{"lost"}, want: result{Code: ExitFound, Err: "PodGroup default/lost does not exist, and 2 pods wait for it: create it, or remove their annotation pod-group-name"}},
+		"None":     {reason: "there may be none", args: []string{"-n", "empty"}, want: result{ErrOut: "No pod groups found in empty namespace.\n"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
