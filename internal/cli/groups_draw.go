@@ -76,7 +76,7 @@ func (p placesDrawer) status(v PlacesView) {
 
 // isBinding reports whether the group has its places, and a pod has to be prepared before it is bound.
 func (v PlacesView) isBinding() bool {
-	return v.Condition != nil && v.Condition.Status == metav1.ConditionFalse && v.Condition.Reason == v2alpha2.ReasonBinding
+	return v.Fits && v.Condition != nil && v.Condition.Status == metav1.ConditionFalse && v.Condition.Reason == v2alpha2.ReasonBinding
 }
 
 func (p placesDrawer) tables(v PlacesView) {

@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
@@ -28,9 +29,14 @@ type fence struct {
 	now   func() time.Time
 	// renewed is when the last successful renewal was begun.
 	renewed atomic.Pointer[time.Time]
-	// lost is set if the API server rejected the last renewal of a manager that led.
-	lost atomic.Bool
+	// lost is why a manager that led does not hold the lease any more; nil if it does.
+	lost atomic.Pointer[string]
 }
+
+const (
+	leaseChanged  = "another client has changed or deleted the lease"
+	leaseReleased = "this one has released the lease"
+)
 
 func newFence(namespace, lease string) *fence {
 	return &fence{lease: "/namespaces/" + namespace + "/leases/" + lease, now: time.Now}
@@ -80,7 +86,7 @@ func (f *fence) isLease(r *http.Request) bool {
 // releases reports whether a request writes a lease without a holder. client-go releases the lease
 // of a manager that has stopped leading, also if another one has taken it since.
 func releases(r *http.Request) bool {
-	if r.Method != http.MethodPut || r.GetBody == nil || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+	if r.Method != http.MethodPut || r.GetBody == nil {
 		return false
 	}
 	body, err := r.GetBody()
@@ -89,8 +95,13 @@ func releases(r *http.Request) bool {
 	}
 	defer body.Close()
 	data, err := io.ReadAll(body)
+	if err != nil {
+		return false
+	}
+	o, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil) // JSON or protobuf
+	lease, ok := o.(*coordinationv1.Lease)
 
-	return err == nil && !bytes.Contains(data, []byte(`"holderIdentity":"`))
+	return err == nil && ok && (lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "")
 }
 
 // answered notes the answer to a renewal, to the creation of the lease, or to its release. One that
@@ -98,10 +109,13 @@ func releases(r *http.Request) bool {
 // another one took first.
 func (f *fence) answered(began time.Time, code int, released bool) {
 	switch {
-	case code == http.StatusConflict, code == http.StatusNotFound, released:
-		f.lost.Store(f.renewed.Load() != nil)
+	case f.renewed.Load() == nil && (released || code == http.StatusConflict || code == http.StatusNotFound): // it never led
+	case released:
+		f.lost.Store(new(leaseReleased))
+	case code == http.StatusConflict, code == http.StatusNotFound:
+		f.lost.Store(new(leaseChanged))
 	case code == http.StatusOK, code == http.StatusCreated:
-		f.lost.Store(false)
+		f.lost.Store(nil)
 		f.renewed.Store(&began)
 	}
 }
@@ -110,11 +124,12 @@ func (f *fence) answered(began time.Time, code int, released bool) {
 // reviews: webhooks and metrics need them until the process ends.
 func (f *fence) rejects(r *http.Request, now time.Time) string {
 	since, late := f.late(now)
+	lost := f.lost.Load()
 	switch {
 	case r.Method == http.MethodGet, isReview(r):
 		return ""
-	case f.lost.Load():
-		return "another client has changed or deleted the lease"
+	case lost != nil:
+		return *lost
 	case late:
 		return fmt.Sprintf("the lease was renewed %s ago", since.Round(time.Second))
 	default:

@@ -6,6 +6,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
 type answering int
@@ -30,11 +35,11 @@ func TestFenceOfALostLease(t *testing.T) {
 		body         string
 	}
 	renewal := func(answer int) request {
-		return request{http.MethodPut, leases + "/one", answer, `{"spec":{"holderIdentity":"me"}}`}
+		return request{http.MethodPut, leases + "/one", answer, `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","spec":{"holderIdentity":"me"}}`}
 	}
 	creation := func(answer int) request { return request{http.MethodPost, leases, answer, ""} }
 	release := func(answer int) request {
-		return request{http.MethodPut, leases + "/one", answer, `{"spec":{"leaseDurationSeconds":1}}`}
+		return request{http.MethodPut, leases + "/one", answer, `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","spec":{"holderIdentity":""}}`}
 	}
 	cases := map[string]struct {
 		reason   string
@@ -82,6 +87,47 @@ func TestFenceOfALostLease(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// leases answers requests for one lease.
+type leases struct{ lease []byte }
+
+func (l leases) RoundTrip(*http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	w.Header().Set("Content-Type", "application/json")
+	if _, err := w.Write(l.lease); err != nil {
+		return nil, err
+	}
+
+	return w.Result(), nil
+}
+
+// client-go itself renews and releases a lease, in both formats.
+func TestFenceOfAReleasedLease(t *testing.T) {
+	for _, format := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
+		f := newFence("ours", "one")
+		api := leases{[]byte(`{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"namespace":"ours","name":"one"}}`)}
+		config := f.around(&rest.Config{Host: "http://localhost", Transport: api, ContentConfig: rest.ContentConfig{ContentType: format}})
+		client, err := coordinationclient.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock := &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: "ours", Name: "one"}, Client: client}
+		if _, _, err := lock.Get(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, tc := range []struct {
+			holder, want string
+		}{{"me", ""}, {"", leaseReleased}} {
+			if err := lock.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: tc.holder, LeaseDurationSeconds: 1}); err != nil {
+				t.Fatal(err)
+			}
+			write := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/namespaces/x/configmaps", nil)
+			if got := f.rejects(write, time.Now()); got != tc.want {
+				t.Errorf("%s: after a lease of %q, a write is rejected because %q, want %q", format, tc.holder, got, tc.want)
+			}
+		}
 	}
 }
 

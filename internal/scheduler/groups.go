@@ -49,6 +49,7 @@ type groups struct {
 	// seenClasses has each PriorityClass by name as it was last. One that is replaced does not
 	// exist for a moment, and a deleted one takes no priority from what runs.
 	seenClasses sync.Map
+	volumes     cache.SharedIndexInformer
 	rules       gang.Rules
 	// leaving has the UIDs of pods that are being evicted. They no longer count,
 	// although the API server may not know yet: what takes the place of the first of a
@@ -80,6 +81,7 @@ func newGroups(config *rest.Config, client clientset.Interface, factory informer
 			cache.NewListWatchFromClient(reader, "podgroups", metav1.NamespaceAll, fields.Everything()),
 			&v2alpha2.PodGroup{}, 0, cache.Indexers{}),
 		pods:    factory.Core().V1().Pods().Informer(),
+		volumes: factory.Core().V1().PersistentVolumeClaims().Informer(),
 		classes: factory.Scheduling().V1().PriorityClasses().Lister(), classInformer: factory.Scheduling().V1().PriorityClasses().Informer(),
 		succeeded: coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, 0, cache.Indexers{byGroup: indexByGroup}, func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.OneTermEqualSelector("status.phase", string(corev1.PodSucceeded)).String()
@@ -260,28 +262,49 @@ func (g *groups) never(pg *v2alpha2.PodGroup) bool {
 	if pg.Spec.PriorityClassName == "" {
 		return false
 	}
-	class := g.class(pg.Spec.PriorityClassName)
+	class := g.class(pg)
 
 	return class != nil && class.PreemptionPolicy != nil && *class.PreemptionPolicy == corev1.PreemptNever
 }
 
-// class returns a PriorityClass, also one that was deleted since this process began. It is nil
-// if there was none.
-func (g *groups) class(name string) *schedulingv1.PriorityClass {
+// seenClass is a PriorityClass, and when it was deleted.
+type seenClass struct {
+	class   *schedulingv1.PriorityClass
+	deleted time.Time
+}
+
+// seeClass remembers a PriorityClass.
+func (g *groups) seeClass(was, is *schedulingv1.PriorityClass, now time.Time) {
+	switch {
+	case is != nil:
+		g.seenClasses.Store(is.Name, seenClass{class: is})
+	case was != nil:
+		g.seenClasses.Store(was.Name, seenClass{class: was, deleted: now})
+	}
+}
+
+// class returns the PriorityClass of a group, nil if there is none. It may have been deleted since
+// the group was created, and since this process began. A group that is created later does not get
+// the priority of a deleted class.
+func (g *groups) class(pg *v2alpha2.PodGroup) *schedulingv1.PriorityClass {
+	name := pg.Spec.PriorityClassName
 	if class, err := g.classes.Get(name); err == nil {
 		return class
 	}
 	last, _ := g.seenClasses.Load(name)
-	class, _ := last.(*schedulingv1.PriorityClass)
+	seen, ok := last.(seenClass)
+	if !ok || !seen.deleted.IsZero() && !pg.CreationTimestamp.Time.Before(seen.deleted) {
+		return nil
+	}
 
-	return class
+	return seen.class
 }
 
 // priority is that of the class that the group names, or else the lowest of its pods: one
 // important pod must not lift the others.
 func (g *groups) priority(pg *v2alpha2.PodGroup, pods []*corev1.Pod) int32 {
-	if name := pg.Spec.PriorityClassName; name != "" {
-		if class := g.class(name); class != nil {
+	if pg.Spec.PriorityClassName != "" {
+		if class := g.class(pg); class != nil {
 			return class.Value
 		}
 	}

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +33,14 @@ type plainRound struct {
 	// failed means that a victim could not be evicted. No further one is.
 	failed bool
 	// wakes are the preemptors that are activated when the round ends.
-	wakes []map[string]*corev1.Pod
+	wakes []plainWake
+}
+
+// A plainWake is a preemptor that is to be activated.
+type plainWake struct {
+	// of is the candidate of the preemptor.
+	of   preemption.Candidate
+	pods map[string]*corev1.Pod
 }
 
 func newPlainEvictor(handle fwk.Handle, g *groups) *plainEvictor {
@@ -114,22 +122,31 @@ func (e *plainEvictor) begin(ctx context.Context, c preemption.Candidate, preemp
 	by, _ := e.groups.leaving.Load(victim.UID)
 	if other, ok := by.(preemption.Candidate); ok && other != c {
 		if r := e.rounds[other]; r != nil {
-			r.wakes = append(r.wakes, preemptor.Pods())
+			r.wakes = append(r.wakes, plainWake{c, preemptor.Pods()})
 		}
 	}
 
 	return by == c && !round.failed
 }
 
-// end forgets a round. The queue keeps a preemptor out until its preemption has ended. If a
-// victim loses its place without being deleted, no event follows that would wake the preemptor.
+// end forgets a round. The queue keeps a preemptor out until its preemption has ended, so one whose
+// own round goes on is activated after that. If a victim loses its place without being deleted, no
+// event follows that would wake the preemptor.
 func (e *plainEvictor) end(ctx context.Context, c preemption.Candidate) {
 	e.mu.Lock()
 	wakes := e.rounds[c].wakes
 	delete(e.rounds, c)
+	wakes = slices.DeleteFunc(wakes, func(w plainWake) bool {
+		own := e.rounds[w.of]
+		if own != nil {
+			own.wakes = append(own.wakes, w)
+		}
+
+		return own != nil
+	})
 	e.mu.Unlock()
-	for _, pods := range wakes {
-		e.handle.Activate(klog.FromContext(ctx), pods)
+	for _, w := range wakes {
+		e.handle.Activate(klog.FromContext(ctx), w.pods)
 	}
 }
 
@@ -154,6 +171,6 @@ func (e *plainEvictor) stays(c preemption.Candidate, preemptor preemption.Execut
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if round := e.rounds[c]; round != nil {
-		round.wakes = append(round.wakes, preemptor.Pods())
+		round.wakes = append(round.wakes, plainWake{c, preemptor.Pods()})
 	}
 }

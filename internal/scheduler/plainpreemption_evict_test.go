@@ -197,12 +197,13 @@ func TestPlainEvictorAfterFailure(t *testing.T) {
 		return e.preemptPod(ctx, c, preemptorPod{}, pods[victim], preemptionName)
 	}
 	ctx, end := context.WithCancel(t.Context())
+	other, endOther := context.WithCancel(t.Context())
 	c := &nodeVictims{extenderv1.Victims{Pods: pods}}
 	another := &nodeVictims{extenderv1.Victims{Pods: pods[1:2]}}
 	e.evict = func(context.Context, *corev1.Pod, string, string) error {
 		evictions++
 		if evictions == 1 { // while the first one is evicted, another preemptor needs one of the victims
-			if err := preempt(t.Context(), another, 1); err != nil { //nolint:contextcheck // a preemption of its own
+			if err := preempt(other, another, 1); err != nil { //nolint:contextcheck // a preemption of its own
 				t.Error(err)
 			}
 		}
@@ -224,6 +225,19 @@ func TestPlainEvictorAfterFailure(t *testing.T) {
 	if left := leavingOf(s); len(left) > 0 || evictions != 1 || len(handle.canceled) > 0 {
 		t.Errorf("%v are marked, %d were evicted, the bindings of %v were canceled", left, evictions, handle.canceled)
 	}
+	ended := func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+
+		return e.rounds[c] == nil
+	}
+	for deadline := time.Now().Add(5 * time.Second); !ended() && time.Now().Before(deadline); {
+		goruntime.Gosched()
+	}
+	if n := handle.activated.Load(); n != 0 {
+		t.Errorf("%d preemptors were activated during their own preemption", n)
+	}
+	endOther()
 	for deadline := time.Now().Add(5 * time.Second); handle.activated.Load() == 0 && time.Now().Before(deadline); {
 		goruntime.Gosched()
 	}

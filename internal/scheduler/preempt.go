@@ -49,7 +49,9 @@ type preempting struct {
 	about decide.About
 	// unplaced reports that the gang was tried since the last search that gave an answer.
 	unplaced bool
-	plan     *plan
+	// unprepared reports that the status says why the gang does not preempt.
+	unprepared bool
+	plan       *plan
 	// verified is the answer of the scheduling goroutine to the plan.
 	verified *bool
 }

@@ -320,6 +320,9 @@ func (p *preemptor) released(key types.NamespacedName, of *plan, cause preemptio
 
 // report shows that the gang waits for victims.
 func (p *preemptor) report(key types.NamespacedName, g *decide.Gang, one *preempting, victims int) {
+	if g != nil && one.plan == nil {
+		p.reportUnprepared(key, g, one)
+	}
 	if g == nil || one.plan == nil || one.state.Phase != preemption.Evicted {
 		return
 	}
@@ -327,6 +330,21 @@ func (p *preemptor) report(key types.NamespacedName, g *decide.Gang, one *preemp
 		v2alpha2.ReasonPreempting,
 		fmt.Sprintf("room is reserved%s; %d of %d pods in the way are still terminating", one.plan.uncovered(), victims, len(one.plan.victims)),
 	})
+}
+
+// reportUnprepared shows that the gang does not preempt because a pod could not be prepared.
+func (p *preemptor) reportUnprepared(key types.NamespacedName, g *decide.Gang, one *preempting) {
+	message := p.s.unprepared.message(key)
+	if message == "" && !one.unprepared {
+		return
+	}
+	one.unprepared = message != ""
+	if message == "" {
+		p.s.reporter.note(key, g.Group.UID, g.Group.Generation, nil)
+
+		return
+	}
+	p.s.reporter.note(key, g.Group.UID, g.Group.Generation, &progress{v2alpha2.ReasonPreemptionBlocked, message})
 }
 
 // mayPreempt is the one place that decides who may preempt: gangs, unless that is

@@ -96,6 +96,15 @@ type roundMember struct {
 	dropped bool
 }
 
+// blames reports whether this member is rather the one that the round failed because of.
+func (m *roundMember) blames(other *roundMember) bool {
+	if queued := m.stage == stageQueued; queued != (other.stage == stageQueued) {
+		return !queued
+	}
+
+	return m.since.Before(other.since)
+}
+
 func newRound(ctx context.Context, steps roundSteps, members, required int, chains [][]int, timeout time.Duration, changed func()) *round {
 	r := &round{
 		steps: steps, required: required, chains: chains, changed: changed, began: time.Now(), base: ctx,
@@ -218,12 +227,16 @@ func (r *round) pass() *roundFailure {
 }
 
 // culprit is the required member that has failed for a reason of its own. Of
-// several, it is the one that has been waiting the longest.
+// several, it is the one that has been waiting the longest, and not one that waits for another
+// because they share a claim.
 func (r *round) culprit() *roundFailure {
 	found := -1
 	for m := range r.members[:r.required] {
 		is := &r.members[m]
-		if is.err != nil && !errors.Is(is.err, errRoundFailed) && (found < 0 || is.since.Before(r.members[found].since)) {
+		if is.err == nil || errors.Is(is.err, errRoundFailed) {
+			continue
+		}
+		if found < 0 || is.blames(&r.members[found]) {
 			found = m
 		}
 	}

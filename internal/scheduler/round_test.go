@@ -198,6 +198,11 @@ func TestRound(t *testing.T) {
 			steps:  &steps{takes: []time.Duration{time.Second, 0, time.Second}}, required: 3, chains: [][]int{{0, 2}, {1}},
 			want: []string{"ready 1", "ready 0", "ready 2", "mark 0", "mark 1", "mark 2", "bind 0", "bind 1", "bind 2", "settle true"}, took: 2 * time.Second,
 		},
+		"StuckChain": {
+			reason: "the member that cannot be prepared is the reason, not one that waits for it",
+			steps:  &steps{takes: []time.Duration{time.Second, never, 0}}, required: 3, chains: [][]int{{0, 1, 2}},
+			want: []string{"ready 0", "fail [0 1 2] because of 1: not ready after 10s (--bind-timeout): context deadline exceeded"}, took: 10 * time.Second,
+		},
 		"BindRefused": {
 			reason: "a member that cannot be bound is dropped, and the others are bound",
 			steps:  &steps{takes: []time.Duration{time.Second, time.Second, 0}, refuses: map[int][]error{0: {errBroken}}}, required: 2, chains: apart(3),

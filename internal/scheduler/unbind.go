@@ -36,11 +36,15 @@ func (b *binding) fail(members []int, why *roundFailure) {
 	message := fmt.Sprintf("PodGroup %s waits because pod %q could not be prepared for node %q: %s%s",
 		b.t.key, culprit.pod.Name, culprit.node, why.err, volumesOf(culprit.pod))
 	klog.FromContext(b.ctx).Info("A gang could not be bound; it is tried again", "pod", klog.KObj(culprit.pod), "node", culprit.node, "err", why.err)
-	b.release(members)
-	if timeout := bindTimeoutError(0); errors.As(why.err, &timeout) {
-		b.s.backOffs.doomed(b.t.key, b.t.began, culprit.pod.UID)
-		until := b.s.unprepared.failed(b.t.key, culprit.pod.UID)
+	timeout := bindTimeoutError(0)
+	timedOut := errors.As(why.err, &timeout)
+	if timedOut { // before the places are free: the preemptor must not take them for unused ones
+		until := b.s.unpreparedFor(b.t.key, b.t.gang.Group, culprit.pod)
 		message += fmt.Sprintf("; the group preempts no pods until %s, unless this pod is deleted or the PodGroup is edited", until.UTC().Format(time.RFC3339))
+	}
+	b.release(members)
+	if timedOut {
+		b.s.backOffs.doomed(b.t.key, b.t.began, culprit.pod.UID)
 	} else {
 		b.s.backOffs.failedSince(b.t.key, b.t.began)
 	}

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -8,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 )
 
 // firstUnprepared and maxUnprepared bound how long a gang does not preempt after one of its pods
@@ -25,7 +28,7 @@ type unprepared struct {
 }
 
 type unpreparedGang struct {
-	pod    types.UID
+	pod    *corev1.Pod
 	length time.Duration
 	until  time.Time
 }
@@ -35,13 +38,15 @@ func newUnprepared(exists func(types.NamespacedName) bool) *unprepared {
 }
 
 // failed notes that a pod could not be prepared. It returns until when its gang does not preempt:
-// each time in a row twice as long.
-func (u *unprepared) failed(key types.NamespacedName, pod types.UID) time.Time {
+// twice as long each time that pods were evicted for it in vain.
+func (u *unprepared) failed(key types.NamespacedName, pod *corev1.Pod, evicted bool) time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	next := &unpreparedGang{pod: pod, length: firstUnprepared}
-	if was := u.gangs[key]; was != nil {
+	if was := u.gangs[key]; was != nil && evicted {
 		next.length = min(2*was.length, maxUnprepared)
+	} else if was != nil {
+		next.length = was.length
 	}
 	next.until = u.now().Add(next.length)
 	if u.exists(key) { // otherwise no event would remove it
@@ -74,24 +79,86 @@ func (u *unprepared) forget(key types.NamespacedName) {
 func (u *unprepared) deleted(key types.NamespacedName, pod types.UID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if is := u.gangs[key]; is != nil && is.pod == pod {
+	if is := u.gangs[key]; is != nil && is.pod.UID == pod {
 		delete(u.gangs, key)
 	}
 }
 
-// volumesOf names the PersistentVolumeClaims of a pod, which are the usual reason why it cannot be
-// prepared. It is empty if the pod has none.
-func volumesOf(pod *corev1.Pod) string {
+// waitingFor returns the gangs of a namespace whose pod could not be prepared and has a
+// PersistentVolumeClaim.
+func (u *unprepared) waitingFor(namespace, claim string) []types.NamespacedName {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var keys []types.NamespacedName
+	for key, is := range u.gangs {
+		if key.Namespace == namespace && slices.Contains(claimsOf(is.pod), claim) {
+			keys = append(keys, key)
+		}
+	}
+
+	return keys
+}
+
+// message explains why a gang does not preempt; "" if it may.
+func (u *unprepared) message(key types.NamespacedName) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	is := u.gangs[key]
+	if is == nil || !u.now().Before(is.until) {
+		return ""
+	}
+
+	return fmt.Sprintf("the group preempts no pods until %s, because pod %q could not be prepared for its node within --bind-timeout%s; deleting that pod or editing the PodGroup ends this",
+		is.until.UTC().Format(time.RFC3339), is.pod.Name, volumesOf(is.pod))
+}
+
+// claimsOf returns the names of the PersistentVolumeClaims of a pod.
+func claimsOf(pod *corev1.Pod) []string {
 	var names []string
 	for _, v := range pod.Spec.Volumes {
 		if v.PersistentVolumeClaim != nil {
 			names = append(names, v.PersistentVolumeClaim.ClaimName)
 		}
 	}
+	slices.Sort(names)
+
+	return names
+}
+
+// volumesOf names the PersistentVolumeClaims of a pod, which are the usual reason why it cannot be
+// prepared. It is empty if the pod has none.
+func volumesOf(pod *corev1.Pod) string {
+	names := claimsOf(pod)
 	if len(names) == 0 {
 		return ""
 	}
-	slices.Sort(names)
 
 	return " (its PersistentVolumeClaims: " + strings.Join(names, ", ") + ")"
+}
+
+// unpreparedFor notes that a pod could not be prepared for a binding round, unless its deletion, or
+// an edit of the group, came first: no later event would end this.
+func (s *Scheduler) unpreparedFor(key types.NamespacedName, group *v2alpha2.PodGroup, pod *corev1.Pod) time.Time {
+	until := s.unprepared.failed(key, pod, s.reservations.of(key) != nil)
+	if is := s.groups.current(pod); isDeleted(is) {
+		s.unprepared.deleted(key, pod.UID)
+	}
+	if is := s.groups.group(key); is == nil || is.UID != group.UID || is.Generation != group.Generation {
+		s.unprepared.forget(key)
+	}
+
+	return until
+}
+
+// onVolume handles PersistentVolumeClaims: one that is bound can be used.
+func (s *Scheduler) onVolume(before, now any) {
+	was, is := objectOf[corev1.PersistentVolumeClaim](before), objectOf[corev1.PersistentVolumeClaim](now)
+	if was == nil || is == nil || was.Status.Phase == corev1.ClaimBound || is.Status.Phase != corev1.ClaimBound {
+		return
+	}
+	for _, key := range s.unprepared.waitingFor(is.Namespace, is.Name) {
+		s.unprepared.forget(key)
+		s.retry(key)
+		s.preemptor.touch(key)
+	}
 }

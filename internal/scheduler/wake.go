@@ -33,6 +33,8 @@ import (
 //	pod succeeded                               its gang          onPod
 //	last victim gone                            its preemptor     preemptor.gone, advance
 //	PriorityClass created, changed, deleted     those naming it   onPriorityClass
+//	PersistentVolumeClaim bound                 those that could
+//	                                              not be prepared onVolume
 //	back-off over                               that gang         backOffs.asked
 //	pod named another PodGroup before           the pod itself    onRegrouped
 //	a member was not in the queue               that gang         earlyWakes.add
@@ -56,6 +58,7 @@ func (s *Scheduler) watch() error {
 		{s.groups.pods, s.onPod},
 		{s.groups.succeeded, s.onPod},
 		{s.groups.classInformer, s.onPriorityClass},
+		{s.groups.volumes, s.onVolume},
 	}
 	for _, h := range handlers {
 		handle := s.contained(h.handle)
@@ -184,6 +187,12 @@ func (s *Scheduler) onEvictable(key types.NamespacedName) {
 // plain ones.
 func (s *Scheduler) onPod(before, now any) {
 	was, is := objectOf[corev1.Pod](before), objectOf[corev1.Pod](now)
+	if was != nil && is != nil && was.UID != is.UID { // the informer has missed a deletion
+		s.onPod(was, nil)
+		s.onPod(nil, is)
+
+		return
+	}
 	if was != nil && is != nil && !concerns(was, is) {
 		return
 	}
@@ -279,9 +288,7 @@ func concerns(was, is *corev1.Pod) bool {
 // in the queue, and may preempt others.
 func (s *Scheduler) onPriorityClass(before, now any) {
 	was, is := objectOf[schedulingv1.PriorityClass](before), objectOf[schedulingv1.PriorityClass](now)
-	if is != nil {
-		s.groups.seenClasses.Store(is.Name, is)
-	}
+	s.groups.seeClass(was, is, time.Now())
 	if was != nil && is != nil && was.Value == is.Value && equality.Semantic.DeepEqual(was.PreemptionPolicy, is.PreemptionPolicy) {
 		return
 	}

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -67,6 +68,7 @@ func TestPriorityOfDeletedClass(t *testing.T) {
 	s := newTestScheduler(t, append(waitingPods(1), named)...)
 	s.kube.SchedulingQueue, s.kube.Profiles = &activations{pods: sets.New[string]()}, s.trial.profiles
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "own"}, Value: 80, PreemptionPolicy: new(corev1.PreemptNever)}
+	named.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Minute))
 	s.onPriorityClass(nil, class)
 	s.onPriorityClass(class, nil)
 	pods := s.groups.members(gangNamed("high"))
@@ -76,6 +78,11 @@ func TestPriorityOfDeletedClass(t *testing.T) {
 	other := aGroup("high", 1, func(pg *v2alpha2.PodGroup) { pg.Spec.PriorityClassName = "other" })
 	if p, want := s.groups.priority(other, pods), *pods[0].Spec.Priority; p != want {
 		t.Errorf("A gang whose class never existed has priority %d, its pod %d.", p, want)
+	}
+	later := named.DeepCopy()
+	later.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Minute))
+	if p, want := s.groups.priority(later, pods), *pods[0].Spec.Priority; p != want {
+		t.Errorf("A gang that was created after the deletion of its class has priority %d, its pod %d.", p, want)
 	}
 }
 

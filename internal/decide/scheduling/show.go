@@ -132,7 +132,7 @@ func (f *Facts) showClass(status *v2alpha2.PodGroupStatus, now metav1.Time) {
 	}
 	set(status, f.Group, v2alpha2.PodGroupCondition{
 		Type: v2alpha2.PodGroupPriorityClassFound, Status: metav1.ConditionFalse, Reason: v2alpha2.ReasonPriorityClassNotFound,
-		Message: fmt.Sprintf("PriorityClass %q does not exist: create it, or change spec.priorityClassName; until then the group has the priority of its pods, %d",
+		Message: fmt.Sprintf("PriorityClass %q does not exist: create it, or change spec.priorityClassName; until then the group has priority %d",
 			name, f.Priority),
 	}, now)
 }

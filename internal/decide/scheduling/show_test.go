@@ -384,7 +384,7 @@ func TestPriorityClassFound(t *testing.T) {
 	want := &v2alpha2.PodGroupCondition{
 		Type: v2alpha2.PodGroupPriorityClassFound, Status: metav1.ConditionFalse, ObservedGeneration: 3, LastTransitionTime: began,
 		Reason:  "PriorityClassNotFound",
-		Message: `PriorityClass "urgnet" does not exist: create it, or change spec.priorityClassName; until then the group has the priority of its pods, 7`,
+		Message: `PriorityClass "urgnet" does not exist: create it, or change spec.priorityClassName; until then the group has priority 7`,
 	}
 	if diff := cmp.Diff(want, find(pg.Status)); diff != "" {
 		t.Errorf("a class that does not exist: -want, +got:\n%s", diff)
