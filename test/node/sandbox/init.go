@@ -40,8 +40,9 @@ func initialize(name string) (int, error) {
 		return 0, err
 	}
 	inside := self(roleInside, name)
+	inside.Env = append(inside.Env, "TMPDIR="+filepath.Join(Dir, "tmp"))
 	process, err := os.StartProcess(inside.Path, inside.Args, &os.ProcAttr{
-		Env: append(inside.Env, "TMPDIR="+filepath.Join(Dir, "tmp")), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
+		Env: inside.Environ(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
 	})
 	if err != nil {
 		return 0, err
