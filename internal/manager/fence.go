@@ -24,6 +24,9 @@ type fence struct {
 	now   func() time.Time
 	// renewed is when the last successful renewal was begun.
 	renewed atomic.Pointer[time.Time]
+	// closed is set when the controllers have ended: a reconcile that did not end in time
+	// writes nothing while another manager leads.
+	closed atomic.Bool
 }
 
 func newFence(namespace, lease string) *fence {
@@ -54,15 +57,31 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 
 		return response, err
 	}
-	if since, late := g.fence.late(began); late && r.Method != http.MethodGet {
+	if why := g.fence.rejects(r, began); why != "" {
 		if r.Body != nil {
 			_ = r.Body.Close()
 		}
 
-		return nil, fmt.Errorf("%s %s was not sent: another manager may lead, since the lease was renewed %s ago", r.Method, r.URL.Path, since.Round(time.Second))
+		return nil, fmt.Errorf("%s %s was not sent: another manager may lead, since %s", r.Method, r.URL.Path, why)
 	}
 
 	return g.onwards.RoundTrip(r)
+}
+
+// rejects returns why a request must not be sent, or "". Reads are harmless, and so are
+// events, which report that the lease was released.
+func (f *fence) rejects(r *http.Request, now time.Time) string {
+	if r.Method == http.MethodGet {
+		return ""
+	}
+	if since, late := f.late(now); late {
+		return fmt.Sprintf("the lease was renewed %s ago", since.Round(time.Second))
+	}
+	if f.closed.Load() && !strings.Contains(r.URL.Path, "/events") {
+		return "this one is shutting down"
+	}
+
+	return ""
 }
 
 // late says how long ago the lease was renewed, and whether that is too long. One of
