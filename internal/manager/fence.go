@@ -28,6 +28,9 @@ type fence struct {
 	renewed atomic.Pointer[time.Time]
 	// lost is set if the API server rejected the last renewal of a manager that led.
 	lost atomic.Bool
+	// closed is set when the controllers have ended: a reconcile that did not end in time
+	// writes nothing while another manager leads.
+	closed atomic.Bool
 }
 
 func newFence(namespace, lease string) *fence {
@@ -58,7 +61,7 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 
 		return response, err
 	}
-	if why := g.fence.rejects(r.Method, began); why != "" {
+	if why := g.fence.rejects(r, began); why != "" {
 		if r.Body != nil {
 			_ = r.Body.Close()
 		}
@@ -87,16 +90,19 @@ func (f *fence) answered(began time.Time, code int) {
 	}
 }
 
-// rejects returns why a request must not be sent, "" if it may be. Reads are harmless.
-func (f *fence) rejects(method string, now time.Time) string {
+// rejects returns why a request must not be sent, or "". Reads are harmless, and so are
+// events of a manager that shuts down, which report that the lease was released.
+func (f *fence) rejects(r *http.Request, now time.Time) string {
 	since, late := f.late(now)
 	switch {
-	case method == http.MethodGet:
+	case r.Method == http.MethodGet:
 		return ""
 	case f.lost.Load():
 		return "another client has changed or deleted the lease"
 	case late:
 		return fmt.Sprintf("the lease was renewed %s ago", since.Round(time.Second))
+	case f.closed.Load() && !strings.Contains(r.URL.Path, "/events"):
+		return "this one is shutting down"
 	default:
 		return ""
 	}
