@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 	"sync"
@@ -20,10 +21,10 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-const (
-	restarts = 10
-	clients  = 4
-)
+// clients is how many send requests at the same time.
+const clients = 4
+
+var restarts = flag.Int("restarts", 3, "how many times the managers are replaced while requests are admitted")
 
 // A stream of requests passes the webhook of pod groups.
 type stream struct {
@@ -102,7 +103,7 @@ func (s *stream) check(t *testing.T) {
 func TestRollingRestart(t *testing.T) {
 	c := server.Client(t, nil)
 	s := admit(t, c)
-	for n := range restarts {
+	for n := range *restarts {
 		restart(t, c, fmt.Sprint(n))
 	}
 	evict(t, c)
@@ -119,11 +120,18 @@ func restart(t *testing.T, c client.Client, value string) {
 	cluster.Eventually(t, "the managers are new", func() error { return rolledOut(t.Context(), c, d.Name) })
 }
 
-// evict evicts the manager that leads, and waits for its successor.
+// evict evicts the manager that leads, and waits for its successor. Another one must lead
+// before the evicted one has ended, since that one goes on to serve webhooks.
 func evict(t *testing.T, c client.Client) {
 	t.Helper()
 	pod := leader(t, c)
 	must(t, c.SubResource("eviction").Create(t.Context(), &pod, &policyv1.Eviction{}))
+	if next := leader(t, c); next.UID == pod.UID {
+		t.Fatalf("%s leads although it is evicted", pod.Name)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(&pod), &corev1.Pod{}); err != nil {
+		t.Errorf("no other manager led until %s had ended: %v", pod.Name, err)
+	}
 	cluster.Eventually(t, "the evicted manager has a successor", func() error {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(&pod), &corev1.Pod{}); err == nil {
 			return errors.New("the pod exists")

@@ -148,21 +148,29 @@ func TestLeaderKilled(t *testing.T) {
 	cluster.Eventually(t, "both managers run", func() error { return rolledOut(t.Context(), s.Client, "arbor-manager") })
 }
 
-// leader is the manager that holds the lease.
+// leader waits until a manager that is not about to end holds the lease, and returns it.
 func leader(t *testing.T, c client.Client) corev1.Pod {
 	t.Helper()
-	leases := &coordinationv1.LeaseList{}
-	must(t, c.List(t.Context(), leases, client.InNamespace(namespace)))
-	for _, pod := range managers(t, c) {
-		for _, lease := range leases.Items {
-			if holder := lease.Spec.HolderIdentity; holder != nil && strings.HasPrefix(*holder, pod.Name+"_") {
-				return pod
+	var found corev1.Pod
+	cluster.Eventually(t, "a manager leads", func() error {
+		lease := &coordinationv1.Lease{}
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "arbor-manager"}, lease); err != nil {
+			return err
+		}
+		holder := ""
+		if lease.Spec.HolderIdentity != nil {
+			holder = *lease.Spec.HolderIdentity
+		}
+		for _, pod := range managers(t, c) {
+			if found = pod; pod.DeletionTimestamp == nil && strings.HasPrefix(holder, pod.Name+"_") {
+				return nil
 			}
 		}
-	}
-	t.Fatalf("no manager leads: %+v", leases.Items)
 
-	return corev1.Pod{}
+		return fmt.Errorf("the holder of the lease is %q", holder)
+	})
+
+	return found
 }
 
 // Syntheses run where a quota wants limits from every container.

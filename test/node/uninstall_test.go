@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -20,21 +19,6 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 	"github.com/arbor-control/arbor/test/node/registry"
 )
-
-// Containers become ready without a failed readiness probe on the way.
-func TestNoProbeWarnings(t *testing.T) {
-	c := server.Client(t, nil)
-	events := &corev1.EventList{}
-	must(t, c.List(t.Context(), events, client.InNamespace(namespace)))
-	if len(events.Items) == 0 {
-		t.Fatal("there are no events at all")
-	}
-	for _, e := range events.Items {
-		if e.Reason == "Unhealthy" && strings.Contains(e.Message, "Readiness probe failed") && strings.Contains(e.Message, "connection refused") {
-			t.Errorf("%s: %s", e.InvolvedObject.Name, e.Message)
-		}
-	}
-}
 
 // Pods of synthesizers pull Arbor's image with the secrets of the chart. It is next to last
 // since it changes the release.

@@ -58,7 +58,8 @@ const network = `{"cniVersion": "1.0.0", "name": "pods", "plugins": [
 ]}
 `
 
-// kubeletConfig evicts nothing, since a full disk is none of the tests' business.
+// kubeletConfig evicts nothing, since a full disk is none of the tests' business. Images that
+// were pulled with a secret can be used without: a test pulls one that was imported, too.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 address: %[1]s
@@ -75,6 +76,7 @@ makeIPTablesUtilChains: false
 healthzPort: 0
 evictionHard: {memory.available: 0%%, nodefs.available: 0%%, nodefs.inodesFree: 0%%, imagefs.available: 0%%, imagefs.inodesFree: 0%%}
 imageGCHighThresholdPercent: 100
+imagePullCredentialsVerificationPolicy: NeverVerify
 serializeImagePulls: false
 `
 
