@@ -23,7 +23,13 @@ func TestSynthesis(t *testing.T) {
 	t.Run("Works", works)
 	t.Run("Fails", fails)
 	t.Run("Killed", killed)
+}
+
+// These syntheses take longer than it takes until another manager leads.
+func TestSlowSynthesis(t *testing.T) {
 	t.Run("SlowPull", slowPull)
+	t.Run("Endless", endless)
+	t.Run("LeaderKilled", leaderKilled)
 }
 
 // works: programs run in pods, and what they write is delivered.
@@ -79,7 +85,6 @@ func fails(t *testing.T) {
 		"Command": {"The image has no such file.", testImage, []string{"/nothing"}, []string{"cannot run /nothing", "no such file or directory"}},
 		"Default": {"No command is given, and the image has no program of the default name.", testImage, nil, []string{"cannot run synthesize", "not found in $PATH"}},
 		"Image":   {"The image does not exist.", "localhost/nowhere:1", []string{"/program"}, []string{`cannot start container executor, image "localhost/nowhere:1"`, "ErrImagePull"}},
-		"Endless": {"It is killed when its time has passed.", testImage, []string{"/program", "sleep"}, []string{"/program did not end in time and was killed"}},
 		"Large":   {"Its output is too long.", testImage, []string{"/program", "large"}, []string{"larger than 10 MiB"}},
 		"Memory":  {"It was killed for its memory, and the limit is named.", testImage, []string{"/program", "eat"}, []string{"memory", "64Mi"}},
 		"Root":    {"The root is read-only.", testImage, []string{"/program", "root"}, []string{"exit status 3", "read-only file system"}},
@@ -130,8 +135,18 @@ func killed(t *testing.T) {
 	}
 }
 
-// A synthesis outlives the leader that began it.
-func TestLeaderKilled(t *testing.T) {
+// endless: a program is killed when its time has passed.
+func endless(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.synthesizer(testImage, "/program", "sleep")
+	s.composition("c")
+	s.fails("c", "It does not end.", "/program did not end in time and was killed")
+}
+
+// leaderKilled: a synthesis outlives the leader that began it.
+func leaderKilled(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.synthesizer(testImage, "/program", "synthesize", s.namespace, "out", "@3s", "color=red")
 	s.composition("c")
