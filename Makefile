@@ -195,28 +195,29 @@ node-images: build
 .PHONY: node-tools
 node-tools: $(NODE_TOOLS) ## Build bin/node: kubelet, containerd, runc and CNI plugins, for make node-test
 
+# How many times the managers are replaced while requests are admitted: fewer in make test.
+RESTARTS ?= 3
 .PHONY: node-test
+node-test: RESTARTS = 10
 node-test: build setup node-run ## Test the chart and the images on a real kubelet, containerd and runc, in namespaces (Linux, root)
 
 # In the folder of the package, so that the go command shows why tests are skipped.
 .PHONY: node-run
 node-run:
 	@[ "$$(id -u)" != 0 ] || [ "$$(uname)" != Linux ] || $(MAKE) -s node-tools node-images
-	@cd test/node && go test -count=1 -timeout=20m -parallel=16
+	@cd test/node && $(STATIC) go test -count=1 -timeout=20m -parallel=16 -args -restarts=$(RESTARTS)
 
 # The race detector needs a C compiler. Root gets one; others are told.
 RACE = $(shell command -v gcc >/dev/null && echo -race)
 .PHONY: setup
-setup: $(PROMETHEUS) bin/helm ## Get what the tests need: Prometheus, Helm, a C compiler and libseccomp
+setup: $(PROMETHEUS) bin/helm ## Get what the tests need: Prometheus, Helm, a C compiler, libseccomp and iproute2
 	@command -v gcc >/dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo "Installing a C compiler for the race detector"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc libc6-dev >/dev/null; \
 	else \
 		echo "There is no C compiler and this is not root: the tests run without the race detector. (Debian: apt-get install gcc libc6-dev)"; \
 	fi
-	@[ -e /usr/include/seccomp.h ] || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		echo "Installing libseccomp for runc"; \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libseccomp-dev >/dev/null; \
-	else \
-		echo "There is no libseccomp, which runc needs, and this is not root: the tests on a real node are skipped. (Debian: apt-get install libseccomp-dev)"; \
+	@[ "$$(uname)" != Linux ] || { [ -e /usr/include/seccomp.h ] && command -v ip >/dev/null; } || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing libseccomp and iproute2 for the tests on a real node"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libseccomp-dev iproute2 >/dev/null; \
 	fi
