@@ -10,16 +10,13 @@ import (
 	"github.com/arbor-control/arbor/tools/release/oci"
 )
 
-// serve starts a registry with an image and returns its host.
-func serve(t *testing.T, archive string, change func(*registry.Registry)) (*registry.Registry, string) {
+// serve starts a registry and returns its host.
+func serve(t *testing.T, r *registry.Registry) string {
 	t.Helper()
-	r, err := registry.Open(archive)
-	must(t, err)
-	change(r)
 	s := httptest.NewServer(r)
 	t.Cleanup(s.Close)
 
-	return r, strings.TrimPrefix(s.URL, "http://")
+	return strings.TrimPrefix(s.URL, "http://")
 }
 
 // slowPull: the time that the node needs to pull an image is not part of the time of a synthesis.
@@ -30,7 +27,10 @@ func slowPull(t *testing.T) {
 	archive, err := images.Write("slow", "1", "65532:65532", oci.File{Path: "/slow", Data: []byte(t.Name())})
 	must(t, err)
 	const timeout = 10 * time.Second // values.yaml
-	r, host := serve(t, archive, func(r *registry.Registry) { r.Delay = timeout + 4*time.Second })
+	r, err := registry.Open(archive)
+	must(t, err)
+	r.Delay = timeout + 4*time.Second
+	host := serve(t, r)
 	began := time.Now()
 	s.synthesizer(host+"/slow:1", "/program", "synthesize", s.namespace, "out", "color=red")
 	s.composition("c")

@@ -1,7 +1,6 @@
 package node_test
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"testing"
@@ -17,25 +16,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/test/cluster"
-	"github.com/arbor-control/arbor/test/node/registry"
 )
-
-// Pods of synthesizers pull Arbor's image with the secrets of the chart. It is next to last
-// since it changes the release.
-func TestPullSecret(t *testing.T) {
-	s := newStage(t)
-	r, host := serve(t, archives()[0], func(r *registry.Registry) { r.User, r.Password = "puller", "secret" })
-	auth := base64.StdEncoding.EncodeToString([]byte(r.User + ":" + r.Password))
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pull"}, Type: corev1.SecretTypeDockerConfigJson}
-	secret.StringData = map[string]string{corev1.DockerConfigJsonKey: fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, host, auth)}
-	must(t, s.Create(t.Context(), secret))
-	must(t, install(t.Context(), "--set", "imagePullSecrets[0].name=pull", "--set", "synthesis.pods.executorImage="+host+"/arbor-manager:node"))
-	s.synthesizer(testImage, "/program", "synthesize", s.namespace, "out", "color=red")
-	s.composition("c")
-	if _, data := s.ready("c", "out"); data["color"] != "red" || r.Pulls.Load() == 0 {
-		t.Errorf("the data is %v, after %d pulls", data, r.Pulls.Load())
-	}
-}
 
 // Nothing of a release is left when it is uninstalled, and nothing is rejected for lack of it.
 func TestUninstall(t *testing.T) {
