@@ -106,7 +106,7 @@ func awaitRelease(t *testing.T, c client.Client, holder string, since time.Time)
 		if by := lease.Spec.HolderIdentity; err == nil && (by == nil || *by != holder) {
 			break
 		}
-		time.Sleep(20 * time.Millisecond)
+		<-time.After(20 * time.Millisecond)
 	}
 
 	return time.Since(since)
@@ -142,7 +142,7 @@ func startLoad(t *testing.T, port int) *load {
 				at := time.Now()
 				err := review(ctx, &http.Client{Transport: transport}, port)
 				l.add(ctx, at, err)
-				time.Sleep(5 * time.Millisecond)
+				<-time.After(5 * time.Millisecond)
 			}
 		})
 	}

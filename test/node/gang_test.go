@@ -3,6 +3,7 @@ package node_test
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,7 +40,7 @@ func TestGang(t *testing.T) {
 	node := &corev1.Node{}
 	must(t, c.Get(t.Context(), client.ObjectKey{Name: "node"}, node))
 	half := node.Status.Allocatable.Memory().Value() * 45 / 100
-	gang("large", fmt.Sprint(half)) // two of them fit, three do not
+	gang("large", strconv.FormatInt(half, 10)) // two of them fit, three do not
 	gang("small", "16Mi")
 	pods := func(name string) (bound, running int) {
 		list := &corev1.PodList{}

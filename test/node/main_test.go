@@ -103,14 +103,14 @@ func (c chart) Run() int {
 		err = node.Join(context.Background(), server)
 	}
 	if err == nil {
-		fmt.Printf("The node is ready after %.1f s\n", time.Since(c.began).Seconds())
+		fmt.Fprintf(os.Stdout, "The node is ready after %.1f s\n", time.Since(c.began).Seconds())
 		err = install(context.Background())
 	}
 	code := 1
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
-		fmt.Printf("The chart is ready after %.1f s\n", time.Since(c.began).Seconds())
+		fmt.Fprintf(os.Stdout, "The chart is ready after %.1f s\n", time.Since(c.began).Seconds())
 		code = c.tests.Run()
 	}
 	if code != 0 && node != nil {
@@ -133,13 +133,13 @@ func install(ctx context.Context, args ...string) error {
 	if _, err := server.Helm(ctx, append([]string{"upgrade", "--install", release, cluster.Chart(), "--namespace", namespace, "--values", "values.yaml"}, args...)...); err != nil {
 		return err
 	}
-	deadline := time.Now().Add(3 * time.Minute)
-	for {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(3 * time.Minute); ; <-tick.C {
 		err := errors.Join(rolledOut(ctx, c, "arbor-manager"), rolledOut(ctx, c, "arbor-scheduler"))
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 }
 

@@ -52,9 +52,8 @@ func process(t *testing.T, pod types.UID, words string) int {
 func TestRestricted(t *testing.T) {
 	c := server.Client(t, nil)
 	s := newStage(t)
-	s.synthesizer(testImage, "/program", "sleep")
-	s.composition("c")
-	own := s.pod("c")
+	s.compose(testImage, "/program", "sleep")
+	own := s.pod()
 	cases := map[string]struct{ reason, component, words string }{
 		"Manager":   {"It reads Secrets.", "manager", "/arbor-manager"},
 		"Scheduler": {"It reads all pods.", "scheduler", "/arbor-scheduler"},

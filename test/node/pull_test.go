@@ -32,9 +32,8 @@ func slowPull(t *testing.T) {
 	r.Delay = timeout + 4*time.Second
 	host := serve(t, r)
 	began := time.Now()
-	s.synthesizer(host+"/slow:1", "/program", "synthesize", s.namespace, "out", "color=red")
-	s.composition("c")
-	c, data := s.ready("c", "out")
+	s.compose(host+"/slow:1", "/program", "synthesize", s.namespace, output, "color=red")
+	c, data := s.ready()
 	if n := c.Status.CurrentSynthesis.Attempts; n != 1 || data["color"] != "red" {
 		t.Errorf("it took %d attempts, want 1; the data is %v", n, data)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// A stage is a namespace with a Synthesizer of the same name.
+// A stage is a namespace with a Synthesizer and a Composition of the same name.
 type stage struct {
 	client.Client
 
@@ -30,32 +30,29 @@ func newStage(t *testing.T) *stage {
 	return &stage{Client: c, t: t, namespace: cluster.Namespace(t, c)}
 }
 
-// synthesizer makes the Synthesizer. All of its pods have limits, as a quota wants it.
-func (s *stage) synthesizer(image string, command ...string) *enov1.Synthesizer {
-	s.t.Helper()
-	o := &enov1.Synthesizer{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}, Spec: enov1.SynthesizerSpec{Image: image, Command: command}}
-	o.Spec.PodOverrides.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
-	must(s.t, s.Create(s.t.Context(), o))
+// output is the name of the ConfigMap that a program writes.
+const output = "out"
 
-	return o
+// compose makes the Synthesizer, and a Composition, which is deleted with the test. Its pods
+// have a limit for memory, as a quota wants it.
+func (s *stage) compose(image string, command ...string) {
+	s.t.Helper()
+	synthesizer := &enov1.Synthesizer{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}, Spec: enov1.SynthesizerSpec{Image: image, Command: command}}
+	synthesizer.Spec.PodOverrides.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
+	must(s.t, s.Create(s.t.Context(), synthesizer))
+	composition := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.namespace}}
+	composition.Spec.Synthesizer.Name = s.namespace
+	must(s.t, s.Create(s.t.Context(), composition))
+	s.t.Cleanup(func() { _ = s.Delete(context.WithoutCancel(s.t.Context()), composition) })
 }
 
-// composition makes a Composition, which is deleted with the test.
-func (s *stage) composition(name string) {
-	s.t.Helper()
-	o := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
-	o.Spec.Synthesizer.Name = s.namespace
-	must(s.t, s.Create(s.t.Context(), o))
-	s.t.Cleanup(func() { _ = s.Delete(context.Background(), o) })
-}
-
-// await waits until a composition is as it should be, and returns it.
-func (s *stage) await(name, what string, condition func(*enov1.Composition) error) *enov1.Composition {
+// await waits until the composition is as it should be, and returns it.
+func (s *stage) await(what string, condition func(*enov1.Composition) error) *enov1.Composition {
 	s.t.Helper()
 	c := &enov1.Composition{}
 	cluster.Eventually(s.t, what, func() error {
 		*c = enov1.Composition{}
-		if err := s.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, c); err != nil {
+		if err := s.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: s.namespace}, c); err != nil {
 			return err
 		}
 		if err := condition(c); err != nil {
@@ -68,11 +65,11 @@ func (s *stage) await(name, what string, condition func(*enov1.Composition) erro
 	return c
 }
 
-// ready waits until what a composition wants is in the cluster, and returns the ConfigMap
-// that the program wrote.
-func (s *stage) ready(name, configMap string) (*enov1.Composition, map[string]string) {
+// ready waits until what the composition wants is in the cluster, and returns the data of the
+// ConfigMap that the program wrote.
+func (s *stage) ready() (*enov1.Composition, map[string]string) {
 	s.t.Helper()
-	c := s.await(name, name+" is ready", func(c *enov1.Composition) error {
+	c := s.await("the composition is ready", func(c *enov1.Composition) error {
 		if now := c.Status.CurrentSynthesis; now == nil || now.Ready == nil {
 			return errors.New("it is not ready")
 		}
@@ -80,16 +77,16 @@ func (s *stage) ready(name, configMap string) (*enov1.Composition, map[string]st
 		return nil
 	})
 	o := &corev1.ConfigMap{}
-	must(s.t, s.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: configMap}, o))
+	must(s.t, s.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: output}, o))
 
 	return c, o.Data
 }
 
 // pod waits for the pod of the synthesis in flight.
-func (s *stage) pod(name string) corev1.Pod {
+func (s *stage) pod() corev1.Pod {
 	s.t.Helper()
 	pods := &corev1.PodList{}
-	s.await(name, name+" has a pod", func(c *enov1.Composition) error {
+	s.await("the composition has a pod", func(c *enov1.Composition) error {
 		in := c.Status.InFlightSynthesis
 		if in == nil || in.Canceled != nil {
 			return errors.New("nothing is in flight")

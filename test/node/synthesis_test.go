@@ -19,14 +19,14 @@ import (
 )
 
 // Syntheses run next to each other, most of them waiting for something.
-func TestSynthesis(t *testing.T) {
+func TestSynthesis(t *testing.T) { //nolint:tparallel // the tests change the release
 	t.Run("Works", works)
 	t.Run("Fails", fails)
 	t.Run("Killed", killed)
 }
 
 // These syntheses take longer than it takes until another manager leads.
-func TestSlowSynthesis(t *testing.T) {
+func TestSlowSynthesis(t *testing.T) { //nolint:tparallel // the tests change the release
 	t.Run("SlowPull", slowPull)
 	t.Run("Endless", endless)
 	t.Run("LeaderKilled", leaderKilled)
@@ -48,21 +48,20 @@ func works(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
-			s.synthesizer(tc.image, "/program", tc.mode, s.namespace, "out", "color=red")
-			s.composition("c")
-			_, data := s.ready("c", "out")
+			s.compose(tc.image, "/program", tc.mode, s.namespace, output, "color=red")
+			_, data := s.ready()
 			if data["color"] != "red" || data["uid"] != "65532" || !strings.HasPrefix(data["tmp"], tc.want["tmp"]) {
 				t.Errorf("%s\ngot %v", tc.reason, data)
 			}
-			s.noPods("c")
+			s.noPods()
 		})
 	}
 }
 
-// noPods waits until the pods of a composition are deleted.
-func (s *stage) noPods(name string) {
+// noPods waits until the pods of the composition are deleted.
+func (s *stage) noPods() {
 	s.t.Helper()
-	cluster.Eventually(s.t, "the pods of "+name+" are deleted", func() error {
+	cluster.Eventually(s.t, "the pods of the composition are deleted", func() error {
 		pods := &corev1.PodList{}
 		err := s.List(s.t.Context(), pods, client.InNamespace(namespace), client.MatchingLabels{enov1.LabelCompositionNamespace: s.namespace})
 		if err == nil && len(pods.Items) > 0 {
@@ -93,17 +92,16 @@ func fails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
-			s.synthesizer(tc.image, tc.command...)
-			s.composition("c")
-			s.fails("c", tc.reason, tc.want...)
+			s.compose(tc.image, tc.command...)
+			s.fails(tc.reason, tc.want...)
 		})
 	}
 }
 
-// fails waits until a composition reports an error with all of these texts.
-func (s *stage) fails(name, reason string, want ...string) {
+// fails waits until the composition reports an error with all of these texts.
+func (s *stage) fails(reason string, want ...string) {
 	s.t.Helper()
-	s.await(name, name+" reports its error", func(c *enov1.Composition) error {
+	s.await("the composition reports its error", func(c *enov1.Composition) error {
 		if c.Status.Simplified == nil || c.Status.Simplified.Error == "" {
 			return errors.New("there is no error")
 		}
@@ -125,12 +123,11 @@ func killed(t *testing.T) {
 		t.Run(container, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
-			s.synthesizer(testImage, "/program", "sleep")
-			s.composition("c")
-			pod := s.pod("c")
+			s.compose(testImage, "/program", "sleep")
+			pod := s.pod()
 			process(t, pod.UID, "/program sleep")
 			must(t, syscall.Kill(process(t, pod.UID, words), syscall.SIGKILL))
-			s.fails("c", "It was killed.", "container "+container, "137")
+			s.fails("It was killed.", "container "+container, "137")
 		})
 	}
 }
@@ -139,21 +136,19 @@ func killed(t *testing.T) {
 func endless(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.synthesizer(testImage, "/program", "sleep")
-	s.composition("c")
-	s.fails("c", "It does not end.", "/program did not end in time and was killed")
+	s.compose(testImage, "/program", "sleep")
+	s.fails("It does not end.", "/program did not end in time and was killed")
 }
 
 // leaderKilled: a synthesis outlives the leader that began it.
 func leaderKilled(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.synthesizer(testImage, "/program", "synthesize", s.namespace, "out", "@3s", "color=red")
-	s.composition("c")
-	began := s.pod("c")
+	s.compose(testImage, "/program", "synthesize", s.namespace, output, "@3s", "color=red")
+	began := s.pod()
 	process(t, began.UID, "/program synthesize")
 	must(t, syscall.Kill(process(t, leader(t, s.Client).UID, "/arbor-manager"), syscall.SIGKILL))
-	c, data := s.ready("c", "out")
+	c, data := s.ready()
 	if data["color"] != "red" {
 		t.Errorf("got %v", data)
 	}
@@ -168,24 +163,30 @@ func leader(t *testing.T, c client.Client) corev1.Pod {
 	t.Helper()
 	var found corev1.Pod
 	cluster.Eventually(t, "a manager leads", func() error {
-		lease := &coordinationv1.Lease{}
-		if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "arbor-manager"}, lease); err != nil {
-			return err
-		}
-		holder := ""
-		if lease.Spec.HolderIdentity != nil {
-			holder = *lease.Spec.HolderIdentity
-		}
+		name := holder(t, c)
 		for _, pod := range managers(t, c) {
-			if found = pod; pod.DeletionTimestamp == nil && strings.HasPrefix(holder, pod.Name+"_") {
+			if found = pod; pod.DeletionTimestamp == nil && pod.Name == name {
 				return nil
 			}
 		}
 
-		return fmt.Errorf("the holder of the lease is %q", holder)
+		return fmt.Errorf("the holder of the lease is %q", name)
 	})
 
 	return found
+}
+
+// holder is the name of the pod that holds the lease of the managers, if there is one.
+func holder(t *testing.T, c client.Client) string {
+	t.Helper()
+	lease := &coordinationv1.Lease{}
+	must(t, c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "arbor-manager"}, lease))
+	if lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	name, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
+
+	return name
 }
 
 // Syntheses run where a quota wants limits from every container.
@@ -204,9 +205,8 @@ func TestQuota(t *testing.T) {
 
 		return nil
 	})
-	s.synthesizer(testImage, "/program", "synthesize", s.namespace, "out")
-	s.composition("c")
-	c, _ := s.ready("c", "out")
+	s.compose(testImage, "/program", "synthesize", s.namespace, output)
+	c, _ := s.ready()
 	if n := c.Status.CurrentSynthesis.Attempts; n != 1 {
 		t.Errorf("it took %d attempts", n)
 	}

@@ -45,10 +45,9 @@ func TestUpgrade(t *testing.T) {
 func TestPullSecret(t *testing.T) {
 	s := newStage(t)
 	must(t, install(t.Context(), privateImage(t, s.Client)...))
-	s.synthesizer(testImage, "/program", "synthesize", s.namespace, "out", "color=red")
-	s.composition("c")
+	s.compose(testImage, "/program", "synthesize", s.namespace, output, "color=red")
 	r, _ := private()
-	if _, data := s.ready("c", "out"); data["color"] != "red" || r.Pulls.Load() == 0 {
+	if _, data := s.ready(); data["color"] != "red" || r.Pulls.Load() == 0 {
 		t.Errorf("the data is %v, after %d pulls", data, r.Pulls.Load())
 	}
 }

@@ -138,8 +138,8 @@ func TestBuild(t *testing.T) {
 func TestResources(t *testing.T) {
 	list := func(pairs ...string) corev1.ResourceList {
 		l := corev1.ResourceList{}
-		for i := 0; i < len(pairs); i += 2 {
-			l[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+		for pair := range slices.Chunk(pairs, 2) {
+			l[corev1.ResourceName(pair[0])] = resource.MustParse(pair[1])
 		}
 
 		return l

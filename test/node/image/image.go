@@ -26,7 +26,7 @@ type Builder struct {
 // New builds the program, without C, since an image has nothing else.
 func New(ctx context.Context, dir string) (*Builder, error) {
 	file := filepath.Join(dir, "program")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", file, "./test/node/program") //nolint:gosec // that is what it is for
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", file, "./test/node/program")
 	cmd.Dir, cmd.Env = cluster.Root(), append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("cannot build the program of test images: %w: %s", err, out)

@@ -97,7 +97,7 @@ func (m *Machine) configure() error {
 		}
 	}
 
-	return os.MkdirAll(m.file("registries"), 0o755) //nolint:gosec // as /etc
+	return os.MkdirAll(m.file("registries"), 0o755)
 }
 
 // capSysResource is the number of the capability to lower an oom_score_adj.
@@ -123,7 +123,7 @@ func cannotRaise() (bool, error) {
 // Mirror has the node pull images of a registry from a URL, with plain HTTP.
 func (m *Machine) Mirror(registry, url string) error {
 	dir := filepath.Join(m.file("registries"), registry)
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as /etc
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	text := fmt.Sprintf("server = %q\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", url, url)

@@ -8,7 +8,7 @@ import (
 
 // forward leads connections to one address to another, until this process ends.
 func forward(from, to string) error {
-	l, err := net.Listen("tcp", from) //nolint:noctx // it ends with the process
+	l, err := net.Listen("tcp", from)
 	if err != nil {
 		return fmt.Errorf("cannot listen where pods look for the API server: %w", err)
 	}

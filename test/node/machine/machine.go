@@ -52,7 +52,7 @@ func program(name string) string { return filepath.Join(cluster.Root(), "bin", "
 // New prepares the network of a node and starts containerd.
 func New(ctx context.Context) (*Machine, error) {
 	m := &Machine{dir: filepath.Join(sandbox.Dir, "node")}
-	if err := os.MkdirAll(m.file("cni"), 0o755); err != nil { //nolint:gosec // as /etc
+	if err := os.MkdirAll(m.file("cni"), 0o755); err != nil {
 		return nil, err
 	}
 	if err := os.Setenv("PATH", filepath.Dir(program("runc"))+":"+os.Getenv("PATH")); err != nil {
@@ -70,11 +70,12 @@ func New(ctx context.Context) (*Machine, error) {
 		return nil, err
 	}
 	var err error
-	if m.containerd, err = cluster.StartProcess(program("containerd"), "--config", m.file("containerd.toml")); err != nil {
+	if m.containerd, err = cluster.StartProcess(program("containerd"), "--config", m.file("containerd.toml")); err != nil { //nolint:contextcheck // it runs until the tests end
 		return nil, err
 	}
+	err = m.await(ctx, "containerd is ready", m.containerd, func() error { return m.ctr("version") })
 
-	return m, m.await(ctx, "containerd is ready", m.containerd, func() error { return m.ctr("version") })
+	return m, err
 }
 
 // Import makes images of archives known to the node.
@@ -99,7 +100,7 @@ func (m *Machine) Join(ctx context.Context, up *cluster.Up) error {
 		return err
 	}
 	var err error
-	m.kubelet, err = cluster.StartProcess(program("kubelet"),
+	m.kubelet, err = cluster.StartProcess(program("kubelet"), //nolint:contextcheck // it runs until the tests end
 		"--config="+m.file("kubelet.yaml"), "--kubeconfig="+m.file("kubelet.kubeconfig"), "--root-dir="+m.file("kubelet"),
 		"--hostname-override="+Name, "--node-ip="+nodeIP)
 	if err != nil {

@@ -6,9 +6,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -18,8 +20,8 @@ import (
 var modes = map[string]func(args []string) error{
 	"pause":      pause,
 	"synthesize": synthesize,
-	"fail":       func([]string) error { return fmt.Errorf("no luck today") },
-	"sleep":      func([]string) error { time.Sleep(10 * time.Minute); return nil },
+	"fail":       func([]string) error { return errors.New("no luck today") },
+	"sleep":      sleep,
 	"large":      large,
 	"eat":        eat,
 	"tmp":        temporary,
@@ -47,10 +49,17 @@ func pause([]string) error {
 	return nil
 }
 
+// sleep does nothing for longer than any synthesis may take.
+func sleep([]string) error {
+	<-time.After(10 * time.Minute)
+
+	return nil
+}
+
 // synthesize writes one ConfigMap: namespace, name, and data as key=value. A value of the
 // form @5s is how long it waits first.
 func synthesize(args []string) error {
-	data := map[string]string{"uid": fmt.Sprint(os.Getuid())}
+	data := map[string]string{"uid": strconv.Itoa(os.Getuid())}
 	for _, arg := range args[2:] {
 		key, value, _ := strings.Cut(arg, "=")
 		if wait, ok := strings.CutPrefix(arg, "@"); ok {
@@ -58,7 +67,7 @@ func synthesize(args []string) error {
 			if err != nil {
 				return err
 			}
-			time.Sleep(d)
+			<-time.After(d)
 
 			continue
 		}
@@ -87,7 +96,7 @@ func eat([]string) error {
 	for {
 		all = append(all, bytes.Repeat([]byte{1}, 8<<20))
 		if len(all) > 1<<10 {
-			return fmt.Errorf("8 GiB are in use, and nothing has killed this program")
+			return errors.New("8 GiB are in use, and nothing has killed this program")
 		}
 	}
 }
@@ -98,7 +107,7 @@ func temporary(args []string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := file.Write([]byte("x")); err != nil {
+	if _, err := file.WriteString("x"); err != nil {
 		return err
 	}
 

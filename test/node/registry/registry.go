@@ -5,6 +5,7 @@ package registry
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,7 +80,7 @@ func Open(archive string) (*Registry, error) {
 
 // ServeHTTP answers what clients of registries ask to pull an image.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	if user, password, _ := request.BasicAuth(); user != r.User || password != r.Password {
+	if !r.allows(request) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
 		http.Error(w, `{"errors":[{"code":"UNAUTHORIZED"}]}`, http.StatusUnauthorized)
 
@@ -100,15 +101,26 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	if isLayer(data) && request.Method == http.MethodGet && r.Layers.Add(1) == 1 {
-		select {
-		case <-time.After(r.Delay):
-		case <-request.Context().Done():
-			return
-		}
+		r.delay(request.Context())
 	}
 	w.Header().Set("Content-Type", mediaType(data))
 	w.Header().Set("Docker-Content-Digest", reference)
 	http.ServeContent(w, request, "", time.Time{}, bytes.NewReader(data))
+}
+
+// allows reports whether a request has the password.
+func (r *Registry) allows(request *http.Request) bool {
+	user, password, _ := request.BasicAuth()
+
+	return user == r.User && password == r.Password
+}
+
+// delay waits for as long as the first layer takes, or until the client is gone.
+func (r *Registry) delay(ctx context.Context) {
+	select {
+	case <-time.After(r.Delay):
+	case <-ctx.Done():
+	}
 }
 
 // isLayer reports whether data is a layer, which is compressed. All others are JSON.

@@ -44,11 +44,7 @@ func TestPull(t *testing.T) {
 	}
 	read(t, s.URL+"/v2/any/name/manifests/1", &index)
 	read(t, s.URL+"/v2/any/name/manifests/"+index.Manifests[0].Digest, &manifest)
-	response, err := http.Get(s.URL + "/v2/any/name/blobs/" + manifest.Layers[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
+	response := get(t, s.URL+"/v2/any/name/blobs/"+manifest.Layers[0].Digest)
 	data, err := io.ReadAll(response.Body)
 	if err != nil || len(data) == 0 || r.Pulls.Load() != 1 || r.Layers.Load() != 1 {
 		t.Errorf("the layer has %d bytes, %d pulls, %d layers: %v", len(data), r.Pulls.Load(), r.Layers.Load(), err)
@@ -57,14 +53,24 @@ func TestPull(t *testing.T) {
 
 func read(t *testing.T, url string, into any) {
 	t.Helper()
-	response, err := http.Get(url) //nolint:gosec // it is this test's own
+	if err := json.NewDecoder(get(t, url).Body).Decode(into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func get(t *testing.T, url string) *http.Response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+
+	return response
 }
 
 func TestPassword(t *testing.T) {
@@ -80,7 +86,7 @@ func TestPassword(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := open(t)
 			r.User, r.Password = "u", "p"
-			request := httptest.NewRequest(http.MethodGet, "/v2/", nil)
+			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v2/", nil)
 			if tc.user != "" {
 				request.SetBasicAuth(tc.user, tc.password)
 			}

@@ -61,7 +61,7 @@ func mounted() ([]hierarchy, error) {
 // join makes a cgroup in a hierarchy and moves this process into it.
 func (h hierarchy) join(name string) error {
 	dir := filepath.Join(h.at, name)
-	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // as all cgroups
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("cannot make a cgroup: %w", err)
 	}
 	// Processes can only enter a cpuset that has CPUs and memory.
@@ -100,7 +100,7 @@ func mountCgroups(all []hierarchy) error {
 		return err
 	}
 	for _, h := range all {
-		if err := os.MkdirAll(h.at, 0o755); err != nil { //nolint:gosec // as all cgroups
+		if err := os.MkdirAll(h.at, 0o755); err != nil {
 			return err
 		}
 		if err := mount("cgroup", h.at, "cgroup", h.options); err != nil {
@@ -115,7 +115,7 @@ func mountCgroups(all []hierarchy) error {
 // without processes can do so, hence this process moves down.
 func delegate() error {
 	lane := filepath.Join(cgroupRoot, "lane")
-	if err := os.Mkdir(lane, 0o755); err != nil { //nolint:gosec // as all cgroups
+	if err := os.Mkdir(lane, 0o755); err != nil {
 		return err
 	}
 	if err := enter(lane); err != nil {
@@ -125,7 +125,7 @@ func delegate() error {
 	if err != nil {
 		return err
 	}
-	for _, c := range strings.Fields(string(controllers)) {
+	for c := range strings.FieldsSeq(string(controllers)) {
 		if err := os.WriteFile(filepath.Join(cgroupRoot, "cgroup.subtree_control"), []byte("+"+c), 0o600); err != nil {
 			return fmt.Errorf("cannot delegate the cgroup controller %s: %w", c, err)
 		}

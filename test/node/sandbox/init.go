@@ -91,7 +91,7 @@ func cover(dir string) error {
 	layer := filepath.Join(Dir, "layers", strings.ReplaceAll(strings.Trim(dir, "/"), "/", "-"))
 	upper, work := filepath.Join(layer, "upper"), filepath.Join(layer, "work")
 	for _, d := range []string{upper, work} {
-		if err := os.MkdirAll(d, 0o755); err != nil { //nolint:gosec // as the directory that it covers
+		if err := os.MkdirAll(d, 0o755); err != nil {
 			return err
 		}
 	}
@@ -109,7 +109,7 @@ func mount(source, at, kind, options string) error {
 
 // Run runs a program, whose output is part of the error.
 func Run(name string, args ...string) error {
-	out, err := exec.Command(name, args...).CombinedOutput() //nolint:gosec,noctx // it ends soon
+	out, err := exec.Command(name, args...).CombinedOutput() //nolint:noctx // it ends soon
 	if err != nil {
 		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
 	}

@@ -65,7 +65,7 @@ func skip(missing string) int {
 
 		return 1
 	}
-	fmt.Println("Skipping the tests on a real node:", missing)
+	fmt.Fprintln(os.Stdout, "Skipping the tests on a real node:", missing)
 
 	return 0
 }

@@ -33,9 +33,20 @@ func Missing(programs ...Program) string {
 
 	return machine{
 		os: runtime.GOOS, uid: os.Getuid(), filesystems: string(filesystems), namespaces: tryNamespaces,
-		exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
-		inPath: func(name string) bool { _, err := exec.LookPath(name); return err == nil },
+		exists: exists, inPath: inPath,
 	}.missing(programs)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+
+	return err == nil
+}
+
+func inPath(name string) bool {
+	_, err := exec.LookPath(name)
+
+	return err == nil
 }
 
 func (m machine) missing(programs []Program) string {

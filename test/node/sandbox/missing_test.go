@@ -48,6 +48,7 @@ func TestSkip(t *testing.T) {
 }
 
 func TestHierarchies(t *testing.T) {
+	//nolint:dupword // that is how the kernel writes it
 	const v1 = `30 25 0:26 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755
 31 30 0:27 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu
 32 30 0:28 /a /sys/fs/cgroup/systemd rw,relatime shared:9 - cgroup cgroup rw,name=systemd
@@ -61,7 +62,7 @@ func TestHierarchies(t *testing.T) {
 		"One": {"Controllers are those of the mount. The tree of v2 has none then.", v1, []hierarchy{
 			{at: "/sys/fs/cgroup/cpu", kind: "cgroup", options: "cpu"}, {at: "/sys/fs/cgroup/systemd", kind: "cgroup", options: "name=systemd"},
 		}},
-		"Two": {"There is one tree.", "30 25 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n", []hierarchy{
+		"Two": {"There is one tree.", "30 25 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 none rw,nsdelegate\n", []hierarchy{
 			{at: "/sys/fs/cgroup", kind: "cgroup2", options: "nsdelegate"},
 		}},
 	}

