@@ -101,7 +101,7 @@ func fails(t *testing.T) {
 // fails waits until the composition reports an error with all of these texts.
 func (s *stage) fails(reason string, want ...string) {
 	s.t.Helper()
-	s.await("the composition reports its error", func(c *enov1.Composition) error {
+	c := s.await("the composition reports its error", func(c *enov1.Composition) error {
 		if c.Status.Simplified == nil || c.Status.Simplified.Error == "" {
 			return errors.New("there is no error")
 		}
@@ -113,6 +113,7 @@ func (s *stage) fails(reason string, want ...string) {
 
 		return nil
 	})
+	s.t.Log(c.Status.Simplified.Error)
 }
 
 // killed: when a container of a synthesis is killed, the Composition names this container,
