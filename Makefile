@@ -20,8 +20,9 @@ LDFLAGS = -s -w -X main.release=$(RELEASE) \
 STATIC = CGO_ENABLED=0
 
 # Kubernetes itself is not compiled a second time for the race detector: what is
-# ours in those two packages has no state to race for.
-TESTED = $(shell go list ./... | grep -v -e /cmd/arbor$$ -e /internal/controlplane/component$$)
+# ours in those two packages has no state to race for. test/node runs by itself, since it
+# measures what a busy machine would disturb.
+TESTED = $(shell go list ./... | grep -v -e /cmd/arbor$$ -e /internal/controlplane/component$$ -e /test/node$$)
 FUZZTIME ?= 30s
 
 .PHONY: help
@@ -53,6 +54,7 @@ test: setup build synthesizers verify lint ## Run all tests, on a real control p
 	@ARBOR_MANAGER=$(CURDIR)/bin/test/arbor-manager ARBOR_SCHEDULER=$(CURDIR)/bin/test/arbor-scheduler ARBOR_COVERDIR=$(CURDIR)/bin/cover/processes \
 		go test $(RACE) -timeout=30m -coverprofile=bin/cover/unit.out $(TESTED)
 	@go test -C synthesizers/helm ./...
+	@$(MAKE) -s node-run
 	@test/coverage.sh bin/cover
 
 .PHONY: lint
@@ -158,13 +160,64 @@ bin/prometheus bin/promtool &:
 		install -D -t $(CURDIR)/bin usr/bin/prometheus usr/bin/promtool || \
 		{ echo "There is no prometheus or no promtool, which prove the rules and dashboards of monitoring: install Prometheus, or put both into bin."; exit 1; }
 
+# The programs of a real node, for test/node. The kubelet has a module of its own, with the
+# versions of go.mod and its build flags, so that it shares the build cache with bin/arbor;
+# containerd needs other versions of the same modules.
+NODE_TOOLS = $(addprefix bin/node/,kubelet containerd runc)
+bin/node/kubelet: tools/node/kubelet/go.mod tools/node/kubelet/go.sum
+	@echo "Building kubelet from its modules (the first time some minutes)"
+	@$(STATIC) go build -C tools/node/kubelet -ldflags "$(LDFLAGS)" -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kubelet
+
+RUNTIME = tools/node/runtime
+bin/node/containerd: $(RUNTIME)/go.mod $(RUNTIME)/go.sum
+	@echo "Building containerd and the CNI plugins from their modules (the first time some minutes)"
+	@mkdir -p bin/node/cni
+	@$(STATIC) go build -C $(RUNTIME) -ldflags "-s -w" -o $(CURDIR)/bin/node/cni/ $(addprefix github.com/containernetworking/plugins/plugins/,main/bridge main/loopback ipam/host-local)
+	@$(STATIC) go build -C $(RUNTIME) -ldflags "-s -w" -o $(CURDIR)/bin/node/ $(addprefix github.com/containerd/containerd/v2/cmd/,containerd containerd-shim-runc-v2 ctr)
+
+# runc is the one program that needs C, for libseccomp.
+bin/node/runc: $(RUNTIME)/go.mod $(RUNTIME)/go.sum
+	@if ! command -v gcc >/dev/null || ! [ -e /usr/include/seccomp.h ]; then echo "runc needs gcc and libseccomp (Debian: apt-get install gcc libseccomp-dev)"; exit 0; fi; \
+		echo "Building runc from its modules"; \
+		CGO_ENABLED=1 go build -C $(RUNTIME) -tags "seccomp netgo osusergo" -ldflags "-s -w -extldflags -static" -o $(CURDIR)/$@ github.com/opencontainers/runc
+
+# The images of the node have the programs of make build, since make image would compile
+# Kubernetes once more, for reproducible files. They are packed again only if a program has
+# changed, which its date does not tell.
+NODE_PROGRAMS = bin/arbor-manager bin/arbor-executor bin/arbor-scheduler
+.PHONY: node-images
+node-images: build
+	@mkdir -p bin/node/images && sum=$$(sha256sum $(NODE_PROGRAMS)) && [ "$$sum" = "$$(cat bin/node/images/programs 2>/dev/null)" ] || { \
+		SOURCE_DATE_EPOCH=$(EPOCH) go run ./tools/release -version node -registry localhost -programs bin \
+			-platforms linux/$$(go env GOARCH) -out bin/node/images images arbor-manager arbor-scheduler && \
+		echo "$$sum" >bin/node/images/programs; }
+
+.PHONY: node-tools
+node-tools: $(NODE_TOOLS) ## Build bin/node: kubelet, containerd, runc and CNI plugins, for make node-test
+
+# How many times the managers are replaced while requests are admitted: fewer in make test.
+RESTARTS ?= 3
+.PHONY: node-test
+node-test: RESTARTS = 10
+node-test: build setup node-run ## Test the chart and the images on a real kubelet, containerd and runc, in namespaces (Linux, root)
+
+# In the folder of the package, so that the go command shows why tests are skipped.
+.PHONY: node-run
+node-run:
+	@[ "$$(id -u)" != 0 ] || [ "$$(uname)" != Linux ] || $(MAKE) -s node-tools node-images
+	@cd test/node && $(STATIC) go test -count=1 -timeout=20m -parallel=16 -args -restarts=$(RESTARTS)
+
 # The race detector needs a C compiler. Root gets one; others are told.
 RACE = $(shell command -v gcc >/dev/null && echo -race)
 .PHONY: setup
-setup: $(PROMETHEUS) bin/helm ## Get what the tests need: Prometheus, Helm, and a C compiler
+setup: $(PROMETHEUS) bin/helm ## Get what the tests need: Prometheus, Helm, a C compiler, libseccomp and iproute2
 	@command -v gcc >/dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo "Installing a C compiler for the race detector"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc libc6-dev >/dev/null; \
 	else \
 		echo "There is no C compiler and this is not root: the tests run without the race detector. (Debian: apt-get install gcc libc6-dev)"; \
+	fi
+	@[ "$$(uname)" != Linux ] || { [ -e /usr/include/seccomp.h ] && command -v ip >/dev/null; } || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing libseccomp and iproute2 for the tests on a real node"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libseccomp-dev iproute2 >/dev/null; \
 	fi

@@ -17,6 +17,8 @@ var release = "development"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
 	cmd := manager.NewCommand("arbor-manager", "arbor-manager")
 	cmd.Version = release
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true

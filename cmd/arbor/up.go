@@ -90,6 +90,8 @@ where it stopped.`,
 	fs.BoolVar(&o.bare, "bare", false, "Start the control plane only, without Arbor.")
 	fs.StringVar(&o.metrics, "metrics-bind-address", "127.0.0.1:0", "Loopback address of Arbor's metrics; port 0 means any free one.")
 	fs.StringVar(&o.AuditLog, "audit-log", "", "File that every request to the API server is written to, as JSON: who asked for what, and whether they might.")
+	fs.BoolVar(&o.Kubelets, "kubelets", false, "Prepare the API server for kubelets and the pods that they run. For tests.")
+	_ = fs.MarkHidden("kubelets")
 	fs.BoolVar(&o.NoFsync, "unsafe-no-fsync", false, "Do not wait for the disk; a power cut then loses everything. For tests.")
 
 	return cmd

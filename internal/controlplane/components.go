@@ -40,6 +40,8 @@ type plane struct {
 	noFsync bool
 	audit   []string // flags of the API server
 	client  *http.Client
+
+	kubelets bool
 }
 
 func newPlane(h *home, creds *credentials, port int, noFsync bool) *plane {
@@ -87,10 +89,25 @@ func (p *plane) apiserver() component {
 		"--service-account-key-file=" + p.pki("sa.key"),
 		"--service-account-signing-key-file=" + p.pki("sa.key"),
 		"--service-cluster-ip-range=10.96.0.0/16",
-		"--authorization-mode=RBAC",
+	}
+	args = slices.Concat(args, p.nodes(), p.audit)
+
+	return component{name: apiserver, args: args, ready: p.serving(p.port, "/readyz")}
+}
+
+// nodes are the flags of the API server that depend on who runs pods: kwok, or a kubelet.
+func (p *plane) nodes() []string {
+	if !p.kubelets {
+		return []string{"--authorization-mode=RBAC"}
 	}
 
-	return component{name: apiserver, args: append(args, p.audit...), ready: p.serving(p.port, "/readyz")}
+	return []string{
+		"--authorization-mode=Node,RBAC",
+		// Host names of nodes resolve nowhere.
+		"--kubelet-preferred-address-types=InternalIP",
+		// Webhooks are called at the addresses of pods, so that no kube-proxy is needed.
+		"--enable-aggregator-routing=true",
+	}
 }
 
 func (p *plane) controllerManager(port int) component {

@@ -33,6 +33,8 @@ type Options struct {
 	AuditLog string
 	// NoFsync makes etcd faster and a power cut fatal: for tests.
 	NoFsync bool
+	// Kubelets prepares the API server for kubelets and the pods that they run: for tests.
+	Kubelets bool
 	// Programs returns what runs on the control plane.
 	Programs func(Cluster) ([]Program, error)
 	// Progress is told what happens while it happens.
@@ -156,6 +158,7 @@ func prepare(h *home, o Options) (*plane, error) {
 	}
 
 	p := newPlane(h, creds, port, o.NoFsync)
+	p.kubelets = o.Kubelets
 	p.audit, err = auditFlags(h, o.AuditLog)
 
 	return p, err

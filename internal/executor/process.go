@@ -36,6 +36,9 @@ type Process struct {
 	// Inherit hands on the whole environment of this process. It is for containers,
 	// where the image has made it.
 	Inherit bool
+	// Cgroup is where the cgroups of the container are mounted that this process is in, to
+	// find out why a program was killed. Empty: it is in none.
+	Cgroup string
 	// Log gets what programs write to standard error, as they write it. Nil for nowhere.
 	Log io.Writer
 }
@@ -69,10 +72,11 @@ func (p *Process) Execute(ctx context.Context, job Job) (Result, error) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = drain
 
+	kills := memoryKills(p.Cgroup)
 	err := run(cmd)
 	killMarked(marker)
 
-	return Result{Output: stdout.buffer.Bytes(), Log: stderr.String()}, explain(ctx, cmd, err, limit)
+	return Result{Output: stdout.buffer.Bytes(), Log: stderr.String()}, p.explain(ctx, cmd, err, limit, kills)
 }
 
 // run runs a command on a thread that lives as long as the command does: the
@@ -95,7 +99,7 @@ func run(cmd *exec.Cmd) error {
 }
 
 // explain says in words why a program failed.
-func explain(ctx context.Context, cmd *exec.Cmd, err error, limit int) error {
+func (p *Process) explain(ctx context.Context, cmd *exec.Cmd, err error, limit int, kills int64) error {
 	name := cmd.Args[0]
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errTooLarge):
@@ -108,7 +112,7 @@ func explain(ctx context.Context, cmd *exec.Cmd, err error, limit int) error {
 		return fmt.Errorf("%s was killed: %w", name, cause)
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return fmt.Errorf("%s failed: %w", name, exit)
+		return fmt.Errorf("%s failed: %w", name, p.explainKill(exit, kills))
 	}
 
 	return fmt.Errorf("cannot run %s: %w", name, err)
@@ -118,6 +122,11 @@ func (p *Process) environ(job Job) []string {
 	var env []string
 	if p.Inherit {
 		env = os.Environ()
+		// The user of the container has no home in most images, which is / then and cannot
+		// be written to.
+		if home := os.Getenv("HOME"); home == "" || home == "/" {
+			env = append(env, "HOME="+os.TempDir())
+		}
 	}
 	for _, e := range job.Environment() {
 		if !strings.ContainsRune(e.Name, '=') {

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
+	"syscall"
 	"time"
 )
 
@@ -24,6 +26,9 @@ const (
 	// over a socket.
 	hangover = time.Second
 )
+
+// ErrLost is why a program has no result whose executor has ended before it did.
+var ErrLost = errors.New("the executor ended before the program did")
 
 // A Socket runs programs where somebody else serves them: on the other side of a
 // unix socket. There is one program for each socket.
@@ -82,9 +87,16 @@ func (s *Socket) Execute(ctx context.Context, job Job) (Result, error) {
 		return Result{}, errors.New("the program did not end in time")
 	case ctx.Err() != nil:
 		return Result{}, fmt.Errorf("the program was ended: %w", context.Cause(ctx))
+	case isLost(err):
+		return Result{}, fmt.Errorf("%w: %w", ErrLost, err)
 	default:
-		return Result{}, fmt.Errorf("whoever ran the program ended before it did: %w", err)
+		return Result{}, fmt.Errorf("cannot read the result of the program: %w", err)
 	}
+}
+
+// isLost reports whether an error means that the other side of a connection is gone.
+func isLost(err error) bool {
+	return slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, syscall.EPIPE, syscall.ECONNRESET}, func(gone error) bool { return errors.Is(err, gone) })
 }
 
 func exchange(connection net.Conn, r request) (response, error) {

@@ -99,7 +99,7 @@ func TestSocketHostile(t *testing.T) {
 	}{
 		"Huge":    {"No more is read than fits.", binary.BigEndian.AppendUint64(nil, 1<<60), "too large"},
 		"Garbage": {"What cannot be read is no result.", append(binary.BigEndian.AppendUint64(nil, 3), "abc"...), "invalid character"},
-		"Short":   {"Half a result is none.", binary.BigEndian.AppendUint64(nil, 3), "ended before it did"},
+		"Short":   {"Half a result is none.", binary.BigEndian.AppendUint64(nil, 3), "the executor ended before the program did"},
 		"Long":    {"A reason is a line, not a book.", message(`{"Error":"` + strings.Repeat("x", 1<<20) + `"}`), "xxx"},
 	}
 	for name, tc := range cases {

@@ -31,6 +31,9 @@ type fence struct {
 	renewed atomic.Pointer[time.Time]
 	// lost is why a manager that led does not hold the lease any more; nil if it does.
 	lost atomic.Pointer[string]
+	// closed is set when the controllers have ended: a reconcile that did not end in time
+	// writes nothing while another manager leads.
+	closed atomic.Bool
 }
 
 const (
@@ -120,22 +123,28 @@ func (f *fence) answered(began time.Time, code int, released bool) {
 	}
 }
 
-// rejects returns why a request must not be sent, "" if it may be. Reads are harmless, and so are
-// reviews: webhooks and metrics need them until the process ends.
+// rejects returns why a request must not be sent, "" if it may be. Reads are harmless. So are
+// reviews, which webhooks and metrics need until the process ends, and events of a manager that
+// shuts down, which report that the lease was released.
 func (f *fence) rejects(r *http.Request, now time.Time) string {
 	since, late := f.late(now)
 	lost := f.lost.Load()
 	switch {
 	case r.Method == http.MethodGet, isReview(r):
 		return ""
-	case lost != nil:
+	case lost != nil && (*lost != leaseReleased || !isEvent(r)):
 		return *lost
 	case late:
 		return fmt.Sprintf("the lease was renewed %s ago", since.Round(time.Second))
+	case f.closed.Load() && !isEvent(r):
+		return "this one is shutting down"
 	default:
 		return ""
 	}
 }
+
+// isEvent reports whether a request creates or changes an event.
+func isEvent(r *http.Request) bool { return strings.Contains(r.URL.Path, "/events") }
 
 // isReview reports whether a request asks who a user is, or what a user may do.
 func isReview(r *http.Request) bool {

@@ -144,7 +144,9 @@ func TestFence(t *testing.T) {
 		answer        int
 		after         time.Duration
 		method, to    string
-		refused       bool
+		// closed is whether the controllers have ended.
+		closed  bool
+		refused bool
 	}{
 		"NeverLed":    {reason: "Who never led is free.", renewal: http.MethodGet, path: own, answer: 200, after: time.Hour, method: http.MethodPost, to: object},
 		"Leads":       {reason: "Who leads writes.", renewal: http.MethodPut, path: own, answer: 200, after: renewDeadline, method: http.MethodPost, to: object},
@@ -153,6 +155,9 @@ func TestFence(t *testing.T) {
 		"Reads":       {reason: "To look does no harm.", renewal: http.MethodPut, path: own, answer: 200, after: time.Minute, method: http.MethodGet, to: object},
 		"Renews":      {reason: "A late renewal is for the API server to judge.", renewal: http.MethodPut, path: own, answer: 200, after: time.Minute, method: http.MethodPut, to: own},
 		"Lost":        {reason: "A renewal that failed is none.", renewal: http.MethodPut, path: own, answer: 409, after: time.Minute, method: http.MethodPost, to: object},
+		"Closed":      {reason: "Controllers that have ended write nothing.", renewal: http.MethodPut, path: own, answer: 200, closed: true, method: http.MethodPost, to: object, refused: true},
+		"ClosedReads": {reason: "They may read.", renewal: http.MethodPut, path: own, answer: 200, closed: true, method: http.MethodGet, to: object},
+		"Event":       {reason: "And report that the lease was released.", renewal: http.MethodPut, path: own, answer: 200, closed: true, method: http.MethodPost, to: "/apis/events.k8s.io/v1/namespaces/ours/events"},
 		"OtherLeases": {reason: "Other leases say nothing about us.", renewal: http.MethodPut, path: other, answer: 200, after: time.Minute, method: http.MethodPost, to: object},
 	}
 	for name, tc := range cases {
@@ -172,6 +177,7 @@ func TestFence(t *testing.T) {
 				t.Fatal(err)
 			}
 			now = now.Add(tc.after)
+			f.closed.Store(tc.closed)
 			if err := send(tc.method, tc.to, http.StatusOK); (err != nil) != tc.refused {
 				t.Errorf("%s\n%s %s: %v", tc.reason, tc.method, tc.to, err)
 			}

@@ -44,7 +44,9 @@ type Options struct {
 	WebhookPort    int
 	WebhookService string
 	WebhookConfig  string
-	CertLife       time.Duration
+	// WebhookDrain is how long webhooks behind a Service are served after SIGTERM.
+	WebhookDrain time.Duration
+	CertLife     time.Duration
 	// CertDir has the certificate of the webhooks, if somebody else makes it.
 	CertDir string
 
@@ -62,7 +64,7 @@ type Options struct {
 	Synthesis SynthesisOptions
 	Delivery  DeliveryOptions
 
-	// fence is what everything passes that a running manager sends.
+	// fence is what everything passes that controllers send.
 	fence *fence
 }
 
@@ -82,6 +84,7 @@ func DefaultOptions() Options {
 		WebhookHost:        "127.0.0.1",
 		WebhookPort:        9443,
 		WebhookConfig:      names.Arbor,
+		WebhookDrain:       5 * time.Second,
 		CertLife:           365 * 24 * time.Hour,
 		PriorityClassGuard: string(podgroup.GuardSystem),
 		LogFormat:          logJSON,
@@ -117,6 +120,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.WebhookService, "webhook-service", o.WebhookService, "Service, in --namespace, by which the API server reaches the webhooks. Empty: it is told --webhook-host.")
 	fs.StringVar(&o.WebhookHost, "webhook-host", o.WebhookHost, "Host by which the API server reaches the webhooks when there is no --webhook-service; a loopback address is also the only one that they listen on.")
 	fs.StringVar(&o.WebhookConfig, "webhook-configuration", o.WebhookConfig, "Name of the ValidatingWebhookConfiguration. Managers that run different parts of one cluster need different names.")
+	fs.DurationVar(&o.WebhookDrain, "webhook-drain", o.WebhookDrain, "How long the webhooks are served after SIGTERM, while the cluster removes this replica from the endpoints of --webhook-service. Without --webhook-service there is nothing to wait for.")
 	fs.DurationVar(&o.RestoreGrace, "restore-grace", o.RestoreGrace, "How long no Subnet or claim of a pool that was restored from a backup must arrive before the pool allocates new blocks.")
 	fs.DurationVar(&o.CertLife, "webhook-ca-lifetime", o.CertLife, "How long a certificate authority of the webhooks lives; it is replaced after two thirds of that.")
 	fs.StringVar(&o.CertDir, "webhook-cert-dir", o.CertDir, "Directory with tls.crt and tls.key, which somebody else makes and renews, for example cert-manager. Who makes them also registers the webhooks: the manager then writes neither a Secret nor a ValidatingWebhookConfiguration. Empty: the manager makes its own.")
@@ -143,7 +147,7 @@ func (o *Options) Validate() error {
 	if err := either("--log-format", o.LogFormat, logJSON, logText); err != nil {
 		return err
 	}
-	if err := cmp.Or(o.validateGuard(), o.Synthesis.Validate(), o.Delivery.Validate(), o.validateLease(), o.validateCertDir()); err != nil {
+	if err := cmp.Or(o.validateGuard(), o.Synthesis.Validate(), o.Delivery.Validate(), o.validateLease(), o.validateCertDir(), o.validateDrain()); err != nil {
 		return err
 	}
 	if o.WebhookPort < 1 || o.WebhookPort > 65535 {
@@ -157,6 +161,16 @@ func (o *Options) Validate() error {
 	}
 
 	return o.validatePprof()
+}
+
+// drainTime is how long the webhooks are served after SIGTERM: not at all unless the API
+// server finds another replica behind a Service.
+func (o *Options) drainTime() time.Duration {
+	if !o.Webhooks || o.WebhookService == "" {
+		return 0
+	}
+
+	return o.WebhookDrain
 }
 
 func (o *Options) validateGuard() error {
@@ -184,6 +198,14 @@ func (o *Options) validateCertDir() error {
 	}
 	if _, err := tls.LoadX509KeyPair(filepath.Join(o.CertDir, "tls.crt"), filepath.Join(o.CertDir, "tls.key")); err != nil {
 		return fmt.Errorf("--webhook-cert-dir %q: it must have a certificate in tls.crt and its key in tls.key: %w", o.CertDir, err)
+	}
+
+	return nil
+}
+
+func (o *Options) validateDrain() error {
+	if o.WebhookDrain < 0 {
+		return fmt.Errorf("--webhook-drain %s: it must not be negative", o.WebhookDrain)
 	}
 
 	return nil

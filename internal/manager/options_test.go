@@ -37,6 +37,8 @@ func TestValidate(t *testing.T) {
 		"TwoWays":        {"Or as processes, and not both.", func(o *Options) { o.Synthesis.Image, o.Synthesis.Local = "arbor", true }, `--executor-image "arbor" and --local-synthesizers`},
 		"NoAccount":      {"A pod is somebody.", func(o *Options) { o.Synthesis.Image, o.Synthesis.PodServiceAccount = "arbor", "" }, "--synthesizer-pod-service-account is empty"},
 		"CreationTTL":    {"A kubelet is not that quick.", func(o *Options) { o.Synthesis.Image, o.Synthesis.CreationTTL = "arbor", 0 }, "--container-creation-ttl 0s"},
+		"PullTimeout":    {"Nor is a registry.", func(o *Options) { o.Synthesis.Image, o.Synthesis.PullTimeout = "arbor", 0 }, "--image-pull-timeout 0s: it must be at least 1s"},
+		"Drain":          {"Webhooks cannot end before SIGTERM.", func(o *Options) { o.WebhookDrain = -1 }, "--webhook-drain -1ns: it must not be negative"},
 		"Migration":      {"Ownership is moved, reported or left.", func(o *Options) { o.Delivery.Migration = "maybe" }, `--ownership-migration "maybe"`},
 		"PruneGuard":     {"A share is a percentage.", func(o *Options) { o.Delivery.PruneGuard = "half" }, `--prune-guard "half": it must be empty, off or a percentage from 0 to 100, such as 50`},
 		"PruneShare":     {"With or without its sign.", func(o *Options) { o.Delivery.PruneGuard = "50%" }, ""},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/arbor-control/arbor/internal/controller/synthesispod"
@@ -23,6 +24,15 @@ type PodOptions struct {
 	NodeAffinity string
 	// Labels and Annotations of the pods.
 	Labels, Annotations map[string]string
+	// Requests and Limits of the container that runs the program, unless its Synthesizer
+	// has some, and of the others, as name=quantity, separated by commas.
+	Requests, Limits, HelperRequests, HelperLimits string
+}
+
+// defaultPodOptions give the helper containers what they need, so that a quota on CPU or
+// memory can be met. What a program needs, nobody knows but its author.
+func defaultPodOptions() PodOptions {
+	return PodOptions{HelperRequests: "cpu=10m,memory=32Mi", HelperLimits: "cpu=1,memory=512Mi"}
 }
 
 // AddFlags binds the options to flags, with the current values as defaults.
@@ -31,11 +41,27 @@ func (o *PodOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.NodeAffinity, "node-affinity", o.NodeAffinity, "Label of the nodes that pods of synthesizers run on: KEY for any value, or KEY=VALUE. Empty: any node.")
 	fs.StringToStringVar(&o.Labels, "synthesizer-pod-labels", o.Labels, "Labels of pods of synthesizers: KEY=VALUE, separated by commas. Those of a Synthesizer take precedence.")
 	fs.StringToStringVar(&o.Annotations, "synthesizer-pod-annotations", o.Annotations, "Annotations of pods of synthesizers: KEY=VALUE, separated by commas. Those of a Synthesizer take precedence.")
+	fs.StringVar(&o.Requests, "synthesizer-pod-requests", o.Requests, "Resources that the container of a Synthesizer's image requests: NAME=QUANTITY, separated by commas. Each is for Synthesizers whose podOverrides do not name that resource. Empty: none.")
+	fs.StringVar(&o.Limits, "synthesizer-pod-limits", o.Limits, "Limits of the container of a Synthesizer's image, in the same form. Empty: none.")
+	fs.StringVar(&o.HelperRequests, "synthesizer-pod-helper-requests", o.HelperRequests, "Resources that the other containers of these pods request, synth-installer and publisher, in the same form. Empty: none.")
+	fs.StringVar(&o.HelperLimits, "synthesizer-pod-helper-limits", o.HelperLimits, "Limits of the containers synth-installer and publisher, in the same form. Empty: none.")
+}
+
+// resources are the flags with lists of resources.
+func (o *PodOptions) resources() map[string]*string {
+	return map[string]*string{
+		"synthesizer-pod-requests": &o.Requests, "synthesizer-pod-limits": &o.Limits,
+		"synthesizer-pod-helper-requests": &o.HelperRequests, "synthesizer-pod-helper-limits": &o.HelperLimits,
+	}
 }
 
 // Args are the flags that make another manager have these options.
 func (o *PodOptions) Args() []string {
 	args := []string{"--taint-toleration=" + strings.Join(o.Tolerations, ","), "--node-affinity=" + o.NodeAffinity}
+	lists := o.resources()
+	for _, name := range slices.Sorted(maps.Keys(lists)) {
+		args = append(args, "--"+name+"="+*lists[name])
+	}
 	for _, f := range []struct {
 		name  string
 		pairs map[string]string
@@ -60,6 +86,12 @@ func quoted(text string) string {
 
 // Validate returns the first invalid option.
 func (o *PodOptions) Validate() error {
+	lists := o.resources()
+	for _, name := range slices.Sorted(maps.Keys(lists)) {
+		if _, err := parseResources(*lists[name]); err != nil {
+			return fmt.Errorf("--%s %q: %w", name, *lists[name], err)
+		}
+	}
 	for _, text := range o.Tolerations {
 		if _, err := parseToleration(text); err != nil {
 			return fmt.Errorf("--taint-toleration %q: %w", text, err)
@@ -98,6 +130,40 @@ func (o *PodOptions) apply(to *synthesispod.Options) {
 		}
 	}
 	to.Labels, to.Annotations = o.Labels, o.Annotations
+	for _, r := range []struct {
+		text string
+		list *corev1.ResourceList
+	}{
+		{o.Requests, &to.Resources.Requests},
+		{o.Limits, &to.Resources.Limits},
+		{o.HelperRequests, &to.HelperResources.Requests},
+		{o.HelperLimits, &to.HelperResources.Limits},
+	} {
+		if list, err := parseResources(r.text); err == nil {
+			*r.list = list
+		}
+	}
+}
+
+// parseResources reads NAME=QUANTITY, separated by commas; nil if there is none.
+func parseResources(text string) (corev1.ResourceList, error) {
+	var list corev1.ResourceList
+	for pair := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' }) {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || len(validation.IsQualifiedName(name)) > 0 {
+			return nil, fmt.Errorf("%q is not a resource: write NAME=QUANTITY, such as memory=64Mi", pair)
+		}
+		quantity, err := resource.ParseQuantity(value)
+		if err != nil || quantity.Sign() < 0 {
+			return nil, fmt.Errorf("%q is not a quantity: write one such as 100m or 64Mi", value)
+		}
+		if list == nil {
+			list = corev1.ResourceList{}
+		}
+		list[corev1.ResourceName(name)] = quantity
+	}
+
+	return list, nil
 }
 
 // parseToleration reads KEY, KEY=VALUE or either with :EFFECT.

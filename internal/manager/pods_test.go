@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/arbor-control/arbor/internal/controller/synthesispod"
 )
@@ -35,6 +36,13 @@ func TestPodOptions(t *testing.T) {
 		"Labels": {reason: "Values may have commas and equals signs.", args: []string{"--synthesizer-pod-labels=a=b,c=d", `--synthesizer-pod-annotations="list=x=1,y=2"`, "--synthesizer-pod-annotations=one=two"}, want: synthesispod.Options{
 			Labels: map[string]string{"a": "b", "c": "d"}, Annotations: map[string]string{"list": "x=1,y=2", "one": "two"},
 		}},
+		"Resources": {reason: "Quantities have a name each.", args: []string{"--synthesizer-pod-limits=memory=1Gi", "--synthesizer-pod-helper-requests=cpu=10m,memory=32Mi"}, want: synthesispod.Options{
+			Resources:       corev1.ResourceRequirements{Limits: corev1.ResourceList{"memory": resource.MustParse("1Gi")}},
+			HelperResources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("10m"), "memory": resource.MustParse("32Mi")}},
+		}},
+		"BadResource":   {reason: "A resource has a quantity.", args: []string{"--synthesizer-pod-requests=memory"}, err: `--synthesizer-pod-requests "memory": "memory" is not a resource: write NAME=QUANTITY, such as memory=64Mi`},
+		"BadQuantity":   {reason: "Which is one.", args: []string{"--synthesizer-pod-helper-limits=memory=much"}, err: `--synthesizer-pod-helper-limits "memory=much": "much" is not a quantity: write one such as 100m or 64Mi`},
+		"Negative":      {reason: "And not less than none.", args: []string{"--synthesizer-pod-limits=cpu=-1"}, err: `"-1" is not a quantity`},
 		"BadTaint":      {reason: "A key is a qualified name.", args: []string{"--taint-toleration=a b"}, err: `--taint-toleration "a b": "a b" is not a key`},
 		"BadEffect":     {reason: "Effects have names.", args: []string{"--taint-toleration=a:Never"}, err: `"Never" is not an effect`},
 		"BadAffinity":   {reason: "So do labels of nodes.", args: []string{"--node-affinity=a=b c"}, err: `--node-affinity "a=b c": "b c" is not a value`},

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,6 +39,9 @@ import (
 const (
 	// shutdown is how long running reconciles may take to end.
 	shutdown = 3 * time.Second
+	// requestTimeout is how long a request to the webhook server may take: as long as the
+	// API server waits for an answer.
+	requestTimeout = 5 * time.Second
 )
 
 // Run runs the manager until ctx ends.
@@ -53,7 +57,6 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	o.fence = newFence(o.Namespace, o.LeaderElectID)
-	config = o.fence.around(config)
 	on := selected(o.Controllers)
 	scheme, err := newScheme(on)
 	if err != nil {
@@ -67,12 +70,11 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 
-	r := runner{options: o, parts: on, direct: direct}
-	mgr, err := r.build(ctx, config, scheme)
-	if err != nil {
+	r := runner{options: o, parts: on, direct: direct, drain: newDrain(o.drainTime())}
+	if err := r.build(ctx, config, scheme); err != nil {
 		return err
 	}
-	if err := mgr.Start(ctx); err != nil {
+	if err := r.run(ctx); err != nil {
 		return fmt.Errorf("the manager stopped: %w", err)
 	}
 
@@ -121,64 +123,90 @@ func prepareCluster(ctx context.Context, c client.Client, o Options, on []part) 
 	return nil
 }
 
-// A runner builds the manager of controller-runtime.
+// A runner builds and runs two managers of controller-runtime: see run.
 type runner struct {
 	options Options
 	parts   []part
 	direct  client.Client
+	drain   *drain
+
+	// server has everything that every replica does: caches, webhooks and health.
+	server ctrl.Manager
+	// controllers has what only the leader does, and metrics, which are about that.
+	controllers ctrl.Manager
 }
 
-func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager, error) {
+func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) error {
 	keeper := serving.New(r.direct, r.servingOptions())
-	grace := shutdown
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
+	if err := r.newManagers(config, scheme, keeper); err != nil {
+		return fmt.Errorf("cannot make the manager: %w", err)
+	}
+	var endpoints []endpoint
+	for _, p := range r.parts {
+		served, err := p.controllers(r.controllers, r.options)
+		if err != nil {
+			return fmt.Errorf("cannot set up %s: %w", p.name, err)
+		}
+		endpoints = append(endpoints, served...)
+	}
+	mgr := r.server
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("shutdown", r.drain.ready); err != nil {
+		return err
+	}
+	if !r.options.Webhooks {
+		return nil
+	}
+
+	if err := r.addEndpoints(mgr, endpoints); err != nil {
+		return err
+	}
+
+	if err := r.addWebhooks(mgr); err != nil {
+		return err
+	}
+	if dir := r.options.CertDir; dir != "" {
+		return metrics.Registry.Register(serving.NewExpiry(func() []serving.Certificate { return serving.FileCertificates(dir) }))
+	}
+	if err := metrics.Registry.Register(serving.NewExpiry(keeper.Certificates)); err != nil {
+		return err
+	}
+
+	return r.addKeeper(ctx, mgr, keeper)
+}
+
+// newManagers makes both managers. The controllers read from the caches of the server, and
+// everything that they write passes the fence.
+func (r *runner) newManagers(config *rest.Config, scheme *runtime.Scheme, keeper *serving.Keeper) (err error) {
+	r.server, err = ctrl.NewManager(config, ctrl.Options{
+		Scheme:                  scheme,
+		GracefulShutdownTimeout: new(requestTimeout),
+		HealthProbeBindAddress:  r.options.HealthAddress,
+		Metrics:                 metricsserver.Options{BindAddress: "0"},
+		WebhookServer:           r.webhookServer(keeper),
+		Cache:                   r.cacheOptions(),
+	})
+	if err != nil {
+		return err
+	}
+	r.controllers, err = ctrl.NewManager(r.options.fence.around(rest.CopyConfig(config)), ctrl.Options{
 		Scheme:                  scheme,
 		LeaderElection:          r.options.LeaderElect,
 		LeaderElectionID:        r.options.LeaderElectID,
 		LeaderElectionNamespace: r.options.Namespace,
-		// The process ends when the manager does, so the next may lead at once.
+		// Nothing is written after the manager has ended, so the next may lead at once.
 		LeaderElectionReleaseOnCancel: true,
 		RenewDeadline:                 new(renewDeadline),
-		GracefulShutdownTimeout:       &grace,
-		HealthProbeBindAddress:        r.options.HealthAddress,
+		GracefulShutdownTimeout:       new(shutdown),
 		PprofBindAddress:              r.options.PprofAddress,
 		Metrics:                       r.metricsOptions(),
-		WebhookServer:                 r.webhookServer(keeper),
-		Cache:                         r.cacheOptions(),
+		MapperProvider:                func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return r.server.GetRESTMapper(), nil },
+		NewCache:                      func(*rest.Config, cache.Options) (cache.Cache, error) { return borrowed{r.server.GetCache()}, nil },
 	})
-	if err != nil {
-		return nil, fmt.Errorf("cannot make the manager: %w", err)
-	}
-	var endpoints []endpoint
-	for _, p := range r.parts {
-		served, err := p.controllers(mgr, r.options)
-		if err != nil {
-			return nil, fmt.Errorf("cannot set up %s: %w", p.name, err)
-		}
-		endpoints = append(endpoints, served...)
-	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return nil, err
-	}
-	if !r.options.Webhooks {
-		return mgr, mgr.AddReadyzCheck("ping", healthz.Ping)
-	}
 
-	if err := r.addEndpoints(mgr, endpoints); err != nil {
-		return nil, err
-	}
-
-	if err := r.addWebhooks(mgr); err != nil {
-		return nil, err
-	}
-	if dir := r.options.CertDir; dir != "" {
-		return mgr, metrics.Registry.Register(serving.NewExpiry(func() []serving.Certificate { return serving.FileCertificates(dir) }))
-	}
-	if err := metrics.Registry.Register(serving.NewExpiry(keeper.Certificates)); err != nil {
-		return nil, err
-	}
-
-	return mgr, r.addKeeper(ctx, mgr, keeper)
+	return err
 }
 
 // addEndpoints serves them where the webhooks are: over TLS, with a certificate
@@ -189,7 +217,7 @@ func (r *runner) addEndpoints(mgr ctrl.Manager, endpoints []endpoint) error {
 		return err
 	}
 	for _, e := range endpoints {
-		mgr.GetWebhookServer().Register(e.path, gate.Protect(mgr.GetLogger(), e.handler, e.ask))
+		mgr.GetWebhookServer().Register(e.path, r.drain.closed(gate.Protect(mgr.GetLogger(), e.handler, e.ask)))
 	}
 
 	return nil
@@ -199,7 +227,7 @@ func (r *runner) addWebhooks(mgr ctrl.Manager) error {
 	m := webhook.NewMetrics(metrics.Registry)
 	for _, p := range r.parts {
 		for _, h := range p.webhooks {
-			mgr.GetWebhookServer().Register(h.Path, &ctrlwebhook.Admission{Handler: h.handler(mgr, r.options, m)})
+			mgr.GetWebhookServer().Register(h.Path, r.drain.around(&ctrlwebhook.Admission{Handler: h.handler(mgr, r.options, m)}))
 		}
 	}
 

@@ -38,6 +38,9 @@ type SynthesisOptions struct {
 	Pods PodOptions
 	// CreationTTL is how long the kubelet may take to say that it has heard of a pod.
 	CreationTTL time.Duration
+	// PullTimeout is how long the kubelet may take from then on to pull images and to start
+	// the containers of a pod.
+	PullTimeout time.Duration
 	// Timeout of a synthesis.
 	Timeout time.Duration
 	// Concurrency is how many syntheses are in flight at most.
@@ -60,7 +63,7 @@ type SynthesisOptions struct {
 func DefaultSynthesisOptions() SynthesisOptions {
 	return SynthesisOptions{
 		Timeout: 30 * time.Second, Concurrency: 10, Cooldown: time.Minute, MaxFailures: synthesisrules.DefaultMaxFailures, Watchdog: 3 * time.Minute,
-		CreationTTL: 10 * time.Second, PodServiceAccount: "arbor-synthesizer", HistoryLimit: synthesisrules.DefaultHistoryLimit,
+		CreationTTL: 10 * time.Second, PullTimeout: 5 * time.Minute, Pods: defaultPodOptions(), PodServiceAccount: "arbor-synthesizer", HistoryLimit: synthesisrules.DefaultHistoryLimit,
 	}
 }
 
@@ -72,7 +75,8 @@ func (o *SynthesisOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.PodServiceAccount, "synthesizer-pod-service-account", o.PodServiceAccount, "Service account of these pods, which reads inputs and writes ResourceSlices.")
 	o.Pods.AddFlags(fs)
 	fs.DurationVar(&o.CreationTTL, "container-creation-ttl", o.CreationTTL, "How long after a pod was scheduled the kubelet may take to say anything about its containers, before the pod is made anew. To pull an image takes its own time.")
-	fs.DurationVar(&o.Timeout, "synthesis-timeout", o.Timeout, "How long a synthesis may take before it is given up and tried again.")
+	fs.DurationVar(&o.PullTimeout, "image-pull-timeout", o.PullTimeout, "How long the kubelet may take to pull the images of a pod and to start its containers, before the synthesis is given up and tried again. It is no part of --synthesis-timeout.")
+	fs.DurationVar(&o.Timeout, "synthesis-timeout", o.Timeout, "How long a synthesis may take before it is given up and tried again. In a pod, it begins when the containers run.")
 	fs.IntVar(&o.Concurrency, "synthesis-concurrency", o.Concurrency, "How many syntheses are in flight at most.")
 	fs.DurationVar(&o.Cooldown, "rollout-cooldown", o.Cooldown, "Time between two syntheses that follow a change of a Synthesizer or of a deferred input.")
 	fs.IntVar(&o.MaxFailures, "rollout-max-failures", o.MaxFailures, "How many compositions may fail with a generation of a Synthesizer before no further ones get it. 0: any number.")
@@ -89,6 +93,7 @@ func (o *SynthesisOptions) Args() []string {
 		"--synthesizer-pod-namespace=" + o.PodNamespace,
 		"--synthesizer-pod-service-account=" + o.PodServiceAccount,
 		fmt.Sprintf("--container-creation-ttl=%s", o.CreationTTL),
+		fmt.Sprintf("--image-pull-timeout=%s", o.PullTimeout),
 		fmt.Sprintf("--synthesis-timeout=%s", o.Timeout),
 		fmt.Sprintf("--synthesis-concurrency=%d", o.Concurrency),
 		fmt.Sprintf("--rollout-cooldown=%s", o.Cooldown),
@@ -132,6 +137,8 @@ func (o *SynthesisOptions) validatePods() error {
 		return errors.New("--synthesizer-pod-service-account is empty: name the service account that pods of synthesizers read inputs and write ResourceSlices with")
 	case o.CreationTTL < time.Second:
 		return fmt.Errorf("--container-creation-ttl %s: it must be at least 1s", o.CreationTTL)
+	case o.PullTimeout < time.Second:
+		return fmt.Errorf("--image-pull-timeout %s: it must be at least 1s", o.PullTimeout)
 	default:
 		return nil
 	}
@@ -149,9 +156,10 @@ func setupSynthesis(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	}
 	if o.Synthesis.Image != "" {
 		s.Pods, s.Refusal = true, ""
+		s.Startup = o.Synthesis.Timeout + o.Synthesis.PullTimeout // until it is scheduled, and its images are there
 		pods := synthesispod.Options{
 			Image: o.Synthesis.Image, Namespace: podNamespace(o), ServiceAccount: o.Synthesis.PodServiceAccount,
-			Timeout: o.Synthesis.Timeout, CreationTTL: o.Synthesis.CreationTTL, HistoryLimit: o.Synthesis.HistoryLimit,
+			Timeout: o.Synthesis.Timeout, CreationTTL: o.Synthesis.CreationTTL, PullTimeout: o.Synthesis.PullTimeout, HistoryLimit: o.Synthesis.HistoryLimit,
 		}
 		o.Synthesis.Pods.apply(&pods)
 		err := synthesispod.SetupWithManager(mgr, pods, metrics.Registry)

@@ -16,6 +16,9 @@ import (
 // DefaultSocket is where the two containers of a pod meet.
 const DefaultSocket = "/eno/executor.sock"
 
+// cgroup is where a container has its cgroups mounted.
+const cgroup = "/sys/fs/cgroup"
+
 // NewCommand returns the program.
 func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -80,7 +83,7 @@ func newServe() *cobra.Command {
 		Short: "Run one command for whoever connects to the socket, and end",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return executor.Serve(cmd.Context(), socket, &executor.Process{Inherit: true, Log: cmd.ErrOrStderr()})
+			return executor.Serve(cmd.Context(), socket, &executor.Process{Inherit: true, Cgroup: cgroup, Log: cmd.ErrOrStderr()})
 		},
 	}
 	cmd.Flags().StringVar(&socket, "socket", socket, "Path of the unix socket.")
@@ -104,7 +107,7 @@ If nobody waits for it any more, nothing is written, and that is no error.`,
 	}
 	cmd.Flags().StringVar(&o.socket, "socket", o.socket, "Path of the unix socket.")
 	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster. Empty: the pod's own service account, or kubectl's default.")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", o.timeout, "How long a synthesis may take from its beginning.")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", o.timeout, "How long the synthesis may take.")
 	cmd.Flags().IntVar(&o.historyLimit, "history-limit", o.historyLimit, "How many syntheses before the previous one a composition keeps.")
 
 	return cmd

@@ -35,8 +35,10 @@ func jobFromEnvironment() executor.Job {
 	}
 }
 
-// publish runs one synthesis, unless nobody waits for it.
+// publish runs one synthesis, unless nobody waits for it. The time of the synthesis begins
+// now: the executor was started before.
 func publish(ctx context.Context, o options, log io.Writer) error {
+	over := time.Now().Add(o.timeout)
 	if o.job.CompositionName == "" || o.job.CompositionNamespace == "" || o.job.SynthesisUUID == "" {
 		return errors.New("the environment names no synthesis: COMPOSITION_NAMESPACE, COMPOSITION_NAME and SYNTHESIS_UUID must be set")
 	}
@@ -55,7 +57,7 @@ func publish(ctx context.Context, o options, log io.Writer) error {
 	}
 	runner := synthesis.Runner{
 		Client: c, Reader: c, Mapper: c.RESTMapper(), Executor: &executor.Socket{Path: o.socket}, Manifests: deliveryrules.NewReader(),
-		Timeout: left(composition.Status.InFlightSynthesis, o.timeout, time.Now()), Now: time.Now, HistoryLimit: o.historyLimit,
+		Timeout: time.Until(over), Now: time.Now, HistoryLimit: o.historyLimit,
 	}
 	out := runner.Run(ctx, composition, synthesizer)
 	switch {
@@ -90,16 +92,6 @@ func look(ctx context.Context, c client.Reader, job executor.Job) (*enov1.Compos
 	}
 
 	return composition, synthesizer, "", nil
-}
-
-// left is what is left of the time of a synthesis. Its beginning is stored in
-// seconds.
-func left(s *enov1.Synthesis, timeout time.Duration, now time.Time) time.Duration {
-	if s.Initialized == nil {
-		return timeout
-	}
-
-	return min(timeout, s.Initialized.Add(timeout).Sub(now))
 }
 
 // connect makes a client that reads from the API server.

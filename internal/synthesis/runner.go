@@ -59,6 +59,9 @@ type Outcome struct {
 
 // Reason is why it failed, as far as that is for everybody who reads logs.
 func (o Outcome) Reason() string {
+	if errors.Is(o.Err, executor.ErrLost) {
+		return o.Err.Error()
+	}
 	if _, ok := errors.AsType[*said](o.Err); ok {
 		return "the synthesizer failed; the status of the composition says what it said"
 	}
@@ -83,6 +86,10 @@ func (r *Runner) Run(ctx context.Context, c *enov1.Composition, s *enov1.Synthes
 		return out
 	case ctx.Err() != nil:
 		out.Err = errEnding
+	case errors.Is(err, executor.ErrLost):
+		// Why the container of the executor ended is in the status of the pod. The manager
+		// reads it there, and gives the synthesis up.
+		return out
 	}
 	results := m.results
 	if !failed(results) {

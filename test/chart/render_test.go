@@ -39,8 +39,9 @@ var matrix = map[string]rendering{
 	"Defaults": {
 		has:  []string{"Deployment/arbor-manager", "PodDisruptionBudget/arbor-manager", "NetworkPolicy/arbor-manager", "Service/arbor-webhook", "Service/arbor-metrics", "ValidatingWebhookConfiguration/arbor", "ClusterRole/arbor-podgroups", "ClusterRole/arbor-subnets", "ValidatingAdmissionPolicy/arbor-subnets", "ValidatingAdmissionPolicyBinding/arbor-subnets"},
 		not:  []string{"ClusterRole/arbor-synthesis", "ClusterRole/arbor-delivery", "CustomResourceDefinition/", "ServiceMonitor/", "PrometheusRule/", "Certificate/", "ConfigMap/", "Deployment/arbor-scheduler", "ClusterRole/arbor-scheduler", "ServiceAccount/arbor-scheduler"},
-		args: []string{"--controllers=podgroups,subnets", "--crds=install", "--leader-elect=true", "--webhook-service=arbor-webhook", "--webhook-configuration=arbor"},
+		args: []string{"--controllers=podgroups,subnets", "--crds=install", "--leader-elect=true", "--webhook-service=arbor-webhook", "--webhook-configuration=arbor", "--webhook-drain=5s"},
 	},
+	"Drain":          {values: []string{"webhooks.drainSeconds=30"}, args: []string{"--webhook-drain=30s"}},
 	"PodgroupsAlone": {values: only("podgroups"), has: []string{"ClusterRole/arbor-podgroups"}, not: []string{"ClusterRole/arbor-subnets", "ValidatingAdmissionPolicy/", "ValidatingAdmissionPolicyBinding/"}, args: []string{"--controllers=podgroups"}},
 	"SubnetsAlone":   {values: only("subnets"), has: []string{"ClusterRole/arbor-subnets"}, not: []string{"ClusterRole/arbor-podgroups"}, args: []string{"--controllers=subnets"}},
 	"SynthesisAlone": {values: only("synthesis"), has: []string{"ClusterRole/arbor-synthesis"}, not: []string{"ClusterRole/arbor-delivery", "Service/arbor-webhook", "ValidatingWebhookConfiguration/"}, args: []string{"--controllers=synthesis", "--webhooks=false", "--synthesis-timeout=30s", "--rollout-max-failures=3"}},
@@ -69,7 +70,11 @@ var matrix = map[string]rendering{
 	"NoMetrics":         {values: []string{"metrics.enabled=false"}, not: []string{"Service/arbor-metrics"}, args: []string{"--metrics-bind-address=0"}},
 	"ClusterAdmin":      {values: only("delivery", "delivery.clusterAdmin=true"), has: []string{"ClusterRole/arbor-delivery"}},
 	"Remote":            {values: only("delivery", "delivery.remoteKubeconfigSecret=target"), args: []string{"--remote-kubeconfig=/etc/arbor/remote/kubeconfig"}},
-	"Pods":              {values: only("synthesis", "synthesis.pods.enabled=true"), has: []string{"ServiceAccount/arbor-synthesizer", "Role/arbor-synthesizer-pods"}, args: []string{"--synthesizer-pod-namespace=arbor-system", "--synthesizer-pod-service-account=arbor-synthesizer"}},
+	"Pods":              {values: only("synthesis", "synthesis.pods.enabled=true"), has: []string{"ServiceAccount/arbor-synthesizer", "Role/arbor-synthesizer-pods"}, args: []string{"--synthesizer-pod-namespace=arbor-system", "--synthesizer-pod-service-account=arbor-synthesizer", "--image-pull-timeout=5m", "--synthesizer-pod-helper-requests=cpu=10m,memory=32Mi", "--synthesizer-pod-helper-limits=cpu=1,memory=512Mi"}},
+	"PodResources": {
+		values: only("synthesis", "synthesis.pods.enabled=true", "synthesis.pods.imagePullTimeout=10m", "synthesis.pods.resources.limits.memory=1Gi", "synthesis.pods.helperResources.requests=null", "synthesis.pods.helperResources.limits.cpu=2"),
+		args:   []string{"--image-pull-timeout=10m", "--synthesizer-pod-requests=", "--synthesizer-pod-limits=memory=1Gi", "--synthesizer-pod-helper-requests=", "--synthesizer-pod-helper-limits=cpu=2,memory=512Mi"},
+	},
 	"PodPlaces": {
 		values: only("synthesis", "synthesis.pods.enabled=true", "synthesis.pods.tolerations={pool,disk=ssd:NoExecute}", "synthesis.pods.nodeAffinity=pool=synth", "synthesis.pods.labels.team=a", "synthesis.pods.annotations.note=b"),
 		args:   []string{"--taint-toleration=pool,disk=ssd:NoExecute", "--node-affinity=pool=synth", "--synthesizer-pod-labels=team=a", `--synthesizer-pod-annotations="note=b"`},
@@ -193,6 +198,9 @@ func TestBadValues(t *testing.T) {
 		"HealthTimeout":  {[]string{"delivery.healthTimeout=soon"}, []string{`delivery.healthTimeout "soon": it must be a duration`}},
 		"NegativeHealth": {[]string{"delivery.healthTimeout=-1m"}, []string{`delivery.healthTimeout "-1m": it must be a duration`}},
 		"Lifetime":       {[]string{"webhooks.caLifetime=1y"}, []string{`webhooks.caLifetime "1y": it must be a duration`}},
+		"PullTimeout":    {[]string{"synthesis.pods.imagePullTimeout=soon"}, []string{`synthesis.pods.imagePullTimeout "soon": it must be a duration`}},
+		"Drain":          {[]string{"webhooks.drainSeconds=-1"}, []string{"/webhooks/drainSeconds", "got -1, want 0"}},
+		"Resources":      {[]string{"synthesis.pods.resources.memory=1Gi"}, []string{"/synthesis/pods/resources", "additional properties 'memory' not allowed"}},
 		"Digest":         {[]string{"image.digest=latest"}, []string{`image.digest "latest": it must be sha256:`}},
 		"Lease":          {[]string{"extraArgs[0]=--leader-election-id=one"}, []string{`extraArgs "--leader-election-id=one": the manager has rights on the lease arbor-manager alone`}},
 		"Cleanup":        {[]string{"extraArgs[0]=--namespace-cleanup"}, []string{`extraArgs "--namespace-cleanup": the manager would have no rights for it; set synthesis.namespaceCleanup`}},

@@ -32,6 +32,7 @@ const (
 	arborImage = "arbor-executor:test"
 	account    = "arbor-synthesizer"
 	unpullable = "registry.invalid/no-such-image"
+	slow       = "registry.invalid/slow"
 )
 
 // A kubelet plays the one of a node. It runs the containers of pods as processes
@@ -51,6 +52,8 @@ type kubelet struct {
 	all     sync.WaitGroup
 	// Until held is closed, pods are neither bound nor run.
 	held chan struct{}
+	// Until pulled is closed, the image slow is not there.
+	pulled chan struct{}
 }
 
 // newKubelet makes a namespace for pods, and looks after them until the test ends. Their
@@ -63,7 +66,7 @@ func newKubelet(t *testing.T) *kubelet {
 	must(t, err)
 	k := &kubelet{
 		t: t, client: c, binary: binary, namespace: cluster.Namespace(t, c),
-		running: map[types.UID]context.CancelFunc{}, made: map[string]map[types.UID]corev1.Pod{}, held: make(chan struct{}),
+		running: map[types.UID]context.CancelFunc{}, made: map[string]map[types.UID]corev1.Pod{}, held: make(chan struct{}), pulled: make(chan struct{}),
 	}
 	// Without a node of this name its pods would be taken for those of one that is gone,
 	// and be deleted by the garbage collector of pods. Nobody else puts pods on it.
@@ -160,7 +163,7 @@ func (k *kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	// It has heard of it.
-	st := &corev1.PodStatus{Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{{
+	st := &corev1.PodStatus{Phase: corev1.PodPending, StartTime: new(metav1.Now()), InitContainerStatuses: []corev1.ContainerStatus{{
 		Name: pod.Spec.InitContainers[0].Name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}},
 	}}}
 	if err := k.report(ctx, pod, st); err != nil {
@@ -176,8 +179,11 @@ func (k *kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 			return k.report(ctx, pod, st)
 		}
 	}
+	if err := k.pull(ctx, pod, st); err != nil {
+		return err
+	}
 	for _, c := range pod.Spec.Containers {
-		s := corev1.ContainerStatus{Name: c.Name, Image: c.Image, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+		s := corev1.ContainerStatus{Name: c.Name, Image: c.Image, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}}
 		if c.Image == unpullable {
 			s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such host"}}
 		} else {
@@ -187,6 +193,28 @@ func (k *kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	}
 
 	return k.containers(ctx, pod, st, dir)
+}
+
+// pull waits for the image slow, if a container has it.
+func (k *kubelet) pull(ctx context.Context, pod *corev1.Pod, st *corev1.PodStatus) error {
+	if !slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Image == slow }) {
+		return nil
+	}
+	for _, c := range pod.Spec.Containers {
+		st.ContainerStatuses = append(st.ContainerStatuses, corev1.ContainerStatus{
+			Name: c.Name, Image: c.Image, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}},
+		})
+	}
+	if err := k.report(ctx, pod, st); err != nil {
+		return err
+	}
+	st.ContainerStatuses = nil
+	select {
+	case <-k.pulled:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // containers runs those that can be, and says how each ends.
@@ -255,10 +283,14 @@ func (k *kubelet) execute(ctx context.Context, dir string, c corev1.Container) c
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	began := metav1.Now()
 	err := cmd.Run()
-	t := &corev1.ContainerStateTerminated{Reason: "Completed"}
+	t := &corev1.ContainerStateTerminated{Reason: "Completed", StartedAt: began, FinishedAt: metav1.Now()}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		t.ExitCode, t.Reason, t.Message = int32(exit.ExitCode()), "Error", said.String()
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			t.ExitCode = 128 + int32(status.Signal())
+		}
 	} else if err != nil {
 		t.ExitCode, t.Reason, t.Message = 128, "StartError", err.Error()
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -135,7 +136,8 @@ func TestPodFailures(t *testing.T) {
 		"Fails":    {"What it said last is told.", `echo no such chart >&2; exit 3`, "none", "exit status 3; it said: no such chart"},
 		"Endless":  {"Its time ends.", `exec sleep 3600`, "none", "sh did not end in time and was killed"},
 		"Unpulled": {"Its image is not there.", paint, unpullable, `container executor, image "` + unpullable + `": ErrImagePull: no such host`},
-		"Killed":   {"Whoever runs it is gone.", `kill -9 $PPID; sleep 3600`, "none", "ended before it did"},
+		"Killed":   {"Of two containers that failed, the cause is told.", `kill -9 $PPID; sleep 3600`, "none", "container executor of the pod failed: Error, exit code 137"},
+		"Memory":   {"So is what probably killed the program.", `kill -9 $$`, "none", "sh failed: signal: killed"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -170,6 +172,77 @@ func TestPodFailures(t *testing.T) {
 
 		return nil
 	})
+}
+
+// The time that an image takes to be pulled is not time of the synthesis, and has a limit
+// of its own.
+func TestPodSlowPull(t *testing.T) {
+	const timeout = 3 * time.Second
+	k := newKubelet(t)
+	k.release()
+	server.StartManager(t, k.args("--synthesis-timeout="+timeout.String(), "--image-pull-timeout=10m")...)
+	s := newStage(t)
+	synthesizer := s.synthesizer(paint)
+	synthesizer.Spec.Image = slow
+	must(t, s.Update(t.Context(), synthesizer))
+	s.input("red")
+	s.composition("c")
+	c, _ := s.flying(k, "c")
+	uuid := c.Status.InFlightSynthesis.UUID
+	s.await("c", "its time would be over", func(c *enov1.Composition) error {
+		in := c.Status.InFlightSynthesis
+		if in == nil || in.UUID != uuid || in.Canceled != nil {
+			t.Fatalf("the synthesis was given up: %+v", in)
+		}
+		// All limits but that of the pull, and the slack of each.
+		if since := time.Since(in.Initialized.Time); since < 2*timeout+3*time.Second {
+			return fmt.Errorf("it was begun %s ago", since)
+		}
+
+		return nil
+	})
+	close(k.pulled)
+	if got := s.painted("c", "red"); got.Status.CurrentSynthesis.UUID != uuid {
+		t.Errorf("synthesis %s was not the first, %s", got.Status.CurrentSynthesis.UUID, uuid)
+	}
+	k.once()
+}
+
+// A pull that does not end is given up, and the image named.
+func TestPodEndlessPull(t *testing.T) {
+	k := newKubelet(t)
+	k.release()
+	server.StartManager(t, k.args("--image-pull-timeout=2s")...)
+	s := newStage(t)
+	synthesizer := s.synthesizer(paint)
+	synthesizer.Spec.Image = slow
+	must(t, s.Update(t.Context(), synthesizer))
+	s.input("red")
+	s.composition("c")
+	s.simplified("c", enov1.StatusSynthesisBackoff, `container executor of the pod did not start within 2s (--image-pull-timeout): image "`+slow+`" is probably still being pulled`)
+}
+
+// Pods of synthesizers can be made in a namespace with a quota on limits.
+func TestPodQuota(t *testing.T) {
+	k := newKubelet(t)
+	k.release()
+	server.StartManager(t, k.args("--synthesizer-pod-limits=cpu=1,memory=64Mi")...)
+	s := newStage(t)
+	hard := corev1.ResourceList{corev1.ResourceLimitsCPU: resource.MustParse("4"), corev1.ResourceLimitsMemory: resource.MustParse("2Gi")}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: "quota"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}}
+	must(t, s.Create(t.Context(), quota))
+	cluster.Eventually(t, "the quota is enforced", func() error {
+		must(t, s.Get(t.Context(), client.ObjectKeyFromObject(quota), quota))
+		if len(quota.Status.Hard) != len(hard) {
+			return errors.New("it is not")
+		}
+
+		return nil
+	})
+	s.synthesizer(paint)
+	s.input("red")
+	s.composition("c")
+	s.painted("c", "red")
 }
 
 // Rights that are missing are named. The operator has let the manager read Secrets by

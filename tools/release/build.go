@@ -61,3 +61,20 @@ func checkStatic(name string) error {
 
 	return nil
 }
+
+// machines are the names of architectures in programs.
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+
+// checkPlatform fails for a program of another platform.
+func checkPlatform(name string, p product.Platform) error {
+	f, err := elf.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if f.Machine != machines[p.Arch] {
+		return fmt.Errorf("it is for %s", f.Machine)
+	}
+
+	return nil
+}

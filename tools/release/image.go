@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,9 +15,17 @@ import (
 	"github.com/arbor-control/arbor/tools/release/product"
 )
 
-// makeImages writes all images into a folder.
-func (o options) makeImages(ctx context.Context) error {
+// makeImages writes images into a folder: those with these names, or all.
+func (o options) makeImages(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		if !slices.ContainsFunc(product.Images, func(i product.Image) bool { return i.Name == name }) {
+			return fmt.Errorf("%q is not an image; an example of one is %s", name, product.Images[0].Name)
+		}
+	}
 	for _, i := range product.Images {
+		if len(names) > 0 && !slices.Contains(names, i.Name) {
+			continue
+		}
 		if err := o.makeImage(ctx, i); err != nil {
 			return err
 		}
@@ -41,8 +50,8 @@ func (o options) makeImage(ctx context.Context, i product.Image) error {
 			return err
 		}
 		for n, name := range i.Commands {
-			at := filepath.Join(dir, p.Arch, name)
-			if err := module.build(ctx, p, packages[n], at); err != nil {
+			at, err := o.program(ctx, module, p, packages[n], filepath.Join(dir, p.Arch, name))
+			if err != nil {
 				return err
 			}
 			data, err := os.ReadFile(at)
@@ -55,6 +64,19 @@ func (o options) makeImage(ctx context.Context, i product.Image) error {
 	}
 
 	return o.writeImage(image, filepath.Join(o.out, i.Name+".oci.tar"))
+}
+
+// program returns the file of a program: one that was built before, or one that is built now.
+func (o options) program(ctx context.Context, module builder, p product.Platform, pkg, to string) (string, error) {
+	if o.programs == "" {
+		return to, module.build(ctx, p, pkg, to)
+	}
+	at := filepath.Join(o.programs, filepath.Base(to))
+	if err := errors.Join(checkStatic(at), checkPlatform(at, p)); err != nil {
+		return "", fmt.Errorf("cannot use %s of --programs for %s: %w", at, p, err)
+	}
+
+	return at, nil
 }
 
 // describe is an image without what is in it.

@@ -36,7 +36,9 @@ type options struct {
 	registry          string
 	platforms         []product.Platform
 	out               string
-	progress          io.Writer
+	// programs is a folder of programs that are built already, for images of one platform.
+	programs string
+	progress io.Writer
 }
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
@@ -49,6 +51,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags.StringVar(&o.registry, "registry", "localhost", "first part of the names of the images, once they are loaded")
 	platforms := flags.String("platforms", "", "platforms, such as linux/amd64; all if it is empty")
 	flags.StringVar(&o.out, "out", "", "what is written: the folder of images or of a release, the file of notices")
+	flags.StringVar(&o.programs, "programs", "", "folder of programs that are built already, for images of one platform; they are built if it is empty")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -68,7 +71,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 
 	switch flags.Arg(0) {
 	case "images":
-		return o.makeImages(ctx)
+		return o.makeImages(ctx, flags.Args()[1:]...)
 	case "release":
 		return o.makeRelease(ctx)
 	default:

@@ -25,7 +25,7 @@ func (o options) makeRelease(ctx context.Context) error {
 	}
 	var all [][]licence.Module
 	for _, p := range o.platforms {
-		modules, err := o.programs(ctx, p)
+		modules, err := o.buildPrograms(ctx, p)
 		if err != nil {
 			return err
 		}
@@ -45,8 +45,8 @@ func (o options) makeRelease(ctx context.Context) error {
 	return sum(o.out)
 }
 
-// programs builds all for one platform, and returns what they are made of.
-func (o options) programs(ctx context.Context, p product.Platform) ([]licence.Module, error) {
+// buildPrograms builds all for one platform, and returns what they are made of.
+func (o options) buildPrograms(ctx context.Context, p product.Platform) ([]licence.Module, error) {
 	commands := product.InRelease
 	modules, err := licence.Linked(ctx, o.root, p.OS, p.Arch, product.Packages(commands)...)
 	if err != nil {

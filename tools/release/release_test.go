@@ -117,6 +117,55 @@ func (l layout) document(t *testing.T, descriptor any) map[string]any {
 	return v
 }
 
+// Images are made of programs that are built already, if they are for the platform.
+func TestImagesOfPrograms(t *testing.T) {
+	root, programs, out := tiny(t), t.TempDir(), t.TempDir()
+	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
+	t.Setenv("GOFLAGS", "-mod=mod")
+	t.Setenv("GOWORK", "off")
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", root, "-o", programs+"/", "./cmd/...")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH=arm64")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cases := map[string]struct{ reason, platform, image, want string }{
+		"Packed":   {"It is what is asked for.", "linux/arm64", "arbor-scheduler", ""},
+		"Platform": {"A program of another platform would not run.", "linux/amd64", "arbor-scheduler", "it is for EM_AARCH64"},
+		"Missing":  {"It is not built.", "linux/arm64", "arbor-synthesizer-helm", "no such file"},
+		"Unknown":  {"There is no such image.", "linux/arm64", "arbor", `"arbor" is not an image`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := run(t.Context(), []string{"-root", root, "-out", out, "-programs", programs, "-platforms", tc.platform, "images", tc.image}, io.Discard)
+			if got := fmt.Sprint(err); tc.want == "" && err != nil || !strings.Contains(got, tc.want) {
+				t.Errorf("%s\ngot error %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+	made, err := os.ReadDir(out)
+	must(t, err)
+	if len(made) != 1 || made[0].Name() != "arbor-scheduler.oci.tar" {
+		t.Errorf("made %v, want the image of arbor-scheduler only", made)
+	}
+	data, err := os.ReadFile(filepath.Join(out, "arbor-scheduler.oci.tar"))
+	must(t, err)
+	want, err := os.ReadFile(filepath.Join(programs, "arbor-scheduler"))
+	must(t, err)
+	files, _ := untar(t, data)
+	found := false
+	for _, blob := range files {
+		if z, err := gzip.NewReader(bytes.NewReader(blob)); err == nil {
+			plain, err := io.ReadAll(z)
+			must(t, err)
+			layer, _ := untar(t, plain)
+			found = found || bytes.Equal(layer["arbor-scheduler"], want)
+		}
+	}
+	if !found {
+		t.Error("the program in the image is not the one that was built")
+	}
+}
+
 func TestImages(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	produce(t, "images", tiny(t), one)

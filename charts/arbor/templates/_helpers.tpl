@@ -74,9 +74,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "arbor.podsNamespace" -}}{{ .Values.synthesis.pods.namespace | default .Release.Namespace }}{{- end -}}
 {{- define "arbor.podsServiceAccount" -}}{{ .Values.synthesis.pods.serviceAccount | default (printf "%s-synthesizer" (include "arbor.fullname" .)) }}{{- end -}}
 
+{{/* Quantities of resources, as flags want them: cpu=10m,memory=32Mi. */}}
+{{- define "arbor.quantities" -}}
+{{- $all := list -}}
+{{- range $name, $quantity := . }}{{ $all = append $all (printf "%s=%v" $name $quantity) }}{{ end -}}
+{{- join "," $all -}}
+{{- end -}}
+
 {{/* What a schema cannot say: values that do not go together. */}}
 {{- define "arbor.validate" -}}
-{{- range $name, $value := dict "synthesis.timeout" .Values.synthesis.timeout "synthesis.rolloutCooldown" .Values.synthesis.rolloutCooldown "webhooks.caLifetime" .Values.webhooks.caLifetime "metrics.serviceMonitor.interval" .Values.metrics.serviceMonitor.interval "delivery.healthTimeout" .Values.delivery.healthTimeout "scheduler.staleGrace" .Values.scheduler.staleGrace "scheduler.bindTimeout" .Values.scheduler.bindTimeout -}}
+{{- range $name, $value := dict "synthesis.timeout" .Values.synthesis.timeout "synthesis.pods.imagePullTimeout" .Values.synthesis.pods.imagePullTimeout "synthesis.rolloutCooldown" .Values.synthesis.rolloutCooldown "webhooks.caLifetime" .Values.webhooks.caLifetime "metrics.serviceMonitor.interval" .Values.metrics.serviceMonitor.interval "delivery.healthTimeout" .Values.delivery.healthTimeout "scheduler.staleGrace" .Values.scheduler.staleGrace "scheduler.bindTimeout" .Values.scheduler.bindTimeout -}}
 {{- if not (regexMatch "^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$" $value) }}{{ fail (printf "%s %q: it must be a duration, such as 30s or 8760h" $name $value) }}{{ end -}}
 {{- end -}}
 {{- range .Values.extraArgs -}}

@@ -39,8 +39,8 @@ type Options struct {
 	Executor executor.Executor
 	Pods     bool
 	Refusal  string
-	// Timeout of a synthesis.
-	Timeout time.Duration
+	// Timeout of a synthesis, and Startup how long its pod may take to run, if it has one.
+	Timeout, Startup time.Duration
 	// Concurrency is how many syntheses are in flight at most, Cooldown the time
 	// between two of a rollout.
 	Concurrency int
@@ -158,7 +158,7 @@ func (r *Reconciler) look(ctx context.Context, c *enov1.Composition, all, orphan
 
 // gather reads everything that is decided on, and after how long to look again.
 func (r *Reconciler) gather(ctx context.Context, c *enov1.Composition, all []*enov1.ResourceSlice) (decide.View, time.Duration, error) {
-	v := decide.View{Composition: c, Refusal: r.options.Refusal, Timeout: r.options.Timeout, HistoryLimit: r.options.HistoryLimit, Scope: r.options.Namespace, Find: r.finder(ctx)}
+	v := decide.View{Composition: c, Refusal: r.options.Refusal, Timeout: r.options.Timeout, Startup: r.options.Startup, HistoryLimit: r.options.HistoryLimit, Scope: r.options.Namespace, Find: r.finder(ctx)}
 	var (
 		again time.Duration
 		err   error

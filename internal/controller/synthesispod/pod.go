@@ -35,6 +35,9 @@ const (
 	program = folder + "/executor"
 	socket  = folder + "/executor.sock"
 
+	temporary     = "tmp"
+	temporaryPath = "/tmp"
+
 	account     = "account"
 	accountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 	// tokenLife is the least that Kubernetes gives.
@@ -43,12 +46,19 @@ const (
 	// goodbye is how long containers may take to end.
 	goodbye = 2
 
+	// leeway is how much longer than all of its limits a pod may live. The manager ends it
+	// before that, unless it is away.
+	leeway = 10 * time.Second
+
 	maxLabel = 63
 )
 
 // sharedSize is room for the program that is copied, and for what a synthesizer
 // writes there.
 var sharedSize = resource.MustParse("256Mi")
+
+// temporarySize is how much a program may write to /tmp.
+var temporarySize = resource.MustParse("1Gi")
 
 // name is the one that the pod of a synthesis has, whoever makes it: there cannot
 // be two.
@@ -86,7 +96,7 @@ func build(c *enov1.Composition, s *enov1.Synthesizer, o Options) *corev1.Pod {
 			ServiceAccountName:            o.ServiceAccount,
 			AutomountServiceAccountToken:  new(false),
 			EnableServiceLinks:            new(false),
-			ActiveDeadlineSeconds:         new(seconds(o.Timeout)),
+			ActiveDeadlineSeconds:         new(seconds(o.PullTimeout + o.Timeout + leeway)),
 			TerminationGracePeriodSeconds: new(int64(goodbye)),
 			SecurityContext: &corev1.PodSecurityContext{
 				RunAsUser: new(int64(nobody)), RunAsGroup: new(int64(nobody)), FSGroup: new(int64(nobody)), RunAsNonRoot: new(true),
@@ -96,7 +106,7 @@ func build(c *enov1.Composition, s *enov1.Synthesizer, o Options) *corev1.Pod {
 			Tolerations:    slices.Clone(o.Tolerations),
 			Volumes:        volumes(),
 			InitContainers: []corev1.Container{installer(o)},
-			Containers:     []corev1.Container{executing(c, s), publishing(c, s, o)},
+			Containers:     []corev1.Container{executing(c, s, o), publishing(c, s, o)},
 		},
 	}
 	maps.Copy(pod.Labels, o.Labels)
@@ -174,12 +184,15 @@ func spread() *corev1.PodAntiAffinity {
 	}
 }
 
-// volumes are the folder that containers meet in, and what the publisher alone
-// shows to the API server.
+// volumes are the folder that containers meet in, /tmp of the program, and what the
+// publisher alone shows to the API server.
 func volumes() []corev1.Volume {
 	return []corev1.Volume{
 		{Name: shared, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: new(sharedSize.DeepCopy())},
+		}},
+		{Name: temporary, VolumeSource: corev1.VolumeSource{
+			EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: new(temporarySize.DeepCopy())},
 		}},
 		{Name: account, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			DefaultMode: new(int32(0o440)),
@@ -200,18 +213,50 @@ func volumes() []corev1.Volume {
 func installer(o Options) corev1.Container {
 	return confined(corev1.Container{
 		Name: decide.ContainerInstaller, Image: o.Image, Command: []string{executorPath, "install", program},
+		Resources:    *o.HelperResources.DeepCopy(),
 		VolumeMounts: []corev1.VolumeMount{{Name: shared, MountPath: folder}},
 	})
 }
 
 // executing is the container of the synthesizer's image. It has nothing that it
 // could show to the API server.
-func executing(c *enov1.Composition, s *enov1.Synthesizer) corev1.Container {
+func executing(c *enov1.Composition, s *enov1.Synthesizer, o Options) corev1.Container {
 	return confined(corev1.Container{
 		Name: decide.ContainerExecutor, Image: s.Spec.Image, Command: []string{program, "serve", "--socket=" + socket},
-		Env: environment(c, s, c.Spec.SynthesisEnv), Resources: *s.Spec.PodOverrides.Resources.DeepCopy(),
-		VolumeMounts: []corev1.VolumeMount{{Name: shared, MountPath: folder}},
+		Env: environment(c, s, c.Spec.SynthesisEnv), Resources: resources(s.Spec.PodOverrides.Resources, o.Resources),
+		VolumeMounts: []corev1.VolumeMount{{Name: shared, MountPath: folder}, {Name: temporary, MountPath: temporaryPath}},
 	})
+}
+
+// resources are those of a Synthesizer, and the default for each resource that it does not
+// name. A default must not contradict it: a request is at most the limit.
+func resources(own, fallback corev1.ResourceRequirements) corev1.ResourceRequirements {
+	r := *own.DeepCopy()
+	named := func(name corev1.ResourceName) bool {
+		_, requested := own.Requests[name]
+		_, limited := own.Limits[name]
+
+		return requested || limited
+	}
+	r.Requests = filled(r.Requests, fallback.Requests, named)
+	r.Limits = filled(r.Limits, fallback.Limits, named)
+
+	return r
+}
+
+// filled adds to a list what another one has, except for what is named elsewhere.
+func filled(list, from corev1.ResourceList, named func(corev1.ResourceName) bool) corev1.ResourceList {
+	for name, quantity := range from {
+		if named(name) {
+			continue
+		}
+		if list == nil {
+			list = corev1.ResourceList{}
+		}
+		list[name] = quantity.DeepCopy()
+	}
+
+	return list
 }
 
 // publishing is the container that reads and writes. The environment that a
@@ -220,7 +265,7 @@ func publishing(c *enov1.Composition, s *enov1.Synthesizer, o Options) corev1.Co
 	return confined(corev1.Container{
 		Name: decide.ContainerPublisher, Image: o.Image,
 		Command: []string{executorPath, "publish", "--socket=" + socket, fmt.Sprintf("--timeout=%s", o.Timeout), fmt.Sprintf("--history-limit=%d", o.HistoryLimit)},
-		Env:     environment(c, s, nil),
+		Env:     environment(c, s, nil), Resources: *o.HelperResources.DeepCopy(),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: shared, MountPath: folder, ReadOnly: true},
 			{Name: account, MountPath: accountPath, ReadOnly: true},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -50,7 +51,7 @@ func given() (*enov1.Composition, *enov1.Synthesizer, Options) {
 	}
 	s := &enov1.Synthesizer{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: enov1.SynthesizerSpec{Image: "synth", Command: []string{"run"}}}
 
-	return c, s, Options{Image: "arbor", Namespace: "pods", ServiceAccount: "account", Timeout: 2500 * time.Millisecond}
+	return c, s, Options{Image: "arbor", Namespace: "pods", ServiceAccount: "account", Timeout: 2500 * time.Millisecond, PullTimeout: 5 * time.Minute}
 }
 
 // What is in every pod, whatever the Synthesizer says.
@@ -117,7 +118,7 @@ func TestBuild(t *testing.T) {
 				p.Annotations[enov1.AnnotationCompositionUID] != "uid" || p.Annotations[enov1.AnnotationSynthesizerImage] != "synth" {
 				t.Errorf("%s\nlabels %v, annotations %v", tc.reason, p.Labels, p.Annotations)
 			}
-			if p.Namespace != "pods" || *p.Spec.ActiveDeadlineSeconds != 3 || p.Spec.RestartPolicy != corev1.RestartPolicyNever || *p.Spec.AutomountServiceAccountToken || p.Spec.ServiceAccountName != "account" {
+			if p.Namespace != "pods" || *p.Spec.ActiveDeadlineSeconds != 313 || p.Spec.RestartPolicy != corev1.RestartPolicyNever || *p.Spec.AutomountServiceAccountToken || p.Spec.ServiceAccountName != "account" {
 				t.Errorf("%s\n%+v", tc.reason, p.Spec)
 			}
 			for _, container := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
@@ -130,6 +131,62 @@ func TestBuild(t *testing.T) {
 				t.Errorf("%s\nthe shared volume is %+v", tc.reason, v)
 			}
 		})
+	}
+}
+
+// Every container can have resources, so that a quota can be met.
+func TestResources(t *testing.T) {
+	list := func(pairs ...string) corev1.ResourceList {
+		l := corev1.ResourceList{}
+		for pair := range slices.Chunk(pairs, 2) {
+			l[corev1.ResourceName(pair[0])] = resource.MustParse(pair[1])
+		}
+
+		return l
+	}
+	fallback := corev1.ResourceRequirements{Requests: list("cpu", "50m", "memory", "64Mi"), Limits: list("memory", "256Mi")}
+	helper := corev1.ResourceRequirements{Requests: list("cpu", "10m"), Limits: list("cpu", "1")}
+	cases := map[string]struct {
+		reason    string
+		own, want corev1.ResourceRequirements
+	}{
+		"Default": {reason: "A Synthesizer without any has the default.", want: fallback},
+		"Own": {
+			reason: "A resource that it names has no default: its request could exceed the limit.",
+			own:    corev1.ResourceRequirements{Limits: list("memory", "32Mi")},
+			want:   corev1.ResourceRequirements{Requests: list("cpu", "50m"), Limits: list("memory", "32Mi")},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c, s, o := given()
+			s.Spec.PodOverrides.Resources = tc.own
+			o.Resources, o.HelperResources = fallback, helper
+			for _, container := range slices.Concat(build(c, s, o).Spec.InitContainers, build(c, s, o).Spec.Containers) {
+				want := helper
+				if container.Name == "executor" {
+					want = tc.want
+				}
+				if diff := cmp.Diff(want, container.Resources); diff != "" {
+					t.Errorf("%s\ncontainer %s: %s", tc.reason, container.Name, diff)
+				}
+			}
+		})
+	}
+}
+
+// A program can write to /tmp, which the root file system, being read-only, does not allow.
+func TestTemporary(t *testing.T) {
+	p := build(given())
+	i := slices.IndexFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "tmp" })
+	if i < 0 || p.Spec.Volumes[i].EmptyDir == nil || p.Spec.Volumes[i].EmptyDir.SizeLimit.String() != "1Gi" {
+		t.Fatalf("the volumes are %+v", p.Spec.Volumes)
+	}
+	for _, c := range p.Spec.Containers {
+		mounted := slices.Contains(c.VolumeMounts, corev1.VolumeMount{Name: "tmp", MountPath: "/tmp"})
+		if mounted != (c.Name == "executor") {
+			t.Errorf("container %s mounts %+v", c.Name, c.VolumeMounts)
+		}
 	}
 }
 

@@ -41,6 +41,11 @@ type Options struct {
 	// Timeout of a synthesis, and CreationTTL how long the kubelet may take to say
 	// that it has heard of a pod.
 	Timeout, CreationTTL time.Duration
+	// PullTimeout is how long the kubelet may then take to pull images and start containers.
+	PullTimeout time.Duration
+	// Resources of the container that runs the program, unless its Synthesizer has some,
+	// and HelperResources of the others.
+	Resources, HelperResources corev1.ResourceRequirements
 	// Tolerations of the pods, and what nodes must have for them, nil for nothing.
 	Tolerations  []corev1.Toleration
 	NodeAffinity *corev1.NodeSelectorRequirement
@@ -154,7 +159,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // gather reads everything that is decided on. Pods are read from the cache: one
 // that is not in it yet is found when it is made again.
 func (r *Reconciler) gather(ctx context.Context, from client.Reader, key types.NamespacedName) (decide.PodView, error) {
-	v := decide.PodView{Namespace: r.options.Namespace, Timeout: r.options.Timeout, CreationTTL: r.options.CreationTTL}
+	v := decide.PodView{Namespace: r.options.Namespace, Timeout: r.options.Timeout, CreationTTL: r.options.CreationTTL, PullTimeout: r.options.PullTimeout}
 	pods := &corev1.PodList{}
 	if err := r.client.List(ctx, pods, client.MatchingLabels{enov1.LabelCompositionName: label(key.Name)}, client.UnsafeDisableDeepCopy); err != nil {
 		return v, fmt.Errorf("cannot list Pods: %w", err)

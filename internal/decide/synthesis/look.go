@@ -45,6 +45,9 @@ type View struct {
 	// ended there.
 	Timeout time.Duration
 	Mine    bool
+	// Startup is how much longer a synthesis may take that runs in a pod: until the pod
+	// is scheduled, and its images are pulled. Which of that it is, Pods knows.
+	Startup time.Duration
 	// HistoryLimit is how many syntheses before the previous one are kept.
 	HistoryLimit int
 	// Scope is the namespace that the manager is about, "" for all.
@@ -127,7 +130,7 @@ func cancel(v View, st *enov1.CompositionStatus, now time.Time) (canceled bool, 
 	to := v.Composition.Annotations[enov1.AnnotationRollback]
 	over := time.Time{}
 	if in.Initialized != nil {
-		over = in.Initialized.Add(v.Timeout + grace)
+		over = in.Initialized.Add(v.Timeout + grace + startup(v, in))
 	}
 	switch {
 	case v.Composition.DeletionTimestamp != nil, to != "" && in.RolledBackTo != to:
@@ -140,6 +143,16 @@ func cancel(v View, st *enov1.CompositionStatus, now time.Time) (canceled bool, 
 	in.Canceled = at(now)
 
 	return true, time.Time{}
+}
+
+// startup is how long the pod of a synthesis may take to start. What needs no program has
+// no pod.
+func startup(v View, in *enov1.Synthesis) time.Duration {
+	if v.Startup == 0 || v.Synthesizer == nil || in.RolledBackTo != "" {
+		return 0
+	}
+
+	return v.Startup + said + slack
 }
 
 // startDeletion tells delivery to delete the objects of a composition that is being

@@ -321,6 +321,32 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// A synthesis in a pod has time until its images are there, and Pods says which limit it
+// exceeded. This is for the case that nothing looks at pods.
+func TestCancelPod(t *testing.T) {
+	const startup = 5 * time.Minute
+	cases := map[string]struct {
+		reason   string
+		seconds  int
+		change   func(*synthesis.View)
+		canceled bool
+	}{
+		"Starts":      {"Images may still be pulled.", 132, func(*synthesis.View) {}, false},
+		"Late":        {"Whatever it does, it takes too long.", 132 + 300 + 4, func(*synthesis.View) {}, true},
+		"Rollback":    {"It has no pod.", 132, func(v *synthesis.View) { v.Composition.Status.InFlightSynthesis.RolledBackTo = "x" }, true},
+		"Synthesizer": {"Nor has it any without a program.", 132, func(v *synthesis.View) { v.Synthesizer = nil }, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			v := synthesis.View{Composition: composition(inFlight), Synthesizer: synthesizer(), Find: lookup(nil), Timeout: 30 * time.Second, Startup: startup}
+			tc.change(&v)
+			if d := synthesis.Look(v, after(tc.seconds).Time); d.Canceled != tc.canceled {
+				t.Errorf("%s\n%+v", tc.reason, d.Status.InFlightSynthesis)
+			}
+		})
+	}
+}
+
 func TestMade(t *testing.T) {
 	for n, want := range map[int]string{
 		0: "Synthesis a made 0 resources",

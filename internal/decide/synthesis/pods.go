@@ -39,6 +39,10 @@ const (
 // asks the pod.
 const said = time.Second
 
+// slack is the same for a pod that runs: the kubelet reports when containers started in
+// whole seconds, and the publisher begins to count when it is up.
+const slack = 3 * time.Second
+
 // NamespaceState says whether something can be created in a namespace.
 type NamespaceState int
 
@@ -62,6 +66,9 @@ type PodView struct {
 	// Timeout of a synthesis, and CreationTTL how long the kubelet may take to say
 	// that it has heard of a pod.
 	Timeout, CreationTTL time.Duration
+	// PullTimeout is how long the kubelet may take from then on to start all containers.
+	// Most of that is the time to pull images, which is not time of the synthesis.
+	PullTimeout time.Duration
 }
 
 // A PodPlan is what to do about the pods of one composition.
@@ -109,6 +116,10 @@ func Pods(v PodView, now time.Time) PodPlan {
 // attend sees to it that the synthesis in flight has a pod that something can come
 // of.
 func (p *PodPlan) attend(v PodView, mine *corev1.Pod, now time.Time) {
+	active := mine
+	if p.removes(mine) {
+		active = nil
+	}
 	switch {
 	case v.State == NamespaceMissing:
 		p.GiveUp = fmt.Sprintf("namespace %s, which pods of synthesizers run in, does not exist: create it", v.Namespace)
@@ -116,17 +127,21 @@ func (p *PodPlan) attend(v PodView, mine *corev1.Pod, now time.Time) {
 		p.GiveUp = fmt.Sprintf("namespace %s, which pods of synthesizers run in, is being deleted: create it anew", v.Namespace)
 	case mine == nil:
 		p.Create = true
-	case mine.DeletionTimestamp == nil && !slices.ContainsFunc(p.Delete, func(d PodDeletion) bool { return d.Pod == mine }):
-		p.GiveUp = hopeless(mine)
+	case active != nil:
+		p.GiveUp = hopeless(active)
 	}
-	in := v.Composition.Status.InFlightSynthesis
-	if p.GiveUp != "" || in.Initialized == nil {
+	over, why := deadline(v, active, mine)
+	if p.GiveUp != "" || over.IsZero() {
 		return
 	}
-	over := in.Initialized.Add(v.Timeout + said)
 	if p.Next = sooner(p.Next, over); !now.Before(over) {
-		p.Create, p.Next, p.GiveUp = false, time.Time{}, overdue(mine)
+		p.Create, p.Next, p.GiveUp = false, time.Time{}, why
 	}
+}
+
+// removes reports whether a pod is being deleted, or will be.
+func (p *PodPlan) removes(pod *corev1.Pod) bool {
+	return pod != nil && (pod.DeletionTimestamp != nil || slices.ContainsFunc(p.Delete, func(d PodDeletion) bool { return d.Pod == pod }))
 }
 
 // wantsPod says whether a composition has a synthesis in flight that needs a
@@ -211,9 +226,9 @@ func hopeless(p *corev1.Pod) string {
 		if w := s.State.Waiting; w != nil && slices.Contains(stuck, w.Reason) {
 			return fmt.Sprintf("the pod cannot start container %s, image %q: %s", s.Name, s.Image, worded(w.Reason, w.Message))
 		}
-		if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
-			return fmt.Sprintf("container %s of the pod failed: %s", s.Name, worded(fmt.Sprintf("%s, exit code %d", t.Reason, t.ExitCode), t.Message))
-		}
+	}
+	if s := firstFailed(p); s != nil {
+		return failure(s)
 	}
 	switch {
 	case p.Status.Phase == corev1.PodFailed:

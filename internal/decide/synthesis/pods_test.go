@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
@@ -35,7 +36,7 @@ func TestPods(t *testing.T) {
 	phase := func(phase corev1.PodPhase) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Status.Phase = phase } }
 	waiting := func(reason, message string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
-			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "executor", Image: "image", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: "executor", Image: "image", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}})
 		}
 	}
 	exited := func(container string, code int32, reason, message string) func(*corev1.Pod) {
@@ -45,9 +46,33 @@ func TestPods(t *testing.T) {
 			}})
 		}
 	}
+	begun := func(d time.Duration) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Status.StartTime = ago(d) } }
+	running := func(container string, d time.Duration) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: container, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: *ago(d)}}})
+		}
+	}
+	installing := func(p *corev1.Pod) {
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "synth-installer", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	}
+	// died is a container that failed some time ago.
+	died := func(container string, d time.Duration, code int32, reason, message string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			exited(container, code, reason, message)(p)
+			p.Status.ContainerStatuses[len(p.Status.ContainerStatuses)-1].State.Terminated.FinishedAt = *ago(d)
+		}
+	}
+	limited := func(p *corev1.Pod) {
+		for i := range p.Status.ContainerStatuses {
+			p.Status.ContainerStatuses[i].Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}}
+		}
+	}
 	type view = synthesis.PodView
 	inFlight := func(change func(*enov1.Synthesis)) func(*view) {
 		return func(v *view) { change(v.Composition.Status.InFlightSynthesis) }
+	}
+	began := func(d time.Duration) func(*view) {
+		return inFlight(func(s *enov1.Synthesis) { s.Initialized = ago(d) })
 	}
 	promoted := func(v *view) {
 		st := &v.Composition.Status
@@ -83,9 +108,21 @@ func TestPods(t *testing.T) {
 		"Terminating": {reason: "The room goes.", pods: []*corev1.Pod{pod("u")}, change: func(v *view) { v.State = synthesis.NamespaceTerminating }, deleted: "namespace_terminating", giveUp: "is being deleted"},
 		"Scheduled":   {reason: "The kubelet has some time to hear of it.", pods: []*corev1.Pod{pod("u", scheduled(2*time.Second))}, next: time.Second},
 		"Deaf":        {reason: "It did not.", pods: []*corev1.Pod{pod("u", scheduled(3*time.Second))}, deleted: "kubelet_timeout", next: 21 * time.Second},
-		"Creating":    {reason: "It did, and pulls.", pods: []*corev1.Pod{pod("u", scheduled(9*time.Second), waiting("ContainerCreating", ""))}, next: 21 * time.Second},
+		"Creating":    {reason: "It did, and pulls, which has a limit of its own.", pods: []*corev1.Pod{pod("u", scheduled(9*time.Second), waiting("ContainerCreating", ""))}, next: 51 * time.Second},
+		"Pulls":       {reason: "The time to pull an image is not time of the synthesis.", pods: []*corev1.Pod{pod("u", begun(50*time.Second), running("publisher", 49*time.Second), waiting("ContainerCreating", ""))}, change: began(50 * time.Second), next: 10 * time.Second},
+		"Pulled":      {reason: "Its time begins when the last container runs, and not before.", pods: []*corev1.Pod{pod("u", begun(55*time.Second), running("executor", 5*time.Second), running("publisher", 4*time.Second))}, change: began(55 * time.Second), next: 29 * time.Second},
+		"Endless":     {reason: "And then it ends.", pods: []*corev1.Pod{pod("u", phase(corev1.PodRunning), begun(55*time.Second), running("executor", 33*time.Second), running("publisher", 33*time.Second))}, change: began(55 * time.Second), giveUp: "did not end in time: its pod is Running"},
+		"Hangs":       {reason: "A pull that does not end is named.", pods: []*corev1.Pod{pod("u", begun(60*time.Second), waiting("ContainerCreating", ""))}, change: began(60 * time.Second), giveUp: `container executor of the pod did not start within 1m0s (--image-pull-timeout): image "image" is probably still being pulled (ContainerCreating)`},
+		"Installs":    {reason: "So is a container that does not let the others start.", pods: []*corev1.Pod{pod("u", begun(60*time.Second), waiting("PodInitializing", ""), installing)}, change: began(60 * time.Second), giveUp: "container synth-installer of the pod did not end within 1m0s"},
+		"Replaced":    {reason: "A pod that is being deleted has no time of its own.", pods: []*corev1.Pod{pod("u", going, begun(5*time.Second), running("executor", time.Second))}, change: began(31 * time.Second), giveUp: "did not end in time"},
 		"Unpulled":    {reason: "What it cannot pull is told.", pods: []*corev1.Pod{pod("u", waiting("ErrImagePull", "no such host"))}, giveUp: `the pod cannot start container executor, image "image": ErrImagePull: no such host`},
-		"Killed":      {reason: "What was killed is told.", pods: []*corev1.Pod{pod("u", exited("executor", 137, "OOMKilled", ""))}, giveUp: "container executor of the pod failed: OOMKilled, exit code 137"},
+		"Killed":      {reason: "What was killed is told.", pods: []*corev1.Pod{pod("u", exited("executor", 137, "Error", ""))}, giveUp: "container executor of the pod failed: Error, exit code 137"},
+		"Memory":      {reason: "Lack of memory is named, and what to do.", pods: []*corev1.Pod{pod("u", exited("executor", 137, "OOMKilled", ""))}, giveUp: "container executor of the pod failed: OOMKilled, exit code 137; it ran out of memory: raise spec.podOverrides.resources.limits.memory of the Synthesizer"},
+		"Limit":       {reason: "With the limit, if it is known.", pods: []*corev1.Pod{pod("u", exited("executor", 137, "OOMKilled", ""), limited)}, giveUp: "it ran out of memory, its limit is 64Mi: raise"},
+		"Helper":      {reason: "Other containers have other limits.", pods: []*corev1.Pod{pod("u", exited("publisher", 137, "OOMKilled", ""))}, giveUp: "it ran out of memory: raise --synthesizer-pod-helper-limits of the manager"},
+		"First":       {reason: "The container that failed first is the cause.", pods: []*corev1.Pod{pod("u", died("executor", 1*time.Second, 1, "Error", "broken pipe"), died("publisher", 2*time.Second, 2, "Error", "no route"))}, giveUp: "container publisher of the pod failed: Error, exit code 2: no route"},
+		"SameSecond":  {reason: "Of two in one second, it is the one that was killed.", pods: []*corev1.Pod{pod("u", died("executor", 2*time.Second, 1, "Error", "broken pipe"), died("publisher", 2*time.Second, 137, "Error", ""))}, giveUp: "container publisher of the pod failed: Error, exit code 137"},
+		"Lost":        {reason: "The publisher ends when the executor does.", pods: []*corev1.Pod{pod("u", died("executor", 2*time.Second, 137, "OOMKilled", ""), died("publisher", 2*time.Second, 1, "Error", "the executor ended"))}, giveUp: "container executor of the pod failed: OOMKilled"},
 		"Evicted":     {reason: "What was evicted is told.", pods: []*corev1.Pod{pod("u", phase(corev1.PodFailed), func(p *corev1.Pod) { p.Status.Reason, p.Status.Message = "Evicted", "low on memory" })}, giveUp: "the pod failed: Evicted: low on memory"},
 		"Nothing":     {reason: "It ended and did nothing.", pods: []*corev1.Pod{pod("u", phase(corev1.PodSucceeded))}, giveUp: "the pod ended without a result"},
 		"Half":        {reason: "Who would write has ended.", pods: []*corev1.Pod{pod("u", exited("publisher", 0, "Completed", ""))}, giveUp: "the pod ended without a result"},
@@ -102,7 +139,7 @@ func TestPods(t *testing.T) {
 			v := view{
 				Composition: &enov1.Composition{ObjectMeta: metav1.ObjectMeta{UID: "c"}, Status: enov1.CompositionStatus{InFlightSynthesis: &enov1.Synthesis{UUID: "u", Initialized: ago(10 * time.Second)}}},
 				Synthesizer: &enov1.Synthesizer{Spec: enov1.SynthesizerSpec{Image: "image"}},
-				Pods:        tc.pods, Namespace: "pods", Timeout: 30 * time.Second, CreationTTL: 3 * time.Second,
+				Pods:        tc.pods, Namespace: "pods", Timeout: 30 * time.Second, CreationTTL: 3 * time.Second, PullTimeout: time.Minute,
 			}
 			if tc.change != nil {
 				tc.change(&v)

@@ -1,0 +1,39 @@
+package architecture_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// required is a line of a go.mod with a module and its version.
+var required = regexp.MustCompile(`(?m)^\t(\S+) (v\S+)`)
+
+// The kubelet of test/node is that of the control plane, and no package is compiled a second
+// time for it.
+func TestKubeletVersions(t *testing.T) {
+	own, kubelet := versions(t, "go.mod"), versions(t, "tools/node/kubelet/go.mod")
+	if kubelet["k8s.io/kubernetes"] == "" {
+		t.Fatal("tools/node/kubelet/go.mod does not name k8s.io/kubernetes")
+	}
+	for module, version := range kubelet {
+		if want := own[module]; want != "" && want != version {
+			t.Errorf("tools/node/kubelet/go.mod has %s %s, and go.mod has %s: run go get %s@%s there", module, version, want, module, want)
+		}
+	}
+}
+
+func versions(t *testing.T, name string) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, m := range required.FindAllStringSubmatch(string(data), -1) {
+		all[m[1]] = m[2]
+	}
+
+	return all
+}
