@@ -203,7 +203,7 @@ func TestPlainEvictorAfterFailure(t *testing.T) {
 	e.evict = func(context.Context, *corev1.Pod, string, string) error {
 		evictions++
 		if evictions == 1 { // while the first one is evicted, another preemptor needs one of the victims
-			if err := preempt(other, another, 1); err != nil { //nolint:contextcheck // a preemption of its own
+			if err := preempt(other, another, 1); err != nil {
 				t.Error(err)
 			}
 		}

@@ -187,15 +187,21 @@ func (s *Scheduler) onEvictable(key types.NamespacedName) {
 // plain ones.
 func (s *Scheduler) onPod(before, now any) {
 	was, is := objectOf[corev1.Pod](before), objectOf[corev1.Pod](now)
-	if was != nil && is != nil && was.UID != is.UID { // the informer has missed a deletion
+	switch {
+	case was == nil || is == nil:
+	case was.UID != is.UID: // the informer has missed a deletion
 		s.onPod(was, nil)
 		s.onPod(nil, is)
 
 		return
-	}
-	if was != nil && is != nil && !concerns(was, is) {
+	case !concerns(was, is):
 		return
 	}
+	s.onChangedPod(was, is)
+}
+
+// onChangedPod handles a pod that is new or deleted, or that has changed in a way that matters.
+func (s *Scheduler) onChangedPod(was, is *corev1.Pod) {
 	if is == nil && was != nil {
 		s.preemptor.gone(was.UID)
 	}
