@@ -30,6 +30,12 @@ func New(apiVersion, kind, namespace, name string) Identity {
 	return Identity{Group: groupOf(apiVersion), Kind: kind, Namespace: namespace, Name: name}
 }
 
+// CanExist reports whether an object can have a name, or be in a namespace of that name: both are
+// parts of its path. The API server rejects more than that, in ways that depend on the kind.
+func CanExist(name string) bool {
+	return name != "." && name != ".." && !strings.ContainsAny(name, "/%")
+}
+
 // NewPatch returns the identity of the first Patch of a target.
 func NewPatch(apiVersion, kind, namespace, name string) Identity {
 	id := New(apiVersion, kind, namespace, name)

@@ -170,6 +170,9 @@ func headOf(object map[string]json.RawMessage) (identity.Head, error) {
 		if *f.to == "" && !f.optional {
 			return identity.Head{}, fmt.Errorf("%s%s is missing", f.at, f.name)
 		}
+		if f.at != "" && !identity.CanExist(*f.to) {
+			return identity.Head{}, fmt.Errorf(`%s%s %q cannot be: it must be neither "." nor "..", and must not contain "/" or "%%"`, f.at, f.name, *f.to)
+		}
 	}
 
 	return head, nil

@@ -122,6 +122,8 @@ func TestDecode(t *testing.T) {
 		"Null":        {reason: "Null is none.", text: `{"items":[null]}`, err: `items[0]: it is no object`},
 		"NoVersion":   {reason: "It has a version.", text: `{"items":[{"kind":"A","metadata":{"name":"a"}}]}`, err: "items[0]: apiVersion is missing"},
 		"NoKind":      {reason: "It has a kind.", text: `{"items":[{"apiVersion":"v1","metadata":{"name":"a"}}]}`, err: "items[0]: kind is missing"},
+		"Slash":       {reason: "No object can have that name, and could never be deleted.", text: `{"items":[{"apiVersion":"v1","kind":"A","metadata":{"name":"a/b"}}]}`, err: `items[0]: metadata.name "a/b" cannot be: it must be neither "." nor "..", and must not contain "/" or "%"`},
+		"Dots":        {reason: "Nor be in that namespace.", text: `{"items":[{"apiVersion":"v1","kind":"A","metadata":{"name":"a","namespace":".."}}]}`, err: `items[0]: metadata.namespace ".." cannot be: it must be neither "." nor "..", and must not contain "/" or "%"`},
 		"NoName":      {reason: "It has a name.", text: `{"items":[{"apiVersion":"v1","kind":"A","metadata":{"generateName":"a"}}]}`, err: "items[0]: metadata.name is missing"},
 		"BadName":     {reason: "Which is a string.", text: `{"items":[{"apiVersion":"v1","kind":"A","metadata":{"name":{"a":1}}}]}`, err: "items[0]: metadata.name cannot be read"},
 		"BadMetadata": {reason: "In a map.", text: `{"items":[{"apiVersion":"v1","kind":"A","metadata":[]}]}`, err: "items[0]: metadata cannot be read"},

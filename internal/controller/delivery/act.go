@@ -10,12 +10,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/engine/fields"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/ownership"
 )
 
@@ -53,6 +55,9 @@ func (d *Deliverer) put(ctx context.Context, k key, v *view, it *item, a decide.
 		return outcome{}, err
 	}
 	d.metrics.did(a.Verb)
+	if live != nil && live.GetDeletionTimestamp() != nil && !it.IsPatch() {
+		return d.wroteInVain(k, it, live), nil
+	}
 	if v.drift.note(it.Identity, "") {
 		d.status.drifted(v)
 	}
@@ -63,6 +68,16 @@ func (d *Deliverer) put(ctx context.Context, k key, v *view, it *item, a decide.
 	d.verdict(ctx, k, v, it, live)
 
 	return outcome{live: live}, nil
+}
+
+// wroteInVain is for an object that is being deleted: what was written is gone with it. It may be
+// gone already, if its last finalizer was removed by this write, and the event of that may have
+// come before the object was watched. So it is looked at again without one, too.
+func (d *Deliverer) wroteInVain(k key, it *item, live *unstructured.Unstructured) outcome {
+	it.memory.desired = ""
+	d.track(k, it, live)
+
+	return outcome{waits: "the object is being deleted; it is created again when it is gone", again: patience}
 }
 
 // expectRemoval remembers which object a Patch is about to delete.
@@ -176,10 +191,24 @@ func (d *Deliverer) patch(ctx context.Context, it *item) (*unstructured.Unstruct
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // there is nothing to be patched
 	case err != nil:
-		return nil, fmt.Errorf("cannot patch %s %s: %w", it.GVK.Kind, client.ObjectKeyFromObject(o), err)
+		return nil, fmt.Errorf("cannot patch %s %s: %w", it.GVK.Kind, client.ObjectKeyFromObject(o), d.withoutTarget(ctx, it, err))
 	}
 
 	return o, nil
+}
+
+// withoutTarget returns the error of a patch without what the target has. A server that rejects the
+// patch of a Secret quotes the whole Secret, which was not read before.
+func (d *Deliverer) withoutTarget(ctx context.Context, it *item, err error) error {
+	if it.GVK.GroupKind() != (schema.GroupKind{Kind: "Secret"}) {
+		return err
+	}
+	live, unread := d.read(ctx, it)
+	if unread != nil || live == nil {
+		return fmt.Errorf("the API server rejects it (%s), and its message may contain values of the Secret, which cannot be read now", apierrors.ReasonForError(err))
+	}
+
+	return kube.Discreet(err, live.Object)
 }
 
 // remove deletes the very object that was looked at.

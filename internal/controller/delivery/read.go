@@ -16,6 +16,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 // readManifest reads a manifest. The identity is normalized by the scope of its kind.
@@ -51,6 +52,9 @@ func (d *Deliverer) read(ctx context.Context, it *item) (*unstructured.Unstructu
 
 // get reads the live object in a version, nil if it does not exist.
 func (d *Deliverer) get(ctx context.Context, it *item, version string) (*unstructured.Unstructured, error) {
+	if !identity.CanExist(it.Object.GetName()) || !identity.CanExist(it.Object.GetNamespace()) {
+		return nil, nil //nolint:nilnil // it could never be created
+	}
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(it.GVK.GroupKind().WithVersion(version))
 	err := d.remote.Get(ctx, client.ObjectKeyFromObject(it.Object), live)
