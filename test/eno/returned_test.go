@@ -1,9 +1,11 @@
 package eno_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,13 +41,13 @@ func TestReturnsWhileTerminating(t *testing.T) {
 	e.compose("app", nil, configMap("keep", "1"), held)
 	e.ready("app")
 	for i := range 3 {
-		e.change("app", configMap("keep", fmt.Sprint(2*i)))
+		e.change("app", configMap("keep", strconv.Itoa(2*i)))
 		was := e.terminating("own")
 		// The last finalizer is removed by the apply itself.
-		e.change("app", configMap("keep", fmt.Sprint(2*i+1)), configMap("own", "2"))
+		e.change("app", configMap("keep", strconv.Itoa(2*i+1)), configMap("own", "2"))
 		e.another("own", was.UID)
 		e.ready("app")
-		e.change("app", configMap("keep", fmt.Sprint(2*i+1)), held)
+		e.change("app", configMap("keep", strconv.Itoa(2*i+1)), held)
 		e.ready("app")
 	}
 
@@ -91,7 +93,7 @@ func TestPatchOfSecretIsDiscreet(t *testing.T) {
 	data, err := json.Marshal([]any{c, slices, events, manager.Output()})
 	must(t, err)
 	for _, secret := range []string{value, encoded, "hunter7!"} {
-		if at := strings.Index(string(data), secret); at >= 0 {
+		if at := bytes.Index(data, []byte(secret)); at >= 0 {
 			t.Errorf("%q can be read: %s", secret, data[max(0, at-300):min(len(data), at+100)])
 		}
 	}
