@@ -427,14 +427,24 @@ func TestInspect(t *testing.T) {
 			want: []string{"warning SubnetPool net/x NotBacked spec.parent=root: no Allocated Subnet of pool root holds 10.0.128.0/20, although Subnets are taken from it: pool root hands out no new blocks until one does" + migrate},
 		},
 		"OverlapNephew": {
-			reason: "A root and the child of another one share addresses.",
+			reason: "A root and the child of another one share addresses. Only the one that is not open is reported.",
 			change: func(w *world) {
 				w.Pools = append(w.Pools, counted("x", "10.1.0.0/16", "", nil), closed("y", "fd00::/56", "x"))
 			},
 			want: []string{
-				"error SubnetPool net/six Overlap spec.cidr=fd00::/48: fd00::/48 overlaps fd00::/56 of pool y, and neither is taken from the other" + other,
 				"error SubnetPool net/y OutsideParent spec.cidr=fd00::/56: fd00::/56 is not inside of 10.1.0.0/16, which its parent x has (choose a part of 10.1.0.0/16, or another parent)",
-				"error SubnetPool net/y Overlap spec.cidr=fd00::/56: fd00::/56 overlaps fd00::/48 of pool six, and neither is taken from the other" + other,
+				"error SubnetPool net/y Overlap spec.cidr=fd00::/56: fd00::/56 overlaps fd00::/48 of pool six, which is open, and neither is taken from the other (choose other addresses for this pool, or delete it)",
+			},
+		},
+		"OverlapNephews": {
+			reason: "Of two that are not open, both are reported.",
+			change: func(w *world) {
+				w.Pools = append(w.Pools, counted("x", "10.1.0.0/16", "", nil, "10.1.0.0/20"), closed("y", "10.1.0.0/20", "x"), closed("z", "10.1.0.0/24", "root"))
+			},
+			want: []string{
+				"error SubnetPool net/y Overlap spec.cidr=10.1.0.0/20: 10.1.0.0/20 overlaps 10.1.0.0/24 of pool z, and neither is taken from the other" + other,
+				"error SubnetPool net/z OutsideParent spec.cidr=10.1.0.0/24: 10.1.0.0/24 is not inside of 10.0.0.0/16, which its parent root has (choose a part of 10.0.0.0/16, or another parent)",
+				"error SubnetPool net/z Overlap spec.cidr=10.1.0.0/24: 10.1.0.0/24 overlaps 10.1.0.0/20 of pool y, and neither is taken from the other" + other,
 			},
 		},
 		"BoundToAnother": {
