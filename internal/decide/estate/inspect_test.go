@@ -353,8 +353,26 @@ func TestInspect(t *testing.T) {
 			},
 			want: []string{
 				"error SubnetPool net/hand Overlap spec.cidr=10.0.32.0/20: 10.0.32.0/20 overlaps 10.0.0.0/16 of pool root, which is a root pool of this namespace (create the parent gone first, or choose other addresses)",
-				"error SubnetPool net/hand ParentNotFound spec.parent=gone: its parent gone does not exist, so nobody keeps 10.0.32.0/20 from being handed out again (make pool gone again, with a CIDR that contains 10.0.32.0/20)",
+				"error SubnetPool net/hand ParentNotFound spec.parent=gone: its parent gone does not exist, so nothing prevents 10.0.32.0/20 from being allocated a second time (create pool gone again with a CIDR that contains 10.0.32.0/20)",
 				"error SubnetPool net/root Overlap spec.cidr=10.0.0.0/16: 10.0.0.0/16 overlaps 10.0.32.0/20 of pool hand, which is taken from gone, a pool that does not exist (choose other addresses, or set spec.parent if one is taken from the other)",
+			},
+		},
+		"NoParentClosed": {
+			reason: "A pool that was never opened waits for its parent, and allocates nothing.",
+			change: func(w *world) { w.Pools = append(w.Pools, closed("x", "10.1.0.0/16", "nowhere")) },
+			want: []string{
+				"error SubnetPool net/x ParentNotFound spec.parent=nowhere: it is closed and allocates no blocks: it waits for its parent nowhere, which does not exist (create pool nowhere with a CIDR that contains 10.1.0.0/16; if the name is wrong, delete this pool and create it with another spec.parent)",
+			},
+		},
+		"NoParentInUse": {
+			reason: "A closed pool with Subnets, as after a restore, cannot be deleted.",
+			change: func(w *world) {
+				w.Pools = append(w.Pools, closed("x", "10.1.0.0/16", "nowhere"))
+				w.Subnets = append(w.Subnets, subnetOf("x", "d", "10.1.0.0/24", allocated))
+				count(w.pool("x"), map[string]string{"10.1.0.0/24": "of-d"})
+			},
+			want: []string{
+				"error SubnetPool net/x ParentNotFound spec.parent=nowhere: it is closed and allocates no blocks: it waits for its parent nowhere, which does not exist (create pool nowhere with a CIDR that contains 10.1.0.0/16)",
 			},
 		},
 		"NoBoundPool": {
