@@ -86,6 +86,11 @@ func (o *poolsCheckOptions) run(ctx context.Context) error {
 		return blind("%w", err)
 	}
 
+	// The error is printed. Whether anything is wrong in what could not be read is not known.
+	if bad && len(findings) == 0 {
+		return &ExitError{Code: ExitBlind}
+	}
+
 	report := newCheckReport(s, findings)
 	if err := o.print(ctx, report); err != nil {
 		return err
