@@ -68,7 +68,8 @@ func TestSubnetsDeletion(t *testing.T) {
 			}
 			allowed := true
 			for _, v := range policy.Spec.Validations {
-				allowed = allowed && evaluate(t, v.Expression, in) == true
+				valid, _ := evaluate(t, v.Expression, in).(bool)
+				allowed = allowed && valid
 			}
 			if allowed != tc.allowed {
 				t.Errorf("%s Allowed: got %t, want %t", tc.reason, allowed, tc.allowed)

@@ -33,20 +33,11 @@ func (r *ranges) add(p *v1alpha1.SubnetPool, cidr string, open bool) {
 // pool, its last pool counts as a root.
 func (x *index) overlapping() map[*v1alpha1.SubnetPool][]*v1alpha1.SubnetPool {
 	found := map[*v1alpha1.SubnetPool][]*v1alpha1.SubnetPool{}
-	byNamespace := map[string]*ranges{}
 	above := map[*v1alpha1.SubnetPool][]*v1alpha1.SubnetPool{}
 	for p := range inOrder(x.pools) {
 		above[p] = x.ancestors(p)
-		if byNamespace[p.Namespace] == nil {
-			byNamespace[p.Namespace] = &ranges{}
-		}
-		open := p.Open()
-		byNamespace[p.Namespace].add(p, open, true)
-		if !isLost(p) && !same(open, p.Spec.CIDR) {
-			byNamespace[p.Namespace].add(p, p.Spec.CIDR, false)
-		}
 	}
-	for _, all := range byNamespace {
+	for _, all := range x.ranges() {
 		note := func(i, j int) {
 			if p := all.of[i]; len(found[p]) == 0 && (all.open[j] || !all.open[i]) {
 				found[p] = append(found[p], all.of[j])
@@ -61,6 +52,23 @@ func (x *index) overlapping() map[*v1alpha1.SubnetPool][]*v1alpha1.SubnetPool {
 				}
 			}
 		})
+	}
+
+	return found
+}
+
+// ranges returns the ranges of all pools by namespace.
+func (x *index) ranges() map[string]*ranges {
+	found := map[string]*ranges{}
+	for p := range inOrder(x.pools) {
+		if found[p.Namespace] == nil {
+			found[p.Namespace] = &ranges{}
+		}
+		open := p.Open()
+		found[p.Namespace].add(p, open, true)
+		if !isLost(p) && !same(open, p.Spec.CIDR) {
+			found[p.Namespace].add(p, p.Spec.CIDR, false)
+		}
 	}
 
 	return found
