@@ -19,7 +19,9 @@ import (
 
 // An inventory is what there is in pools, counted as the controllers count.
 type inventory struct {
-	// place is where was looked, in words.
+	// namespace is the one that was read, "" for all.
+	namespace string
+	// place describes where the pools were read from.
 	place string
 	// pools by namespace and name.
 	pools []*stock

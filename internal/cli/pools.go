@@ -65,8 +65,8 @@ is one /17 and two /20, and "/17…/24" is one of each size between.
 Everything is counted from the Subnets and pools themselves, not taken from the
 status of pools. A status that says something else is marked.
 
-Exit codes: 0 it was drawn, full or not, 1 no pool of that name, 2 it could not
-look.`,
+Exit codes: 0 it was drawn, full or not, 1 no such pool or namespace, 2 the cluster
+or a file could not be read.`,
 		Example: poolsExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -109,6 +109,12 @@ func (o *poolsOptions) run(ctx context.Context) error {
 		return o.unknownPool(inv, o.name)
 	}
 
+	if len(trees) == 0 {
+		if err := o.checkNamespace(ctx, inv.namespace); err != nil {
+			return err
+		}
+	}
+
 	if err := o.print(trees, inv.place); err != nil {
 		return err
 	}
@@ -135,7 +141,7 @@ func (s *scope) inventory(ctx context.Context) (inv *inventory, end, err error) 
 	}
 
 	inv = newInventory(a, s.offline())
-	inv.place = s.place(namespace)
+	inv.namespace, inv.place = namespace, s.place(namespace)
 
 	return inv, end, nil
 }

@@ -76,14 +76,14 @@ func (o *poolsCheckOptions) run(ctx context.Context) error {
 		*o.flags.Namespace = ""
 	}
 
-	look := o.cluster
-	if o.offline() {
-		look = o.saved
-	}
-
-	s, findings, bad, err := look(ctx)
+	s, findings, bad, err := o.read(ctx)
 	if err != nil {
 		return blind("%w", err)
+	}
+
+	// The error is printed. Whether anything is wrong in what could not be read is not known.
+	if bad && len(findings) == 0 {
+		return &ExitError{Code: ExitBlind}
 	}
 
 	report := newCheckReport(s, findings)
@@ -99,6 +99,16 @@ func (o *poolsCheckOptions) run(ctx context.Context) error {
 	default:
 		return nil
 	}
+}
+
+// read returns the objects of the cluster or of files, and what is wrong with them. bad is true
+// if a file could not be read; the error is printed then.
+func (o *poolsCheckOptions) read(ctx context.Context) (s *survey, findings []Finding, bad bool, err error) {
+	if o.offline() {
+		return o.saved(ctx)
+	}
+
+	return o.cluster(ctx)
 }
 
 func (o *poolsCheckOptions) cluster(ctx context.Context) (s *survey, findings []Finding, bad bool, err error) {

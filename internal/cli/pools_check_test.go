@@ -124,7 +124,20 @@ func TestPoolsCheck(t *testing.T) {
 		"Unreadable": {
 			reason: "a file that cannot be read leaves the verdict open",
 			stdin:  sound, args: []string{"-f", "nope.yaml", "-f", "-"},
-			want: result{ErrOut: "nope.yaml: error: cannot read: no such file or directory\nchecked 1 pool, 1 subnet, 1 claim: nothing wrong\n", Code: ExitBlind},
+			want: result{ErrOut: "nope.yaml: error: cannot read: no such file or directory\n", Code: ExitBlind},
+		},
+		"UnreadableWrong": {
+			reason: "findings in what can be read are listed",
+			stdin:  broken, args: []string{"-f", "nope.yaml", "-f", "-"},
+			want: result{Out: brokenTable, ErrOut: "nope.yaml: error: cannot read: no such file or directory\nchecked 1 pool, 3 subnets, 1 claim: 1 error, 1 warning\n", Code: ExitBlind},
+		},
+		"UnreadableAlone": {
+			reason: "if nothing can be read, only the error is printed", args: []string{"-f", "nope.yaml", "-n", "net"},
+			want: result{ErrOut: "nope.yaml: error: cannot read: no such file or directory\n", Code: ExitBlind},
+		},
+		"UnreadableMachine": {
+			reason: "also with -o json", args: []string{"-f", "nope.yaml", "-o", "json"},
+			want: result{ErrOut: "nope.yaml: error: cannot read: no such file or directory\n", Code: ExitBlind},
 		},
 		"Format":    {reason: "formats are known by name", args: []string{"-o", "wide"}, want: result{Code: ExitBlind, Err: `unknown output format "wide": use one of table, text, json, yaml`}},
 		"Arguments": {reason: "there are none", args: []string{"x"}, want: result{Code: ExitBlind, Err: "unknown command \"x\" for \"check\"\nSee 'check --help' for usage"}},

@@ -324,8 +324,12 @@ func TestPoolsPlaces(t *testing.T) {
                                           0 Subnets, Linear, free /25
 `},
 		},
-		"None":         {reason: "nothing there is said as kubectl does", list: serving(), want: result{ErrOut: "No pools found in default namespace.\n"}},
+		"None":         {reason: "nothing there is said as kubectl does", list: serving(namespaceObject("default")), want: result{ErrOut: "No pools found in default namespace.\n"}},
 		"NoneAnywhere": {reason: "in all namespaces too", list: serving(), args: []string{"-A"}, want: result{ErrOut: "No pools found in any namespace.\n"}},
+		"NoNamespace": {
+			reason: "a namespace that does not exist is an error, as in check and export", list: serving(namespaceObject("default")), args: []string{"-n", "typo", "-o", "json"},
+			want: result{Code: ExitFound, Err: `namespace "typo" was not found in the cluster: name another with -n, or look in all of them with -A`},
+		},
 		"NotFound": {
 			reason: "a name that is not there is an error that names what is",
 			list:   serving(append(one, two...)...), args: []string{"two"},

@@ -89,6 +89,12 @@ func TestDeletionPolicy(t *testing.T) {
 			t.Errorf("it does not say what to delete instead: %v", err)
 		}
 	}
+	// One that was never judged holds no block.
+	unjudged := newSubnet(w.ns, "unjudged", "10.9.0.0/24")
+	unjudged.Spec.PoolRef, unjudged.Spec.ClaimRef = "nowhere", &v1alpha1.ClaimReference{Name: "nowhere", UID: "gone"}
+	w.create(unjudged)
+	w.remove(unjudged)
+	w.gone(unjudged)
 	// The ways that are meant for it.
 	w.remove(byHand, claim, inner, lab)
 	w.gone(byHand, newSubnet(w.ns, claim.Status.SubnetRef, ""), newSubnet(w.ns, inner.Status.SubnetRef, ""), lab)

@@ -64,17 +64,29 @@ func (x *inspector) pool(p *v1alpha1.SubnetPool, others []*v1alpha1.SubnetPool) 
 	v.Warnings = slices.DeleteFunc(v.Warnings, func(w verdict.Warning) bool { return w.Reason == pool.ReasonParentNotFound })
 	x.verdict(o, v)
 
-	if parent := p.ParentName(); parent != "" && x.pools[named(p.Namespace, parent)] == nil {
-		x.add(SeverityError, o, verdict.Problem{
-			Reason: pool.ReasonParentNotFound, Field: fieldParent, Value: parent,
-			Message: fmt.Sprintf("its parent %s does not exist, so nobody keeps %s from being handed out again", parent, p.Spec.CIDR),
-			Fix:     fmt.Sprintf("make pool %s again, with a CIDR that contains %s", parent, p.Spec.CIDR),
-		})
-	}
+	x.parentless(o, p)
 	x.owner(o, p, p.Name)
 	x.lost(o, p)
 	x.closed(o, p, others)
 	x.status(o, p)
+}
+
+// parentless reports a pool whose parent does not exist.
+func (x *inspector) parentless(o Object, p *v1alpha1.SubnetPool) {
+	parent := p.ParentName()
+	if parent == "" || x.pools[named(p.Namespace, parent)] != nil {
+		return
+	}
+	message := fmt.Sprintf("it is closed and allocates no blocks: it waits for its parent %s, which does not exist", parent)
+	fix := fmt.Sprintf("create pool %s with a CIDR that contains %s", parent, p.Spec.CIDR)
+	switch {
+	case p.Open() != "":
+		message = fmt.Sprintf("its parent %s does not exist, so nothing prevents %s from being allocated a second time", parent, p.Spec.CIDR)
+		fix = fmt.Sprintf("create pool %s again with a CIDR that contains %s", parent, p.Spec.CIDR)
+	case !x.used(p):
+		fix += "; if the name is wrong, delete this pool and create it with another spec.parent"
+	}
+	x.add(SeverityError, o, verdict.Problem{Reason: pool.ReasonParentNotFound, Field: fieldParent, Value: parent, Message: message, Fix: fix})
 }
 
 // owner reports an object of a pool, or a pool, whose SubnetPoolClaim is gone.

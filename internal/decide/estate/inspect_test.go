@@ -353,8 +353,26 @@ func TestInspect(t *testing.T) {
 			},
 			want: []string{
 				"error SubnetPool net/hand Overlap spec.cidr=10.0.32.0/20: 10.0.32.0/20 overlaps 10.0.0.0/16 of pool root, which is a root pool of this namespace (create the parent gone first, or choose other addresses)",
-				"error SubnetPool net/hand ParentNotFound spec.parent=gone: its parent gone does not exist, so nobody keeps 10.0.32.0/20 from being handed out again (make pool gone again, with a CIDR that contains 10.0.32.0/20)",
+				"error SubnetPool net/hand ParentNotFound spec.parent=gone: its parent gone does not exist, so nothing prevents 10.0.32.0/20 from being allocated a second time (create pool gone again with a CIDR that contains 10.0.32.0/20)",
 				"error SubnetPool net/root Overlap spec.cidr=10.0.0.0/16: 10.0.0.0/16 overlaps 10.0.32.0/20 of pool hand, which is taken from gone, a pool that does not exist (choose other addresses, or set spec.parent if one is taken from the other)",
+			},
+		},
+		"NoParentClosed": {
+			reason: "A pool that was never opened waits for its parent, and allocates nothing.",
+			change: func(w *world) { w.Pools = append(w.Pools, closed("x", "10.1.0.0/16", "nowhere")) },
+			want: []string{
+				"error SubnetPool net/x ParentNotFound spec.parent=nowhere: it is closed and allocates no blocks: it waits for its parent nowhere, which does not exist (create pool nowhere with a CIDR that contains 10.1.0.0/16; if the name is wrong, delete this pool and create it with another spec.parent)",
+			},
+		},
+		"NoParentInUse": {
+			reason: "A closed pool with Subnets, as after a restore, cannot be deleted.",
+			change: func(w *world) {
+				w.Pools = append(w.Pools, closed("x", "10.1.0.0/16", "nowhere"))
+				w.Subnets = append(w.Subnets, subnetOf("x", "d", "10.1.0.0/24", allocated))
+				count(w.pool("x"), map[string]string{"10.1.0.0/24": "of-d"})
+			},
+			want: []string{
+				"error SubnetPool net/x ParentNotFound spec.parent=nowhere: it is closed and allocates no blocks: it waits for its parent nowhere, which does not exist (create pool nowhere with a CIDR that contains 10.1.0.0/16)",
 			},
 		},
 		"NoBoundPool": {
@@ -427,14 +445,24 @@ func TestInspect(t *testing.T) {
 			want: []string{"warning SubnetPool net/x NotBacked spec.parent=root: no Allocated Subnet of pool root holds 10.0.128.0/20, although Subnets are taken from it: pool root hands out no new blocks until one does" + migrate},
 		},
 		"OverlapNephew": {
-			reason: "A root and the child of another one share addresses.",
+			reason: "A root and the child of another one share addresses. Only the one that is not open is reported.",
 			change: func(w *world) {
 				w.Pools = append(w.Pools, counted("x", "10.1.0.0/16", "", nil), closed("y", "fd00::/56", "x"))
 			},
 			want: []string{
-				"error SubnetPool net/six Overlap spec.cidr=fd00::/48: fd00::/48 overlaps fd00::/56 of pool y, and neither is taken from the other" + other,
 				"error SubnetPool net/y OutsideParent spec.cidr=fd00::/56: fd00::/56 is not inside of 10.1.0.0/16, which its parent x has (choose a part of 10.1.0.0/16, or another parent)",
-				"error SubnetPool net/y Overlap spec.cidr=fd00::/56: fd00::/56 overlaps fd00::/48 of pool six, and neither is taken from the other" + other,
+				"error SubnetPool net/y Overlap spec.cidr=fd00::/56: fd00::/56 overlaps fd00::/48 of pool six, which is open, and neither is taken from the other (choose other addresses for this pool, or delete it)",
+			},
+		},
+		"OverlapNephews": {
+			reason: "Of two that are not open, both are reported.",
+			change: func(w *world) {
+				w.Pools = append(w.Pools, counted("x", "10.1.0.0/16", "", nil, "10.1.0.0/20"), closed("y", "10.1.0.0/20", "x"), closed("z", "10.1.0.0/24", "root"))
+			},
+			want: []string{
+				"error SubnetPool net/y Overlap spec.cidr=10.1.0.0/20: 10.1.0.0/20 overlaps 10.1.0.0/24 of pool z, and neither is taken from the other" + other,
+				"error SubnetPool net/z OutsideParent spec.cidr=10.1.0.0/24: 10.1.0.0/24 is not inside of 10.0.0.0/16, which its parent root has (choose a part of 10.0.0.0/16, or another parent)",
+				"error SubnetPool net/z Overlap spec.cidr=10.1.0.0/24: 10.1.0.0/24 overlaps 10.1.0.0/20 of pool y, and neither is taken from the other" + other,
 			},
 		},
 		"BoundToAnother": {

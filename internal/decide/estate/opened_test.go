@@ -80,8 +80,25 @@ func TestInspectOpened(t *testing.T) {
 			want: []string{"a Overlap", "c Overlap", "d OutsideParent", "d Overlap"},
 		},
 		"Grandchild": {reason: "A pool lies in all that it was taken from.", estate: estate.Estate{Pools: pools{unwritten("a", "10.0.0.0/16", ""), unwritten("b", "10.0.0.0/16", "a"), unwritten("c", "10.0.0.0/16", "b")}}},
-		"Moved":      {reason: "A pool that moves has both ranges.", estate: estate.Estate{Pools: pools{moved, unwritten("b", "10.0.0.0/24", "")}}, want: []string{"a Overlap", "b Overlap"}},
-		"Refused":    {reason: "One that was refused has none.", estate: estate.Estate{Pools: pools{open(unwritten("a", "10.0.0.0/16", "")), refused(unwritten("b", "10.0.0.0/24", ""), "Overlap", "a has it")}}, want: []string{"b NotOpened"}},
+		"Moved":      {reason: "A pool that moves still has its open range.", estate: estate.Estate{Pools: pools{moved, unwritten("b", "10.0.0.0/24", "")}}, want: []string{"b Overlap"}},
+		"MovedOnto":  {reason: "The range that it asks for is not open yet.", estate: estate.Estate{Pools: pools{moved, unwritten("b", "10.1.0.0/24", "")}}, want: []string{"a Overlap", "b Overlap"}},
+		"NeverOpened": {
+			reason: "Open pools are not reported because of pools that Arbor never opened.",
+			estate: estate.Estate{
+				Pools: pools{
+					open(unwritten("root", "20.0.0.0/16", "")), open(unwritten("kid", "20.0.64.0/18", "root")),
+					unwritten("kid2", "20.0.64.0/18", "nowhere"), unwritten("nowhere", "20.0.0.0/8", "alsonowhere"),
+				},
+				Subnets: subnets{backing("kid", "20.0.64.0/18")},
+			},
+			want: []string{"kid2 Overlap", "nowhere Overlap", "nowhere ParentNotFound"},
+		},
+		"OpenedTwice": {
+			reason: "Two open pools with the same addresses are both reported.",
+			estate: estate.Estate{Pools: pools{open(unwritten("a", "10.0.0.0/16", "")), open(unwritten("b", "10.0.0.0/24", ""))}},
+			want:   []string{"a Overlap", "b Overlap"},
+		},
+		"Refused": {reason: "One that was refused has none.", estate: estate.Estate{Pools: pools{open(unwritten("a", "10.0.0.0/16", "")), refused(unwritten("b", "10.0.0.0/24", ""), "Overlap", "a has it")}}, want: []string{"b NotOpened"}},
 		"StaysClosed": {
 			reason: "Of two roots in use Arbor opens neither.",
 			estate: estate.Estate{
