@@ -179,7 +179,7 @@ func (o *deliveryDiffOptions) replacing(ctx context.Context, done *rendering, s 
 		fresh[i] = item.Manifest
 	}
 
-	for _, m := range synthesisrules.Manifests(fresh, current, synthesisrules.Edited) {
+	for _, m := range synthesisrules.Manifests(fresh, current, "", synthesisrules.Edited) {
 		one := d.readManifest(m, known)
 		one.state = states[one.id]
 		all = append(all, one)

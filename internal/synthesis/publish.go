@@ -40,7 +40,7 @@ func (r *Runner) publish(ctx context.Context, c *enov1.Composition, m made) erro
 	if done.Unchanged = decide.Unchanged(&live.Status, m.manifests, current); done.Unchanged {
 		return r.promote(ctx, c, done)
 	}
-	for _, manifests := range decide.Cut(decide.Manifests(m.manifests, current, decide.RequestOf(&live.Status, current))) {
+	for _, manifests := range decide.Cut(decide.Manifests(m.manifests, current, uuid, decide.RequestOf(&live.Status, current))) {
 		name, err := r.create(ctx, live, uuid, manifests)
 		if err != nil {
 			return err

@@ -118,6 +118,14 @@ func TestEmptySynthesis(t *testing.T) {
 	e.absent("one", "two")
 	e.unblocked("app")
 	e.ready("app")
+
+	// The confirmation was for that synthesis, not for a later one that drops the same objects.
+	e.change("app", configMap("one", "3"), configMap("two", "3"))
+	e.value("two", "3")
+	e.ready("app")
+	e.change("app")
+	e.blocked("app", "2 objects")
+	e.exist("one", "two")
 }
 
 // TestEmptyOnRequest has syntheses without manifests that somebody asked for, or that

@@ -45,6 +45,10 @@ type Manifest struct {
 	// it: by an edit of the Composition, by force or by a rollback. It is carried over to
 	// later syntheses. Deletions that were not requested can be stopped by --prune-guard.
 	Requested bool `json:"requested,omitempty"`
+	// DroppedBy is set on a deleted object to the uuid of the synthesis that dropped it. It
+	// is carried over to later syntheses. A deletion that --prune-guard stops is confirmed
+	// for that synthesis only.
+	DroppedBy string `json:"droppedBy,omitempty"`
 }
 
 // ResourceSliceStatus says what has become of the manifests.

@@ -19,12 +19,21 @@ const maxNamed = 5
 type pruneSet struct {
 	decide.Pruning
 
-	objects []decide.Identity
+	objects []prunedObject
 	digest  string
 	// confirmed is the value of the annotation that allowed it.
 	confirmed string
 	// blocked is the reason why it waits for a confirmation, "" if it does not.
 	blocked string
+}
+
+// A prunedObject is an object that a synthesis would delete. If it is delivered again, and
+// dropped again, that is another deletion, which must be confirmed again.
+type prunedObject struct {
+	decide.Identity
+
+	// droppedBy is the uuid of the synthesis that dropped it, "" if it is not recorded.
+	droppedBy string
 }
 
 // guardPruning decides whether tombstones of a view wait for a confirmation. It is for
@@ -72,7 +81,7 @@ func (v *view) pruned() (set pruneSet, pending bool) {
 		case it.IsGuarded():
 			pending = pending || !it.state.Deleted
 			// Those that are gone are among them, or the digest would change on the way.
-			set.objects = append(set.objects, it.Identity)
+			set.objects = append(set.objects, prunedObject{it.Identity, it.DroppedBy})
 		}
 	}
 	set.Deletes, set.digest = len(set.objects), digestOf(set.objects)
@@ -85,8 +94,8 @@ func (v *view) pruned() (set pruneSet, pending bool) {
 // number matters.
 func (d *Deliverer) countBefore(ctx context.Context, c *enov1.Composition, set pruneSet) (int, error) {
 	seen := make(map[decide.Identity]bool, len(set.objects))
-	for _, id := range set.objects {
-		seen[id] = true
+	for _, o := range set.objects {
+		seen[o.Identity] = true
 	}
 	if set.Manifests == 0 || !d.pruneGuard.NeedsShare() || c.Status.PreviousSynthesis == nil {
 		return len(seen), nil
@@ -108,16 +117,19 @@ func (d *Deliverer) countBefore(ctx context.Context, c *enov1.Composition, set p
 }
 
 // covers reports whether a confirmation of this set holds for another one: for the same
-// objects, or fewer.
+// deletions, or fewer.
 func (p pruneSet) covers(other pruneSet, confirmed string) bool {
 	return confirmed != "" && confirmed == p.confirmed &&
-		!slices.ContainsFunc(other.objects, func(id decide.Identity) bool { return !slices.Contains(p.objects, id) })
+		!slices.ContainsFunc(other.objects, func(o prunedObject) bool { return !slices.Contains(p.objects, o) })
 }
 
-func digestOf(objects []decide.Identity) string {
+func digestOf(objects []prunedObject) string {
 	all := make([]string, len(objects))
-	for i, id := range objects {
-		all[i] = fmt.Sprint(id.Group, " ", id)
+	for i, o := range objects {
+		all[i] = fmt.Sprint(o.Group, " ", o.Identity)
+		if o.droppedBy != "" {
+			all[i] += " " + o.droppedBy
+		}
 	}
 	slices.Sort(all)
 	sum := sha256.Sum256([]byte(strings.Join(all, "\n")))
@@ -127,8 +139,13 @@ func digestOf(objects []decide.Identity) string {
 
 // message names what is blocked, and how to confirm it.
 func (p pruneSet) message(g decide.PruneGuard) string {
+	all := make([]decide.Identity, len(p.objects))
+	for i, o := range p.objects {
+		all[i] = o.Identity
+	}
+
 	return clip(fmt.Sprintf("%s: %s; to delete them, set the annotation %s to %q",
-		g.Explain(p.Pruning), firstOf(p.objects), enov1.AnnotationConfirmPrune, p.digest))
+		g.Explain(p.Pruning), firstOf(all), enov1.AnnotationConfirmPrune, p.digest))
 }
 
 // firstOf names objects, and how many more there are.

@@ -39,13 +39,8 @@ const (
 	MigrationOn     = "on"
 )
 
-const (
-	// loaders is how many compositions are read at a time.
-	loaders = 4
-
-	backoffBase = 100 * time.Millisecond
-	backoffMax  = time.Minute
-)
+// loaders is how many compositions are read at a time.
+const loaders = 4
 
 // Options of the delivery.
 type Options struct {
@@ -186,10 +181,7 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 		metrics: m, now: time.Now,
 		views: map[types.NamespacedName]*view{}, broken: map[types.NamespacedName]*unreadable{}, wanted: map[decide.Identity]int{}, backlog: newBacklog(),
 	}
-	d.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[key](backoffBase, backoffMax),
-		workqueue.TypedRateLimitingQueueConfig[key]{Name: "delivery-resources"},
-	)
+	d.queue = newResourceQueue()
 	m.workers.Set(float64(o.Workers))
 	m.queued, m.unwritten, m.pruneBlocked = d.queue.Len, d.status.depth, d.countBlocked
 	d.selector, d.filter, d.pruneGuard, d.grace = o.Selector, o.Filter, o.PruneGuard, o.UnreadableGrace

@@ -70,6 +70,9 @@ type Resource struct {
 	// Requested is set on a tombstone if a user asked for the synthesis that dropped the
 	// manifest.
 	Requested bool
+	// DroppedBy is the uuid of the synthesis that dropped the manifest of a tombstone, "" if
+	// an earlier release stored it.
+	DroppedBy string
 	// Ops are the operations of a Patch, as JSON; nil for everything else. Removes
 	// says that they ask for the target's deletion.
 	Ops     []byte
@@ -140,7 +143,7 @@ func (r *Reader) Read(m enov1.Manifest, composition map[string]string) (*Resourc
 	if err != nil {
 		return nil, err
 	}
-	found.Requested = m.Requested
+	found.Requested, found.DroppedBy = m.Requested, m.DroppedBy
 	if overridden {
 		var invalid []error
 		found.source = from

@@ -95,7 +95,7 @@ func (w *world) work(s synthesis.Start, uuid string) run {
 	if out.unchanged = synthesis.Unchanged(&w.c.Status, made, current); out.unchanged {
 		return out
 	}
-	for i, cut := range synthesis.Cut(synthesis.Manifests(made, current, synthesis.RequestOf(&w.c.Status, current))) {
+	for i, cut := range synthesis.Cut(synthesis.Manifests(made, current, uuid, synthesis.RequestOf(&w.c.Status, current))) {
 		out.made = append(out.made, &enov1.ResourceSlice{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(uuid, "-", i)},
 			Spec:       enov1.ResourceSliceSpec{SynthesisUUID: uuid, Resources: cut},

@@ -61,9 +61,9 @@ func Head(manifest string) string {
 // a tombstone for everything that the current synthesis has and the new one has
 // not. Tombstones of the current synthesis are carried over unless a slice says
 // that the object is gone. For Patches, see [identity.Kept]. Scopes are not known here:
-// see package identity. by is who asked for the new synthesis: a tombstone stays that of
-// the synthesis that introduced it.
-func Manifests(fresh []string, current []*enov1.ResourceSlice, by Request) []enov1.Manifest {
+// see package identity. uuid is that of the new synthesis, and by is who asked for it: a
+// tombstone stays that of the synthesis that introduced it.
+func Manifests(fresh []string, current []*enov1.ResourceSlice, uuid string, by Request) []enov1.Manifest {
 	var all []enov1.Manifest
 	kept := identity.Kept{}
 	for _, m := range fresh {
@@ -77,7 +77,11 @@ func Manifests(fresh []string, current []*enov1.ResourceSlice, by Request) []eno
 				continue
 			}
 			kept.Add(id) // one tombstone is enough
-			all = append(all, enov1.Manifest{Manifest: m.Manifest, Deleted: true, Requested: by.covers(m)})
+			dropped := enov1.Manifest{Manifest: m.Manifest, Deleted: true, Requested: by.covers(m), DroppedBy: uuid}
+			if m.Deleted {
+				dropped.DroppedBy = m.DroppedBy
+			}
+			all = append(all, dropped)
 		}
 	}
 

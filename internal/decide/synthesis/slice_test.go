@@ -48,7 +48,7 @@ func TestRequested(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			by := synthesis.RequestOf(&enov1.CompositionStatus{InFlightSynthesis: &tc.in, CurrentSynthesis: was}, tc.current)
 			var got []string
-			for _, m := range synthesis.Manifests([]string{manifest("back")}, tc.current, by) {
+			for _, m := range synthesis.Manifests([]string{manifest("back")}, tc.current, "2", by) {
 				if m.Requested {
 					got = append(got, identity.Read(m.Manifest).Name)
 				}
@@ -135,20 +135,21 @@ func TestManifests(t *testing.T) {
 			{Manifest: manifest("kept")},
 			{Manifest: manifest("dropped")},
 			{Manifest: patch},
-			{Manifest: manifest("dying"), Deleted: true},
-			{Manifest: manifest("dead"), Deleted: true},
-			{Manifest: manifest("back"), Deleted: true},
+			{Manifest: manifest("dying"), Deleted: true, DroppedBy: "1"},
+			{Manifest: manifest("dead"), Deleted: true, DroppedBy: "1"},
+			{Manifest: manifest("back"), Deleted: true, DroppedBy: "1"},
 			{Manifest: manifest("unseen"), Deleted: true},
 		}},
 		Status: enov1.ResourceSliceStatus{Resources: []enov1.ResourceState{{}, {Deleted: true}, {}, {Reconciled: true}, {Deleted: true}, {}}},
 	}
-	got := synthesis.Manifests([]string{manifest("back"), strings.Replace(manifest("kept"), "apps/v1", "apps/v2", 1)}, []*enov1.ResourceSlice{current}, synthesis.Automatic)
+	got := synthesis.Manifests([]string{manifest("back"), strings.Replace(manifest("kept"), "apps/v1", "apps/v2", 1)}, []*enov1.ResourceSlice{current}, "2", synthesis.Automatic)
 	want := []enov1.Manifest{
 		// No tombstone any more, and another version of the same.
 		{Manifest: manifest("back")},
 		{Manifest: strings.Replace(manifest("kept"), "apps/v1", "apps/v2", 1)},
-		{Manifest: manifest("dropped"), Deleted: true},
-		{Manifest: manifest("dying"), Deleted: true},
+		{Manifest: manifest("dropped"), Deleted: true, DroppedBy: "2"},
+		// They stay what they were, also one of a release that did not record it.
+		{Manifest: manifest("dying"), Deleted: true, DroppedBy: "1"},
 		{Manifest: manifest("unseen"), Deleted: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -163,8 +164,8 @@ func TestManifests(t *testing.T) {
 func TestBecomesPatch(t *testing.T) {
 	const patch = `{"apiVersion":"eno.azure.io/v1","kind":"Patch","metadata":{"name":"one","namespace":"default"},"patch":{"apiVersion":"apps/v1","kind":"Deployment"}}`
 	current := &enov1.ResourceSlice{Spec: enov1.ResourceSliceSpec{Resources: []enov1.Manifest{{Manifest: manifest("one")}, {Manifest: manifest("two")}}}}
-	want := []enov1.Manifest{{Manifest: patch}, {Manifest: manifest("two"), Deleted: true}}
-	if diff := cmp.Diff(want, synthesis.Manifests([]string{patch}, []*enov1.ResourceSlice{current}, synthesis.Automatic)); diff != "" {
+	want := []enov1.Manifest{{Manifest: patch}, {Manifest: manifest("two"), Deleted: true, DroppedBy: "2"}}
+	if diff := cmp.Diff(want, synthesis.Manifests([]string{patch}, []*enov1.ResourceSlice{current}, "2", synthesis.Automatic)); diff != "" {
 		t.Error(diff)
 	}
 }

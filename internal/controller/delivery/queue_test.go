@@ -1,0 +1,141 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+)
+
+// TestQueueOrder has the order in which workers get the resources of compositions. The
+// first letter of each name is the composition.
+func TestQueueOrder(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		failed string // those that failed and whose back-off has ended
+		added  string // after these
+		want   string
+	}{
+		"Alone":       {reason: "The resources of one composition keep their order.", added: "a1 a2 a3", want: "a1 a2 a3"},
+		"Turns":       {reason: "Compositions take turns.", added: "a1 a2 a3 b1 b2 c1", want: "a1 b1 c1 a2 b2 a3"},
+		"Twice":       {reason: "A resource is queued once.", added: "a1 a2 a1 b1 a2", want: "a1 b1 a2"},
+		"Failed":      {reason: "Retries of a composition take turns with its other resources.", failed: "a1 a2 a3", added: "a4 a5", want: "a4 a1 a5 a2 a3"},
+		"Neighbors":   {reason: "Retries do not delay other compositions.", failed: "a1 a2 a3", added: "b1", want: "b1 a1 a2 a3"},
+		"Many failed": {reason: "However many compositions fail.", failed: "a1 b1 c1 c2", added: "d1 e1", want: "d1 a1 e1 b1 c1 c2"},
+		"Added again": {reason: "A retry that is added again keeps its place.", failed: "a1 a2", added: "a2 b1", want: "b1 a1 a2"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			q := newResourceQueue()
+			defer q.ShutDown()
+			for i, text := range strings.Fields(tc.failed) {
+				q.AddRateLimited(keyOf(text))
+				awaitQueued(t, q.Len, i+1) // the next one comes after it
+			}
+			for text := range strings.FieldsSeq(tc.added) {
+				q.Add(keyOf(text))
+			}
+			var got []string
+			for q.Len() > 0 {
+				k, _ := q.Get()
+				q.Done(k)
+				got = append(got, k.object.Name)
+			}
+			if diff := cmp.Diff(strings.Fields(tc.want), got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func keyOf(name string) key {
+	return key{types.NamespacedName{Namespace: "n", Name: name[:1]}, decide.Identity{Kind: "ConfigMap", Namespace: "n", Name: name}}
+}
+
+// awaitQueued waits until a queue has n items.
+func awaitQueued(t *testing.T, length func() int, n int) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return length() == n, nil
+	})
+	if err != nil {
+		t.Fatalf("the queue has %d items, want %d", length(), n)
+	}
+}
+
+// journal is a client of a cluster that rejects every object, and records their names.
+type journal struct {
+	rigid
+
+	mu      sync.Mutex
+	applied []string
+}
+
+func (j *journal) Apply(_ context.Context, o runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if named, ok := o.(interface{ GetName() string }); ok {
+		j.applied = append(j.applied, named.GetName())
+	}
+
+	return j.reject()
+}
+
+// place is how many objects were applied before one, -1 if that was not applied yet.
+func (j *journal) place(name string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+
+	return slices.Index(j.applied, name)
+}
+
+// TestFailuresDelayNoOthers has a composition with many objects that the API server
+// rejects, and another one that comes later.
+func TestFailuresDelayNoOthers(t *testing.T) {
+	remote := &journal{rigid: rigid{managers: []string{decide.Manager}}}
+	d := idle()
+	d.remote, d.status.client, d.migration, d.queue = remote, remote, MigrationOff, newResourceQueue()
+	queue := func(composition string, objects int) {
+		c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: composition, UID: types.UID(composition)}}
+		c.Status.CurrentSynthesis = &enov1.Synthesis{UUID: "u"}
+		all := make([]enov1.ResourceSlice, 1)
+		for i := range objects {
+			all[0].Spec.Resources = append(all[0].Spec.Resources, enov1.Manifest{
+				Manifest: fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s-%d","namespace":"n"}}`, composition, i),
+			})
+		}
+		v := d.newView(c, all)
+		d.swap(v.name, v)
+		for _, it := range v.begin() {
+			d.queue.Add(key{v.name, it.Identity})
+		}
+	}
+	queue("bad", 300)
+	queue("good", 1)
+	var worker sync.WaitGroup
+	worker.Go(func() { d.work(t.Context()) })
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return remote.place("good-0") >= 0, nil
+	})
+	d.queue.ShutDown()
+	worker.Wait()
+	if err != nil {
+		t.Fatal("the object of the other composition was not applied")
+	}
+	if n := remote.place("good-0"); n > 2 {
+		t.Errorf("%d objects of the composition that fails were applied first", n)
+	}
+}
