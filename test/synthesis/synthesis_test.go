@@ -182,7 +182,11 @@ func TestTombstones(t *testing.T) {
 			return nil
 		}
 	}
-	s.await("c", "what was dropped is a tombstone", has(true))
+	s.await("c", "what was dropped is a tombstone", func(c *enov1.Composition) error {
+		tombstone.DroppedBy = c.Status.CurrentSynthesis.UUID // later syntheses keep it
+
+		return has(true)(c)
+	})
 
 	s.input("blue")
 	c := s.painted("c", "blue")
