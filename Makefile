@@ -179,7 +179,8 @@ bin/node/containerd: $(RUNTIME)/go.mod $(RUNTIME)/go.sum
 bin/node/runc: $(RUNTIME)/go.mod $(RUNTIME)/go.sum
 	@if ! command -v gcc >/dev/null || ! [ -e /usr/include/seccomp.h ]; then echo "runc needs gcc and libseccomp (Debian: apt-get install gcc libseccomp-dev)"; exit 0; fi; \
 		echo "Building runc from its modules"; \
-		CGO_ENABLED=1 go build -C $(RUNTIME) -tags "seccomp netgo osusergo" -ldflags "-s -w -extldflags -static" -o $(CURDIR)/$@ github.com/opencontainers/runc
+		CGO_ENABLED=1 go build -C $(RUNTIME) -tags "seccomp netgo osusergo" -ldflags "-s -w -extldflags -static" -o $(CURDIR)/$@ github.com/opencontainers/runc || \
+		{ rm -f $@; echo "runc cannot be built: it needs libseccomp.a and pkg-config (Debian: apt-get install libseccomp-dev pkg-config)"; }
 
 # The images of the node have the programs of make build, since make image would compile
 # Kubernetes once more, for reproducible files. They are packed again only if a program has
@@ -204,20 +205,21 @@ node-test: build setup node-run ## Test the chart and the images on a real kubel
 # In the folder of the package, so that the go command shows why tests are skipped.
 .PHONY: node-run
 node-run:
-	@[ "$$(id -u)" != 0 ] || [ "$$(uname)" != Linux ] || $(MAKE) -s node-tools node-images
+	@[ "$$(id -u)" != 0 ] || [ "$$(uname)" != Linux ] || $(MAKE) -s node-tools node-images || echo "Not all programs of a node could be built: see above"
 	@cd test/node && $(STATIC) go test -count=1 -timeout=20m -parallel=16 -args -restarts=$(RESTARTS)
 
 # The race detector needs a C compiler. Root gets one; others are told.
 RACE = $(shell command -v gcc >/dev/null && echo -race)
 .PHONY: setup
-setup: $(PROMETHEUS) bin/helm ## Get what the tests need: Prometheus, Helm, a C compiler, libseccomp and iproute2
+setup: $(PROMETHEUS) bin/helm ## Get what the tests need: Prometheus, Helm, a C compiler, libseccomp, pkg-config and iproute2
 	@command -v gcc >/dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo "Installing a C compiler for the race detector"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc libc6-dev >/dev/null; \
 	else \
 		echo "There is no C compiler and this is not root: the tests run without the race detector. (Debian: apt-get install gcc libc6-dev)"; \
 	fi
-	@[ "$$(uname)" != Linux ] || { [ -e /usr/include/seccomp.h ] && command -v ip >/dev/null; } || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		echo "Installing libseccomp and iproute2 for the tests on a real node"; \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libseccomp-dev iproute2 >/dev/null; \
+	@[ "$$(uname)" != Linux ] || { [ -e /usr/include/seccomp.h ] && command -v ip >/dev/null && command -v pkg-config >/dev/null; } || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing libseccomp, pkg-config and iproute2 for the tests on a real node"; \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libseccomp-dev pkg-config iproute2 >/dev/null; } || \
+			echo "They could not be installed: the tests on a real node will say what is missing."; \
 	fi

@@ -49,6 +49,7 @@ func TestSubnetsDeletion(t *testing.T) {
 		"Pending":          {reason: "A Subnet that waits for its pool holds no block.", subnet: object{"metadata": named, "spec": claimed, "status": phase("Pending")}, allowed: true},
 		"NoStatusBacking":  {reason: "No pool can be opened in it.", subnet: object{"metadata": named, "spec": backing}, allowed: true},
 		"NoStatusOwned":    {reason: "The garbage collector must not delete Subnets of an old backup before they are judged.", subnet: object{"metadata": owned, "spec": claimed}},
+		"GarbageCollected": {reason: "It has read the owner references before they were removed.", subnet: object{"metadata": named, "spec": claimed}, user: "system:serviceaccount:kube-system:generic-garbage-collector"},
 		"UnknownPhase":     {reason: "A phase of a later version may mean that it is in use.", subnet: object{"metadata": named, "spec": claimed, "status": phase("Moved")}},
 	}
 

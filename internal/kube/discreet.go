@@ -35,6 +35,9 @@ func Discreet(err error, objects ...map[string]any) error {
 	return err
 }
 
+// WithText returns an error with another text. What the error is can still be asked.
+func WithText(err error, text string) error { return &discreet{err, text} }
+
 // DiscreetText is Discreet for a text.
 func DiscreetText(text string, objects ...map[string]any) string {
 	var values []string

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -143,8 +144,11 @@ func (f *fence) rejects(r *http.Request, now time.Time) string {
 	}
 }
 
+// events are the paths of events.
+var events = regexp.MustCompile(`/(api/v1|apis/events\.k8s\.io/v1)/namespaces/[^/]+/events(/[^/]+)?$`)
+
 // isEvent reports whether a request creates or changes an event.
-func isEvent(r *http.Request) bool { return strings.Contains(r.URL.Path, "/events") }
+func isEvent(r *http.Request) bool { return events.MatchString(r.URL.Path) }
 
 // isReview reports whether a request asks who a user is, or what a user may do.
 func isReview(r *http.Request) bool {

@@ -57,7 +57,7 @@ func TestReturnsWhileTerminating(t *testing.T) {
 	e.change("app", configMap("keep", "x"))
 	was := e.terminating("own")
 	e.change("app", configMap("keep", "y"), configMap("own", "3"))
-	e.status("app", enov1.StatusReconciling, "is being deleted; it is created again when it is gone")
+	e.status("app", enov1.StatusReconciling, "again when it is gone")
 	must(t, e.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)), client.FieldOwner("another")))
 	e.another("own", was.UID)
 	e.ready("app")
@@ -79,9 +79,9 @@ func (e *env) another(name string, than types.UID) {
 // whole Secret.
 func TestPatchOfSecretIsDiscreet(t *testing.T) {
 	e := newEnv(t)
-	const value, encoded = "CorrectHorseBatteryStaple", "Q29ycmVjdEhvcnNlQmF0dGVyeVN0YXBsZQ=="
+	const value, encoded, key = "CorrectHorseBatteryStaple", "Q29ycmVjdEhvcnNlQmF0dGVyeVN0YXBsZQ==", `-----BEGIN KEY-----\nMC4CAQAw\n`
 	must(t, e.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "tgt"}, StringData: map[string]string{"password": value}}))
-	patch := strings.Replace(patchOf("tgt", "1", `{op: add, path: /data/p, value: "hunter7!"}`), "kind: ConfigMap", "kind: Secret", 1)
+	patch := strings.Replace(patchOf("tgt", "1", `{op: add, path: /data/p, value: "hunter7!"}, {op: add, path: /data/k, value: "`+key+`"}`), "kind: ConfigMap", "kind: Secret", 1)
 	e.compose("app", nil, patch)
 	c := e.status("app", enov1.StatusReconciling, "cannot patch Secret")
 	slices, events := &enov1.ResourceSliceList{}, &corev1.EventList{}
@@ -92,7 +92,7 @@ func TestPatchOfSecretIsDiscreet(t *testing.T) {
 	}
 	data, err := json.Marshal([]any{c, slices, events, manager.Output()})
 	must(t, err)
-	for _, secret := range []string{value, encoded, "hunter7!"} {
+	for _, secret := range []string{value, encoded, "hunter7!", "MC4CAQAw"} {
 		if at := bytes.Index(data, []byte(secret)); at >= 0 {
 			t.Errorf("%q can be read: %s", secret, data[max(0, at-300):min(len(data), at+100)])
 		}

@@ -1,10 +1,12 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -74,8 +76,7 @@ func (d *Deliverer) put(ctx context.Context, k key, v *view, it *item, a decide.
 // gone already, if its last finalizer was removed by this write, and the event of that may have
 // come before the object was watched. So it is looked at again without one, too.
 func (d *Deliverer) wroteInVain(k key, it *item, live *unstructured.Unstructured) outcome {
-	it.memory.desired = ""
-	d.track(k, it, live)
+	d.remember(k, it, live)
 
 	return outcome{waits: "the object is being deleted; it is created again when it is gone", again: patience}
 }
@@ -191,24 +192,28 @@ func (d *Deliverer) patch(ctx context.Context, it *item) (*unstructured.Unstruct
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // there is nothing to be patched
 	case err != nil:
-		return nil, fmt.Errorf("cannot patch %s %s: %w", it.GVK.Kind, client.ObjectKeyFromObject(o), d.withoutTarget(ctx, it, err))
+		return nil, fmt.Errorf("cannot patch %s %s: %w", it.GVK.Kind, client.ObjectKeyFromObject(o), withoutTarget(it, err))
 	}
 
 	return o, nil
 }
 
 // withoutTarget returns the error of a patch without what the target has. A server that rejects the
-// patch of a Secret quotes the whole Secret, which was not read before.
-func (d *Deliverer) withoutTarget(ctx context.Context, it *item, err error) error {
-	if it.GVK.GroupKind() != (schema.GroupKind{Kind: "Secret"}) {
+// patch of a Secret quotes the whole Secret, escaped more than once, and the Secret was not read
+// before: only the reason and the fields are kept of the answer.
+func withoutTarget(it *item, err error) error {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || it.GVK.GroupKind() != (schema.GroupKind{Kind: "Secret"}) {
 		return err
 	}
-	live, unread := d.read(ctx, it)
-	if unread != nil || live == nil {
-		return fmt.Errorf("the API server rejects it (%s), and its message may contain values of the Secret, which cannot be read now", apierrors.ReasonForError(err))
+	text := "the API server rejects it: " + cmp.Or(string(status.ErrStatus.Reason), strconv.Itoa(int(status.ErrStatus.Code)))
+	if details := status.ErrStatus.Details; details != nil {
+		for _, c := range details.Causes {
+			text += fmt.Sprintf(", %s (%s)", cmp.Or(c.Field, "patch"), c.Type)
+		}
 	}
 
-	return kube.Discreet(err, live.Object)
+	return kube.WithText(err, text+"; its message is not shown, because it may contain values of the Secret")
 }
 
 // remove deletes the very object that was looked at.

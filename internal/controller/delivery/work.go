@@ -169,7 +169,7 @@ func (d *Deliverer) observe(v *view, it *item, s *situation) {
 	s.seen = d.watches.observe(m.at, m.version)
 	s.Going = s.seen.going && !older(s.seen.version, m.version)
 	s.Replacing = s.Going && s.seen.uid == v.replaced(it)
-	same := isSame(m, s.seen) && !d.watches.disputed(m.at, key{v.name, it.Identity})
+	same := isSame(m, s.seen) && !s.Going && !d.watches.disputed(m.at, key{v.name, it.Identity})
 	if same && older(m.version, s.seen.version) {
 		m.version = s.seen.version
 	}

@@ -73,6 +73,11 @@ func prepare(cgroups []hierarchy) error {
 			return err
 		}
 	}
+	for _, name := range settings {
+		if err := copySetting(name); err != nil {
+			return err
+		}
+	}
 	if err := mountCgroups(cgroups); err != nil {
 		return err
 	}
@@ -81,6 +86,33 @@ func prepare(cgroups []hierarchy) error {
 	}
 
 	return Run("ip", "link", "set", "lo", "up")
+}
+
+// settings are settings of the kernel that a kubelet writes, and that belong to no namespace.
+var settings = []string{
+	"kernel/keys/root_maxbytes", "kernel/keys/root_maxkeys", "kernel/panic", "kernel/panic_on_oops", "vm/overcommit_memory", "vm/panic_on_oom",
+}
+
+// copySetting puts a file of the tmpfs in the place of a setting: what is written there changes
+// nothing on the machine.
+func copySetting(name string) error {
+	at := filepath.Join("/proc/sys", name)
+	value, err := os.ReadFile(at)
+	if err != nil {
+		return nil //nolint:nilerr // this kernel does not have it
+	}
+	file := filepath.Join(Dir, "settings", name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, value, 0o644); err != nil { //nolint:gosec // as the setting itself
+		return err
+	}
+	if err := syscall.Mount(file, at, "", syscall.MS_BIND, ""); err != nil {
+		return fmt.Errorf("cannot mount a copy of %s: %w", at, err)
+	}
+
+	return nil
 }
 
 // cover takes all writes to a directory, if it exists, into the tmpfs.

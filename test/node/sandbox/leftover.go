@@ -10,7 +10,7 @@ import (
 )
 
 // A scene is what a sandbox could leave behind on a machine.
-type scene struct{ mounts, interfaces, directories, cgroups []string }
+type scene struct{ mounts, interfaces, directories, cgroups, settings []string }
 
 // look looks at this machine.
 func look() (scene, error) {
@@ -37,6 +37,10 @@ func look() (scene, error) {
 			return s, err
 		}
 		s.directories = append(s.directories, found...)
+	}
+	for _, name := range settings {
+		value, _ := os.ReadFile(filepath.Join("/proc/sys", name))
+		s.settings = append(s.settings, fmt.Sprintf("%s=%s", name, strings.TrimSpace(string(value))))
 	}
 	all, err := mounted()
 	if err != nil {
@@ -69,6 +73,11 @@ func (s scene) since(before scene) []string {
 			if trace && !slices.Contains(lists[1], name) {
 				left = append(left, fmt.Sprintf("%s %s", what, name))
 			}
+		}
+	}
+	for _, setting := range s.settings {
+		if !slices.Contains(before.settings, setting) {
+			left = append(left, "setting "+setting)
 		}
 	}
 	own := fmt.Sprintf("arbor-node-%d", os.Getpid())

@@ -56,6 +56,9 @@ func litter() error {
 			return err
 		}
 	}
+	if err := os.WriteFile("/proc/sys/kernel/panic", []byte("77"), 0o600); err != nil {
+		return err
+	}
 	all, err := mounted()
 	if err != nil {
 		return err
