@@ -60,7 +60,11 @@ func phaseOf(p *corev1.Pod) (podPhase, time.Time) {
 // cannot be scheduled.
 func deadline(v PodView, active, mine *corev1.Pod) (over time.Time, why string) {
 	phase, since := phaseOf(active)
-	switch in := v.Composition.Status.InFlightSynthesis; {
+	in := v.Composition.Status.InFlightSynthesis
+	if in.Initialized != nil && !since.IsZero() {
+		since = later(since, in.Initialized.Time) // the clock of a node may be behind
+	}
+	switch {
 	case phase == podRunning && !since.IsZero():
 		return since.Add(v.Timeout + slack), overdue(mine)
 	case phase == podStarting && !since.IsZero():

@@ -227,6 +227,9 @@ func hopeless(p *corev1.Pod) string {
 			return fmt.Sprintf("the pod cannot start container %s, image %q: %s", s.Name, s.Image, worded(w.Reason, w.Message))
 		}
 	}
+	if p.Status.Phase == corev1.PodFailed && p.Status.Reason != "" { // such as Evicted: the kubelet killed its containers
+		return "the pod failed: " + worded(p.Status.Reason, p.Status.Message)
+	}
 	if s := firstFailed(p); s != nil {
 		return failure(s)
 	}
