@@ -37,8 +37,13 @@ func TestDeletionProtection(t *testing.T) {
 
 		return s
 	}
-	claimed := made("claimed", func(s *v1alpha1.Subnet) { s.Spec.ClaimRef = &v1alpha1.ClaimReference{Name: "team"} })
-	backing := made("backing", func(s *v1alpha1.Subnet) { s.Spec.Backs = &v1alpha1.PoolReference{Name: "lab"} })
+	claimed := made("claimed", func(s *v1alpha1.Subnet) {
+		s.Spec.ClaimRef, s.Status.Phase = &v1alpha1.ClaimReference{Name: "team"}, v1alpha1.SubnetAllocated
+	})
+	backing := made("backing", func(s *v1alpha1.Subnet) {
+		s.Spec.Backs, s.Status.Phase = &v1alpha1.PoolReference{Name: "lab"}, v1alpha1.SubnetAllocated
+	})
+	unjudged := made("unjudged", func(s *v1alpha1.Subnet) { s.Spec.ClaimRef = &v1alpha1.ClaimReference{Name: "team"} })
 	failed := made("failed", func(s *v1alpha1.Subnet) {
 		s.Spec.ClaimRef, s.Status.Phase = &v1alpha1.ClaimReference{Name: "team"}, v1alpha1.SubnetFailed
 	})
@@ -58,7 +63,7 @@ func TestDeletionProtection(t *testing.T) {
 
 		return nil
 	})
-	for _, s := range []*v1alpha1.Subnet{failed, free} {
+	for _, s := range []*v1alpha1.Subnet{failed, free, unjudged} {
 		must(t, c.Delete(t.Context(), s, client.DryRunAll))
 	}
 	for s := range refused {
