@@ -206,14 +206,14 @@ func withoutTarget(it *item, err error) error {
 	if !ok || it.GVK.GroupKind() != (schema.GroupKind{Kind: "Secret"}) {
 		return err
 	}
-	text := "the API server rejects it: " + cmp.Or(string(status.ErrStatus.Reason), strconv.Itoa(int(status.ErrStatus.Code)))
+	why := []string{cmp.Or(string(status.ErrStatus.Reason), strconv.Itoa(int(status.ErrStatus.Code)))}
 	if details := status.ErrStatus.Details; details != nil {
 		for _, c := range details.Causes {
-			text += fmt.Sprintf(", %s (%s)", cmp.Or(c.Field, "patch"), c.Type)
+			why = append(why, fmt.Sprintf("%s (%s)", cmp.Or(c.Field, "patch"), c.Type))
 		}
 	}
 
-	return kube.WithText(err, text+"; its message is not shown, because it may contain values of the Secret")
+	return kube.WithText(err, fmt.Sprintf("the API server rejects it: %s; its message is not shown, because it may contain values of the Secret", strings.Join(why, ", ")))
 }
 
 // remove deletes the very object that was looked at.

@@ -169,7 +169,7 @@ func (d *Deliverer) observe(v *view, it *item, s *situation) {
 	s.seen = d.watches.observe(m.at, m.version)
 	s.Going = s.seen.going && !older(s.seen.version, m.version)
 	s.Replacing = s.Going && s.seen.uid == v.replaced(it)
-	same := isSame(m, s.seen) && !s.Going && !d.watches.disputed(m.at, key{v.name, it.Identity})
+	same := d.isUnchanged(v, it, s)
 	if same && older(m.version, s.seen.version) {
 		m.version = s.seen.version
 	}
@@ -178,6 +178,11 @@ func (d *Deliverer) observe(v *view, it *item, s *situation) {
 		s.InSync = (same || d.drift == DriftInterval && m.applied == v.slices) && !d.due(it)
 		s.Drifted = !same && !s.InSync
 	}
+}
+
+// isUnchanged reports whether an object is as it was written last, and stays.
+func (d *Deliverer) isUnchanged(v *view, it *item, s *situation) bool {
+	return isSame(it.memory, s.seen) && !s.Going && !d.watches.disputed(it.memory.at, key{v.name, it.Identity})
 }
 
 // due reports whether an object is reconciled now even if it was not changed.

@@ -38,10 +38,7 @@ func look() (scene, error) {
 		}
 		s.directories = append(s.directories, found...)
 	}
-	for _, name := range settings {
-		value, _ := os.ReadFile(filepath.Join("/proc/sys", name))
-		s.settings = append(s.settings, fmt.Sprintf("%s=%s", name, strings.TrimSpace(string(value))))
-	}
+	s.settings = currentSettings()
 	all, err := mounted()
 	if err != nil {
 		return s, err
@@ -55,6 +52,17 @@ func look() (scene, error) {
 	}
 
 	return s, nil
+}
+
+// currentSettings returns the settings that a kubelet writes, with their values.
+func currentSettings() []string {
+	all := make([]string, len(settings))
+	for i, name := range settings {
+		value, _ := os.ReadFile(kernel + name) // none if this kernel does not have it
+		all[i] = fmt.Sprintf("%s=%s", name, strings.TrimSpace(string(value)))
+	}
+
+	return all
 }
 
 // traces are names that programs of a node give to what they make: other programs of the
