@@ -30,7 +30,7 @@ type PodOptions struct {
 }
 
 // defaultPodOptions give the helper containers what they need, so that a quota on CPU or
-// memory can be met. What a program needs, nobody knows but its author.
+// memory can be met. The author of a Synthesizer sets what its program needs.
 func defaultPodOptions() PodOptions {
 	return PodOptions{HelperRequests: "cpu=10m,memory=32Mi", HelperLimits: "cpu=1,memory=512Mi"}
 }

@@ -74,7 +74,7 @@ func (o *SynthesisOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.PodNamespace, "synthesizer-pod-namespace", o.PodNamespace, "Namespace of the pods of --executor-image. Empty: --namespace.")
 	fs.StringVar(&o.PodServiceAccount, "synthesizer-pod-service-account", o.PodServiceAccount, "Service account of these pods, which reads inputs and writes ResourceSlices.")
 	o.Pods.AddFlags(fs)
-	fs.DurationVar(&o.CreationTTL, "container-creation-ttl", o.CreationTTL, "How long after a pod was scheduled the kubelet may take to say anything about its containers, before the pod is made anew. To pull an image takes its own time.")
+	fs.DurationVar(&o.CreationTTL, "container-creation-ttl", o.CreationTTL, "How long the kubelet may take, after a pod was scheduled, to report the status of its containers. Then the pod is deleted and created again. Pulling images has its own limit.")
 	fs.DurationVar(&o.PullTimeout, "image-pull-timeout", o.PullTimeout, "How long the kubelet may take to pull the images of a pod and to start its containers, before the synthesis is given up and tried again. It is no part of --synthesis-timeout.")
 	fs.DurationVar(&o.Timeout, "synthesis-timeout", o.Timeout, "How long a synthesis may take before it is given up and tried again. In a pod, it begins when the containers run.")
 	fs.IntVar(&o.Concurrency, "synthesis-concurrency", o.Concurrency, "How many syntheses are in flight at most.")

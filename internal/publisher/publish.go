@@ -35,7 +35,7 @@ func jobFromEnvironment() executor.Job {
 	}
 }
 
-// publish runs one synthesis, unless nobody waits for it. The time of the synthesis begins
+// publish runs one synthesis, unless that synthesis has ended already. The time of the synthesis begins
 // now: the executor was started before.
 func publish(ctx context.Context, o options, log io.Writer) error {
 	over := time.Now().Add(o.timeout)
