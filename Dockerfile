@@ -6,7 +6,11 @@
 # --target=synthesizer-yaml, -kustomize or -helm those of the stock synthesizers.
 # `make image` needs no Docker. A test compares the two: what is said here is said in
 # tools/release/product first.
-FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+#
+# The compiler comes from GO_IMAGE, of which nothing is left in the images. A tag can be moved:
+# pin it with --build-arg=GO_IMAGE=golang:1.26.8@sha256:…, with the digest that you have checked.
+ARG GO_IMAGE=golang:1.26.8
+FROM --platform=$BUILDPLATFORM $GO_IMAGE AS build
 ARG TARGETOS TARGETARCH RELEASE=development
 WORKDIR /src
 COPY go.mod go.sum ./

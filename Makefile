@@ -24,6 +24,9 @@ STATIC = CGO_ENABLED=0
 # measures what a busy machine would disturb.
 TESTED = $(shell go list ./... | grep -v -e /cmd/arbor$$ -e /internal/controlplane/component$$ -e /test/node$$)
 FUZZTIME ?= 30s
+# Tests on a control plane wait a third of their time, so one package more than there are cores
+# runs at a time.
+PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
 
 .PHONY: help
 help: ## Show this list
@@ -52,7 +55,7 @@ test: setup build synthesizers verify lint ## Run all tests, on a real control p
 	@go build $(RACE) -cover -coverpkg=./... -ldflags "$(LDFLAGS)" -o bin/test/ ./cmd/arbor-manager ./cmd/arbor-scheduler
 	@rm -rf bin/cover && mkdir -p bin/cover/processes
 	@ARBOR_MANAGER=$(CURDIR)/bin/test/arbor-manager ARBOR_SCHEDULER=$(CURDIR)/bin/test/arbor-scheduler ARBOR_COVERDIR=$(CURDIR)/bin/cover/processes \
-		go test $(RACE) -timeout=30m -coverprofile=bin/cover/unit.out $(TESTED)
+		go test $(RACE) -p=$(PACKAGES) -timeout=30m -coverprofile=bin/cover/unit.out $(TESTED)
 	@go test -C synthesizers/helm ./...
 	@$(MAKE) -s node-run
 	@test/coverage.sh bin/cover
@@ -92,17 +95,20 @@ baseline: bin/helm ## After a release: keep its definitions and its chart, to up
 	@mkdir -p test/upgrade/released/chart
 	@bin/helm template arbor charts/arbor --namespace arbor-system --values test/upgrade/values.yaml >test/upgrade/released/chart/arbor.yaml
 
-# The same test with the manager of that commit too, so that the true previous
-# program writes the data.
+# The same tests with the manager of a commit too, so that the true previous program writes the
+# data, and answers the requests.
 FROM ?= HEAD~1
+BUILD_FROM = dir=$$(mktemp -d) && trap "rm -rf $$dir" EXIT && mkdir $$dir/source && git archive $(FROM) | tar -x -C $$dir/source && \
+	echo "Building arbor-manager of $$(git log -1 --format='%h (%s)' $(FROM))" && \
+	(cd $$dir/source && $(STATIC) go build -o $$dir/arbor-manager ./cmd/arbor-manager) && \
+	bin/helm template arbor $$dir/source/charts/arbor --namespace arbor-system --values $$dir/source/test/upgrade/values.yaml >$$dir/arbor.yaml && \
+	export ARBOR_FROM=$$dir ARBOR_FROM_TITLE=$$(git rev-parse --short $(FROM))
 .PHONY: upgrade-check
 upgrade-check: build bin/helm ## Upgrade chart and manager of a commit, with data in place, and take it back (FROM=HEAD~1)
-	@dir=$$(mktemp -d) && trap "git worktree remove --force $$dir/source; rm -rf $$dir" EXIT && \
-		git worktree add --quiet --detach $$dir/source $(FROM) && \
-		echo "Building arbor-manager of $$(git log -1 --format='%h (%s)' $(FROM))" && \
-		(cd $$dir/source && $(STATIC) go build -o $$dir/arbor-manager ./cmd/arbor-manager) && \
-		bin/helm template arbor $$dir/source/charts/arbor --namespace arbor-system --values test/upgrade/values.yaml >$$dir/arbor.yaml && \
-		ARBOR_FROM=$$dir ARBOR_FROM_TITLE=$$(git rev-parse --short $(FROM)) $(STATIC) go test -count=1 -v -run '^TestUpgrade$$' ./test/upgrade
+	@$(BUILD_FROM) && $(STATIC) go test -count=1 -v -run '^TestUpgrade$$' ./test/upgrade
+.PHONY: node-upgrade
+node-upgrade: build setup node-tools node-images ## Upgrade chart and manager of a commit on a real node while requests are admitted (FROM=HEAD~1)
+	@$(BUILD_FROM) && cd test/node && $(STATIC) go test -count=1 -v -run '^Test(Uninstall|Upgrade)$$'
 
 # The first part of the names that the images have once they are loaded, and for
 # which platforms they are: REGISTRY=registry.example.com PLATFORMS=linux/amd64
@@ -118,11 +124,12 @@ image: ## Build the images of manager, scheduler and stock synthesizers, bin/*.o
 	@echo "Building the programs of all images for every platform: some minutes the first time"
 	@$(PACKAGE) -platforms "$(PLATFORMS)" -out bin images
 
+# COSIGN_KEY is the file with the private key that the checksums are signed with.
 .PHONY: release
-release: ## Build all that is released into dist: programs, images, SBOMs, licences, checksums
+release: ## Build all that is released into dist: programs, images, SBOMs, licences, checksums (COSIGN_KEY=FILE signs them)
 	@echo "Building Kubernetes $(KUBERNETES) for every platform: long the first time"
 	@rm -rf dist && mkdir dist
-	@$(PACKAGE) -out dist release
+	@$(PACKAGE) $(if $(COSIGN_KEY),-sign-key "$(COSIGN_KEY)") -out dist release
 
 # govulncheck asks a database in the internet what is known, so it is no part of
 # make test: what was right yesterday may be wrong today.

@@ -10,5 +10,5 @@ package arbor
 //go:generate sh -c "rm -rf charts/arbor/files && mkdir -p charts/arbor/files/crds charts/arbor/files/rules charts/arbor/files/dashboards charts/arbor/files/policies"
 //go:generate sh -c "cp api/crds/*.yaml charts/arbor/files/crds && cp monitoring/rules/*.yaml charts/arbor/files/rules && cp monitoring/dashboards/*.json charts/arbor/files/dashboards && cp api/policies/*.yaml charts/arbor/files/policies"
 
-// The base for kustomize is what the chart makes of its own values.
-//go:generate sh -c "bin/helm template arbor charts/arbor --namespace arbor-system | grep -v -e helm.sh/chart -e managed-by:.Helm -e ^#.Source >deploy/kustomize/arbor.yaml"
+// The base for kustomize is what the chart makes of its own values. An overlay replaces the image.
+//go:generate sh -c "bin/helm template arbor charts/arbor --namespace arbor-system --set image.repository=registry.example.com/arbor-manager | grep -v -e helm.sh/chart -e managed-by:.Helm -e ^#.Source >deploy/kustomize/arbor.yaml"

@@ -1,21 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,95 +22,12 @@ const (
 	drifting  = 50
 	// deliveryRounds is how often both ways are measured: laps differ by a tenth.
 	deliveryRounds = 5
-	atRest         = time.Minute
-	// settling is how long nothing happens before the manager counts as being at rest.
-	settling = 5 * time.Second
 
 	// sliceSize is how many bytes of manifests synthesis puts into a slice.
 	sliceSize = 512 << 10
-	// revision is the annotation by which two syntheses differ.
-	revision = "bench.arbor/revision"
 	// applier is who delivers.
 	applier = "eno"
 )
-
-// What is delivered: of five resources, three are the first and two the second.
-// About 1 and 2 KiB, as such things often are. The Deployments are paused, so that
-// their controller writes the status once and then rests.
-const (
-	configMapText = `
-apiVersion: v1
-kind: ConfigMap
-metadata: {labels: {app.kubernetes.io/name: web, app.kubernetes.io/part-of: shop, app.kubernetes.io/managed-by: arbor}}
-data:
-  log.level: info
-  log.format: json
-  http.listen: 0.0.0.0:8080
-  http.read-timeout: 30s
-  http.write-timeout: 30s
-  database.url: postgres://shop@database.shop.svc.cluster.local:5432/shop?sslmode=verify-full
-  cache.url: redis://cache.shop.svc.cluster.local:6379/0
-  features: search,recommendations,checkout-v2,gift-cards,wish-lists,reviews,invoices
-  settings.yaml: |
-    pools: {database: {min: 4, max: 32, idle: 5m}, cache: {min: 2, max: 16, idle: 1m}}
-    limits: {requests: 500, burst: 1000, body: 4Mi, headers: 32Ki}
-    retries: {attempts: 5, backoff: 200ms, max: 10s, codes: [502, 503, 504]}
-    tracing: {endpoint: "http://tracing.observability.svc:4318", ratio: 0.05, headers: [x-request-id, x-tenant]}
-`
-	workloadText = `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {labels: {app.kubernetes.io/name: web, app.kubernetes.io/part-of: shop, app.kubernetes.io/managed-by: arbor}}
-spec:
-  paused: true
-  replicas: 0
-  revisionHistoryLimit: 3
-  selector: {matchLabels: {app: web}}
-  strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 25%, maxUnavailable: 0}}
-  template:
-    metadata: {labels: {app: web}, annotations: {prometheus.io/scrape: "true", prometheus.io/port: "9090"}}
-    spec:
-      serviceAccountName: web
-      securityContext: {runAsNonRoot: true, fsGroup: 2000, seccompProfile: {type: RuntimeDefault}}
-      initContainers:
-      - {name: migrate, image: "shop/migrate:1", command: [migrate, up], resources: {requests: {cpu: 50m, memory: 64Mi}, limits: {memory: 128Mi}}}
-      containers:
-      - name: web
-        image: shop/web:1
-        args: [--config=/etc/web/settings.yaml, --listen=0.0.0.0:8080]
-        ports: [{name: http, containerPort: 8080}, {name: metrics, containerPort: 9090}]
-        env:
-        - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
-        - {name: POD_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
-        - {name: DATABASE_PASSWORD, valueFrom: {secretKeyRef: {name: database, key: password}}}
-        - {name: REGION, value: west}
-        readinessProbe: {httpGet: {path: /ready, port: http}, periodSeconds: 5, failureThreshold: 3}
-        livenessProbe: {httpGet: {path: /live, port: http}, periodSeconds: 20, failureThreshold: 3}
-        resources: {requests: {cpu: 250m, memory: 256Mi}, limits: {memory: 512Mi}}
-        volumeMounts: [{name: config, mountPath: /etc/web}, {name: tmp, mountPath: /tmp}]
-      - {name: proxy, image: "shop/proxy:1", ports: [{name: proxy, containerPort: 15001}], resources: {requests: {cpu: 100m, memory: 64Mi}, limits: {memory: 128Mi}}}
-      volumes: [{name: config, configMap: {name: web}}, {name: tmp, emptyDir: {}}]
-`
-)
-
-// resources are the manifests of a synthesis.
-func resources(ns string, n, rev int) ([]*unstructured.Unstructured, error) {
-	all := make([]*unstructured.Unstructured, n)
-	for i := range all {
-		text, name := configMapText, fmt.Sprintf("settings-%04d", i)
-		if i%5 > 2 {
-			text, name = workloadText, fmt.Sprintf("web-%04d", i)
-		}
-		o, err := parsed(text, ns, name)
-		if err != nil {
-			return nil, err
-		}
-		o.SetAnnotations(map[string]string{revision: strconv.Itoa(rev)})
-		all[i] = o
-	}
-
-	return all, nil
-}
 
 // A depot is a control plane that has compositions.
 type depot struct {
@@ -394,69 +304,4 @@ func onEvents(ctx context.Context, events watch.Interface, met func() (bool, err
 			return at, err
 		}
 	}
-}
-
-// idle counts what is asked for while nothing happens, by anybody: there is nobody
-// else who would ask for these. Watches do not count, they are one for each kind.
-//
-// After a delivery the manager reads each object whose controller has written a status, for
-// its health. That ends, and is waited for.
-func (d *depot) idle(ctx context.Context) ([]result, error) {
-	before := -1.0
-	err := until(ctx, settling, func(ctx context.Context) (bool, error) {
-		now, err := d.requests(ctx)
-		rests := now == before
-		before = now
-
-		return rests, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	<-time.After(atRest)
-	after, err := d.requests(ctx)
-
-	return []result{{"delivery/idle-requests", (after - before) / delivered / atRest.Minutes()}}, err
-}
-
-// requests that the API server has answered about what is delivered, and about
-// what it is delivered from.
-func (d *depot) requests(ctx context.Context) (float64, error) {
-	hc, err := rest.HTTPClientFor(d.up.Config)
-	if err != nil {
-		return 0, err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.up.Config.Host+"/metrics", nil)
-	if err != nil {
-		return 0, err
-	}
-	response, err := hc.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-
-	return countRequests(response.Body)
-}
-
-func countRequests(metrics io.Reader) (float64, error) {
-	about := []string{`resource="configmaps"`, `resource="deployments"`, `resource="resourceslices"`, `resource="compositions"`}
-	sum, found := 0.0, false
-	lines := bufio.NewScanner(metrics)
-	for lines.Scan() {
-		series, ok := strings.CutPrefix(lines.Text(), "apiserver_request_total{")
-		if !ok || strings.Contains(series, `verb="WATCH"`) || !slices.ContainsFunc(about, func(label string) bool { return strings.Contains(series, label) }) {
-			continue
-		}
-		n, err := strconv.ParseFloat(series[strings.LastIndexByte(series, ' ')+1:], 64)
-		if err != nil {
-			return 0, fmt.Errorf("cannot read %q: %w", lines.Text(), err)
-		}
-		sum, found = sum+n, true
-	}
-	if !found {
-		return 0, errors.New("the API server has no apiserver_request_total of what is delivered")
-	}
-
-	return sum, lines.Err()
 }

@@ -38,8 +38,11 @@ func (d *depot) synthesis(ctx context.Context, c *enov1.Composition, all []*unst
 	size := 0
 	flush := func() error {
 		s := &enov1.ResourceSlice{
-			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, GenerateName: "app-"},
-			Spec:       enov1.ResourceSliceSpec{SynthesisUUID: next.UUID, Resources: cut},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: c.Namespace, GenerateName: "app-",
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, enov1.GroupVersion.WithKind(enov1.CompositionKind))},
+			},
+			Spec: enov1.ResourceSliceSpec{SynthesisUUID: next.UUID, Resources: cut},
 		}
 		err := d.Create(ctx, s)
 		next.ResourceSlices = append(next.ResourceSlices, &enov1.ResourceSliceRef{Name: s.Name})

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/arbor-control/arbor/internal/manager"
+	"github.com/arbor-control/arbor/internal/memlimit"
 )
 
 // release is set by the linker; see the Makefile.
@@ -22,7 +23,10 @@ func main() {
 	cmd := manager.NewCommand("arbor-manager", "arbor-manager")
 	cmd.Version = release
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	err := cmd.ExecuteContext(ctx)
+	err := memlimit.Apply(os.Getenv)
+	if err == nil {
+		err = cmd.ExecuteContext(ctx)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)

@@ -79,6 +79,7 @@ where it stopped.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.Dir, "dir", ".arbor", "Directory of everything that is kept: data, keys, logs.")
+	fs.BoolVar(&o.TrustDir, "trust-dir", false, "Use --dir although arbor up has not created it for you: the Synthesizers in it run their commands as you. Needed once, for directories from elsewhere or of earlier releases.")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "Where the administrator's kubeconfig appears. (default kubeconfig in --dir)")
 	fs.IntVar(&o.Port, "port", 0, "Port of the API server. (default the last one if it is free, or any free one)")
 	fs.IntVar(&o.Nodes, "nodes", 3, "Number of nodes that kwok plays, so that pods run without a kubelet.")
@@ -111,12 +112,21 @@ func (o *upOptions) run(ctx context.Context, out io.Writer) error {
 				}
 			}
 
+			if o.runsLocally() {
+				announce(ctx, o.Progress, c)
+			}
+
 			return o.programs(c)
 		}
 	}
 	o.Ready = func(r controlplane.Report) { o.welcome(ctx, out, r) }
 
 	return controlplane.Up(ctx, o.Options)
+}
+
+// runsLocally reports whether commands of Synthesizers run on this machine.
+func (o *upOptions) runsLocally() bool {
+	return o.synthesis.Local && slices.Contains(o.controllers, "synthesis")
 }
 
 func (o *upOptions) validate() error {
@@ -251,7 +261,7 @@ Try, in another terminal:
   kubectl apply -f examples/composition.yaml            # a program that makes manifests
   bin/arbor delivery                                    # what came of them
 `, r.Kubeconfig)
-		if o.synthesis.Local && slices.Contains(o.controllers, "synthesis") {
+		if o.runsLocally() {
 			fmt.Fprint(out, "\nPrograms of Synthesizers run as processes of yours, on this machine; their images are\nignored. --local-synthesizers=false has none run.\n")
 		}
 	}

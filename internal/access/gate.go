@@ -68,7 +68,7 @@ func New(config *rest.Config, c *http.Client) (*Gate, error) {
 		return nil, fmt.Errorf("cannot ask what callers may do: %w", err)
 	}
 
-	return &Gate{who: who, may: may}, nil
+	return &Gate{who: newThrottle(who), may: may}, nil
 }
 
 // An Ask says what a request wants to do. An error is the caller's: the request
@@ -80,12 +80,18 @@ func Path(r *http.Request, u user.Info) (authorizer.Attributes, error) {
 	return authorizer.AttributesRecord{User: u, Verb: strings.ToLower(r.Method), Path: r.URL.Path}, nil
 }
 
-// Protect lets through who may do what he asks for: 401 for who is not known,
-// 403 for who may not, 503 while the API server cannot be asked.
+// Protect passes requests on whose callers have the permission. It answers 401 to
+// callers without a valid token, 403 to those without the permission, 429 to those that
+// send too many unknown tokens, and 503 while the API server cannot be asked.
 func (g *Gate) Protect(log logr.Logger, next http.Handler, ask Ask) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller, known, err := g.who.AuthenticateRequest(r)
 		switch {
+		case errors.Is(err, errThrottled):
+			w.Header().Set("Retry-After", "5")
+			http.Error(w, err.Error(), http.StatusTooManyRequests)
+
+			return
 		case err != nil && unreachable(err):
 			log.Error(err, "Cannot ask who a caller is")
 			http.Error(w, "the API server cannot be asked who you are: try again", http.StatusServiceUnavailable)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pmezard/go-difflib/difflib"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
 
@@ -113,6 +112,9 @@ func (v ObjectDiff) compared(live, after map[string]any) ObjectDiff {
 	return v
 }
 
+// diffContext is how many lines are shown around a change.
+const diffContext = 3
+
 // unified compares two states of an object, as kubectl diff does.
 func unified(ref ObjectRef, a, b map[string]any) (string, error) {
 	before, err := yamlLines(a)
@@ -127,7 +129,7 @@ func unified(ref ObjectRef, a, b map[string]any) (string, error) {
 
 	name := strings.ReplaceAll(ref.APIVersion, "/", ".") + "." + ref.Kind + "." + ref.Namespace + "." + ref.Name
 
-	return difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: before, B: after, FromFile: "LIVE/" + name, ToFile: "MERGED/" + name, Context: 3})
+	return unifiedDiff("LIVE/"+name, "MERGED/"+name, before, after, diffContext), nil
 }
 
 // yamlLines are none for an object that is not there.

@@ -16,6 +16,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	synthesisrules "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/executor"
 	"github.com/arbor-control/arbor/internal/krm"
 )
@@ -220,7 +221,7 @@ func (i *inputs) encode(ctx context.Context, c *enov1.Composition, p *enov1.Synt
 		optional []string
 	)
 
-	for _, b := range synthesisrules.Bind(c, p) {
+	for _, b := range synthesisrules.Bind(c, p, tenancy.Rules{}) {
 		if b.Optional {
 			optional = append(optional, b.Key)
 		}

@@ -89,8 +89,10 @@ fail. The next change of its spec is guarded again.
 It writes the annotation ` + enov1.AnnotationResumeRollout + `, with the generation, and nothing else; if
 another client changes the Synthesizer at the same time, nothing is written.
 
-Exit codes: 0 it goes on, or was resumed already, 1 no such Synthesizer, or it could not be
-changed, 2 it could not look.`,
+A rollout that is not halted is not changed: to resume it in advance would switch the guard off.
+
+Exit codes: 0 it goes on, or was resumed already, 1 no such Synthesizer, it is not halted, or it
+could not be changed, 2 it could not look.`,
 		Example: deliveryRolloutExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return retried(func() error { return o.resume(cmd.Context(), synthesizerName(args[0])) })
@@ -327,6 +329,10 @@ func (o *deliveryRolloutOptions) resume(ctx context.Context, name string) error 
 	s := all[0]
 	if synthesisrules.IsResumed(s) {
 		return o.tell(s, "was resumed already")
+	}
+
+	if len(synthesisrules.AllHalts(s)) == 0 {
+		return cannotDo("the rollout of synthesizer %s, generation %d, is not halted: nothing was written. To see how far it is: arbor delivery rollout %s", s.Name, s.Generation, s.Name)
 	}
 
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{

@@ -25,6 +25,12 @@ status:
   conditions: [{type: RolloutHalted, status: "True", reason: TooManyFailures, observedGeneration: 1, message: "old"}]
 ---
 apiVersion: eno.azure.io/v1
+kind: Synthesizer
+metadata: {name: smooth, generation: 3, resourceVersion: "30"}
+status:
+  conditions: [{type: RolloutHalted, status: "True", reason: TooManyFailures, observedGeneration: 2, message: "old"}]
+---
+apiVersion: eno.azure.io/v1
 kind: Composition
 metadata: {namespace: shop, name: a, generation: 1, finalizers: [eno.azure.io/cleanup]}
 spec: {synthesizer: {name: web}}
@@ -77,6 +83,7 @@ func TestDeliveryRollout(t *testing.T) {
 			reason: "one line for each Synthesizer, and why a rollout is halted",
 			want: result{Out: `SYNTHESIZER   GENERATION   UPDATED   RUNNING   WAITING   FAILED   OTHER   HALTED
 resume        2            0         0         0         0        0       no, resumed
+smooth        3            0         0         0         0        0       no
 web           7            1         1         1         2        1       yes
 web is halted: 2 compositions failed with generation 7: shop/b, shop/c.
 `},
@@ -152,6 +159,11 @@ To see how far it is: arbor delivery rollout web
 			reason: "nothing is written twice; type and name are for one that is called like a command",
 			args:   []string{"resume", "synthesizer/resume"},
 			want:   result{Out: "the rollout of synthesizer resume, generation 2, was resumed already\n"},
+		},
+		"NotHalted": {
+			reason: "the guard of a rollout that is not halted stays on; a halt of an earlier generation does not count",
+			args:   []string{"resume", "smooth"},
+			want:   result{Code: ExitFound, Err: "the rollout of synthesizer smooth, generation 3, is not halted: nothing was written. To see how far it is: arbor delivery rollout smooth"},
 		},
 		"ResumeUnknown": {
 			reason: "there must be such a Synthesizer",

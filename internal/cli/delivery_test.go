@@ -349,11 +349,14 @@ status:
   - {type: Synthesized, status: "True", message: fine}
   - {type: Reconciled, status: "False", reason: Reconciling}
   - {type: Ready, status: "False", reason: NotReady, message: nothing moves}
+  - {type: InputForbidden, status: "True", reason: Pinned, message: it is pinned}
+  - {type: AccessDenied, status: "True", reason: WriteForbidden, message: deployer may not}
 ---
 apiVersion: eno.azure.io/v1
 kind: Composition
 metadata: {namespace: shop, name: b, deletionTimestamp: "2026-03-02T11:00:00Z"}
 status:
+  dependencyStatus: {blocked: true, reason: WaitingOnDependents, blockedBy: [{reason: DependentNotDeleted}]}
   currentSynthesis: {uuid: bbbbbbbb-1, synthesized: "2026-03-02T11:00:10Z", resourceSlices: [{name: b}]}
 ---
 apiVersion: eno.azure.io/v1
@@ -376,11 +379,14 @@ status: {resources: [{reconciled: true}, {deleted: true}]}
    │  the applier has no right
    │  Reconciled: Reconciling
    │  Ready: nothing moves
+   │  InputForbidden: it is pinned
+   │  AccessDenied: deployer may not
    │  Deployment shop/web: ownership could not be moved: refused
    │  Deployment shop/db: others hold parts of it: legacy holds it
    └─ ✗ ResourceSlice nowhere  is not there: what was in it is not known
 
 ✗ shop/b                  Deleting, bbbbbbbb, 3 resources
+│  waits for compositions of other namespaces: DependentNotDeleted
 ├─ − ConfigMap shop/goes  being deleted
 └─ ✗ (no kind)            error
       cannot read the manifest: invalid character 'o' in literal null (expecting 'u')

@@ -187,7 +187,10 @@ func (d delivered) view(all []delivered, going bool) ResourceView {
 }
 
 // badConditions are those that a user should know about when they are true.
-var badConditions = []string{enov1.ConditionPruneBlocked, enov1.ConditionPruneWaiting, enov1.ConditionDrifted}
+var badConditions = []string{
+	enov1.ConditionPruneBlocked, enov1.ConditionPruneWaiting, enov1.ConditionDrifted,
+	enov1.ConditionInputForbidden, enov1.ConditionEnvForbidden, enov1.ConditionAccessDenied,
+}
 
 // compositionNotes are what a person should know of a composition beside its
 // state. What is stuck comes first.
@@ -266,6 +269,12 @@ func noteDependencies(c *enov1.Composition, say func(Severity, string, ...any)) 
 	}
 
 	for _, by := range s.BlockedBy {
+		if by.Name == "" {
+			say(SeverityWarning, "waits for compositions of other namespaces: %s", withoutEmpty(by.Reason, s.Reason))
+
+			continue
+		}
+
 		namespace := by.Namespace
 		if namespace == "" {
 			namespace = c.Namespace

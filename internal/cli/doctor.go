@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
 	"github.com/arbor-control/arbor/api/names"
 	"github.com/arbor-control/arbor/internal/decide/health"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
 const doctorExamples = `  # Is Arbor well in this cluster, and if not, what is to be done?
@@ -20,6 +22,9 @@ const doctorExamples = `  # Is Arbor well in this cluster, and if not, what is t
 
   # Arbor is installed in a namespace of another name
   arbor doctor --arbor-namespace=platform
+
+  # What would change for Compositions with --delivery-scope=namespace?
+  arbor doctor --delivery-scope=namespace --default-service-account=deployer
 
   # For a script: exit with 1 for warnings too
   arbor doctor --strict -o json`
@@ -38,23 +43,30 @@ type doctorOptions struct {
 	flags     *genericclioptions.ConfigFlags
 	release   Release
 	gather    func(context.Context, *genericclioptions.ConfigFlags, Release, string) (health.Facts, error)
+	examine   func(context.Context, *genericclioptions.ConfigFlags, *appsv1.Deployment, string) health.ScopeFacts
 	now       func() time.Time
 	namespace string
+	scope     string
+	account   string
 	format    string
 	strict    bool
 }
 
 // NewDoctor returns the command that says whether Arbor is well in a cluster.
 func NewDoctor(streams genericiooptions.IOStreams, release Release) *cobra.Command {
-	o := &doctorOptions{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), release: release, gather: gatherFacts, now: time.Now}
+	o := &doctorOptions{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), release: release, gather: gatherFacts, examine: gatherScope, now: time.Now}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say whether Arbor is well in a cluster, and what to do if not",
 		Long: `Look at what Arbor needs in a cluster: the version of Kubernetes, the
-definitions of its kinds, its webhooks and their certificates, whether somebody
-leads, what the manager may do, and what waits for it. For whatever is not as it
-should be, it says what to do. Nothing is changed; webhooks are tried with dry
+definitions of its kinds, its webhooks and their certificates, whether a replica
+leads, what the manager may do, whether arbor-scheduler, if there is one, places
+pods, and what waits. For whatever is not as it should be, it says what to do. Nothing is changed; webhooks are tried with dry
 runs of objects that they must refuse.
+
+With --delivery-scope=namespace, it also lists what the manager could not deliver
+any more if it ran with that flag: Compositions without a ServiceAccount, objects
+outside of their namespaces, and permissions that their ServiceAccounts lack.
 
 What you may not look at is listed as unknown. Objects that are wrong are the
 business of "arbor audit".
@@ -66,6 +78,8 @@ Exit codes: 0 no problem, 1 problems, 2 the cluster could not be asked.`,
 
 	cmd.Flags().StringVarP(&o.format, "output", "o", formatTable, "output format: table, json or yaml")
 	cmd.Flags().StringVar(&o.namespace, "arbor-namespace", names.Namespace, "namespace that Arbor is installed in")
+	cmd.Flags().StringVar(&o.scope, "delivery-scope", string(tenancy.Cluster), "also list what would change for Compositions with this --delivery-scope of the manager: cluster (nothing) or namespace")
+	cmd.Flags().StringVar(&o.account, "default-service-account", "", "with --delivery-scope=namespace: --default-service-account of the manager; empty: that of the Deployment")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings and for what is unknown too")
 	o.flags.AddFlags(cmd.Flags())
 	checkUsage(cmd, cobra.NoArgs)
@@ -84,12 +98,21 @@ func (o *doctorOptions) run(ctx context.Context) error {
 		return err
 	}
 
+	scope, err := tenancy.ParseScope(o.scope)
+	if err != nil {
+		return blind("--delivery-scope %q: %w", o.scope, err)
+	}
+
 	facts, err := o.gather(ctx, o.flags, o.release, o.namespace)
 	if err != nil {
 		return blind("%w", err)
 	}
 
 	all := health.Examine(facts, o.now())
+	if scope.Restricts() {
+		all = append(all, health.ExamineScope(o.examine(ctx, o.flags, facts.Deployment.Is, o.account))...)
+	}
+
 	report := DoctorReport{State: health.Worst(all), Checks: all}
 
 	if err := o.print(report); err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,10 +87,11 @@ func gatherFacts(ctx context.Context, flags *genericclioptions.ConfigFlags, rele
 
 	d := doctor{c, namespace, list}
 	f.Definitions = d.definitions(ctx)
-	f.Deployment = d.deployment(ctx)
+	f.Deployment = d.deployment(ctx, componentManager)
 	f.Lease = one[coordinationv1.Lease](ctx, c, namespace, health.Flag(f.Deployment.Is, "leader-election-id", names.Lease))
 	f.Webhooks = one[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, c, "", health.Flag(f.Deployment.Is, "webhook-configuration", names.Arbor))
 	f.Secret = one[corev1.Secret](ctx, c, namespace, names.WebhookSecret)
+	f.Scheduler = d.scheduler(ctx)
 	f.Backlog = d.backlog(ctx)
 	running := f.Running()
 	f.Lacking = d.lacking(ctx, f.Deployment.Is, running)
@@ -159,8 +161,14 @@ func (d doctor) definitions(ctx context.Context) (f health.Found[map[string]*api
 	return f
 }
 
-// deployment is that of the manager: the chart and the kustomize base label it.
-func (d doctor) deployment(ctx context.Context) (f health.Found[*appsv1.Deployment]) {
+// Components, as the chart and the kustomize base label their pods.
+const (
+	componentManager   = "manager"
+	componentScheduler = "scheduler"
+)
+
+// deployment is that of a component. Pods without the label are the manager's.
+func (d doctor) deployment(ctx context.Context, component string) (f health.Found[*appsv1.Deployment]) {
 	all := &appsv1.DeploymentList{}
 	if err := d.List(ctx, all, client.InNamespace(d.namespace), client.MatchingLabels{names.NameLabel: names.Arbor}); err != nil {
 		f.Err = short(err)
@@ -168,8 +176,12 @@ func (d doctor) deployment(ctx context.Context) (f health.Found[*appsv1.Deployme
 		return f
 	}
 
-	if len(all.Items) > 0 {
-		f.Is = &all.Items[0]
+	for i := range all.Items {
+		if cmp.Or(all.Items[i].Spec.Template.Labels[names.ComponentLabel], componentManager) == component {
+			f.Is = &all.Items[i]
+
+			break
+		}
 	}
 
 	return f

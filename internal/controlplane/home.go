@@ -38,16 +38,23 @@ type state struct {
 	Port int `json:"port"`
 }
 
-// openHome makes the directory and takes it.
-func openHome(path string) (*home, error) {
+// Files that hold the directory.
+const (
+	lockFile     = "lock"
+	childrenFile = "children.lock"
+)
+
+// openHome makes the directory and takes it. With trust, it may be of any origin.
+func openHome(path string, trust bool) (*home, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use directory %s: %w", path, err)
 	}
-	for _, d := range []string{path, filepath.Join(path, "pki"), filepath.Join(path, "logs")} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			return nil, fmt.Errorf("cannot use directory %s: %w; choose another with --dir", path, err)
-		}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot use directory %s: %w; choose another with --dir", path, err)
+	}
+	if err := checkOwner(path, trust); err != nil {
+		return nil, fmt.Errorf("cannot use directory %s: %w", path, err)
 	}
 
 	h := &home{path: path}
@@ -56,6 +63,11 @@ func openHome(path string) (*home, error) {
 
 		return nil, err
 	}
+	if err := h.claim(trust); err != nil {
+		h.close()
+
+		return nil, fmt.Errorf("cannot use directory %s: %w", path, err)
+	}
 
 	return h, nil
 }
@@ -63,10 +75,10 @@ func openHome(path string) (*home, error) {
 // take locks the directory.
 func (h *home) take() error {
 	var err error
-	if h.lock, err = openLock(h.file("lock")); err != nil {
+	if h.lock, err = openLock(h.file(lockFile)); err != nil {
 		return fmt.Errorf("cannot use directory %s: %w; choose another with --dir", h.path, err)
 	}
-	if h.children, err = openLock(h.file("children.lock")); err != nil {
+	if h.children, err = openLock(h.file(childrenFile)); err != nil {
 		return fmt.Errorf("cannot use directory %s: %w; choose another with --dir", h.path, err)
 	}
 	switch taken, err := flock(h.lock); {

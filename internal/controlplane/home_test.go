@@ -10,16 +10,17 @@ import (
 )
 
 func TestHomeIsTakenOnce(t *testing.T) {
+	stateDir(t)
 	dir := t.TempDir()
-	h, err := openHome(dir)
+	h, err := openHome(dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openHome(dir); err == nil || !strings.Contains(err.Error(), "is in use by process") {
+	if _, err := openHome(dir, false); err == nil || !strings.Contains(err.Error(), "is in use by process") {
 		t.Errorf("a second one took it: %v", err)
 	}
 	h.close()
-	h, err = openHome(dir)
+	h, err = openHome(dir, false)
 	if err != nil {
 		t.Errorf("it was given back: %v", err)
 	}
@@ -28,8 +29,9 @@ func TestHomeIsTakenOnce(t *testing.T) {
 
 // A run that was killed leaves children, which hold what they inherited.
 func TestHomeWaitsForChildren(t *testing.T) {
+	stateDir(t)
 	dir := t.TempDir()
-	killed, err := openHome(dir)
+	killed, err := openHome(dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +40,7 @@ func TestHomeWaitsForChildren(t *testing.T) {
 	}
 	_ = killed.lock.Close()
 
-	next, err := openHome(dir)
+	next, err := openHome(dir, false)
 	if err != nil {
 		t.Fatalf("its parent is gone: %v", err)
 	}
@@ -54,7 +56,8 @@ func TestHomeWaitsForChildren(t *testing.T) {
 }
 
 func TestHomeRemembers(t *testing.T) {
-	h, err := openHome(t.TempDir())
+	stateDir(t)
+	h, err := openHome(t.TempDir(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +80,8 @@ func TestHomeRemembers(t *testing.T) {
 }
 
 func TestClearKubeconfig(t *testing.T) {
-	h, err := openHome(t.TempDir())
+	stateDir(t)
+	h, err := openHome(t.TempDir(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,8 @@ import (
 type Options struct {
 	// Dir keeps everything that outlives a run.
 	Dir string
+	// TrustDir accepts a Dir that was not created here.
+	TrustDir bool
 	// Kubeconfig is where the administrator's kubeconfig appears when all is
 	// ready. Empty: in Dir.
 	Kubeconfig string
@@ -79,7 +81,7 @@ func Up(ctx context.Context, o Options) error {
 	started := time.Now()
 	say := func(format string, args ...any) { fmt.Fprintf(o.Progress, "  "+format+"\n", args...) }
 
-	h, err := openHome(o.Dir)
+	h, err := openHome(o.Dir, o.TrustDir)
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,16 @@ func CanExist(name string) bool {
 	return name != "." && name != ".." && !strings.ContainsAny(name, "/%")
 }
 
+// CheckAPIVersion returns what is wrong with an apiVersion.
+func CheckAPIVersion(apiVersion string) error {
+	group, version, both := strings.Cut(apiVersion, "/")
+	if strings.Contains(version, "/") || both && (group == "" || version == "") {
+		return fmt.Errorf(`apiVersion %q is invalid: write GROUP/VERSION, such as "apps/v1", or "v1" for the core group`, apiVersion)
+	}
+
+	return nil
+}
+
 // NewPatch returns the identity of the first Patch of a target.
 func NewPatch(apiVersion, kind, namespace, name string) Identity {
 	id := New(apiVersion, kind, namespace, name)

@@ -127,6 +127,9 @@ func decodeItem(raw json.RawMessage) (Item, error) {
 	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
 		return Item{}, fmt.Errorf("it is no object but %s", beginning(raw))
 	}
+	if err := checkList(object); err != nil {
+		return Item{}, err
+	}
 	head, err := headOf(object)
 	if err != nil {
 		return Item{}, err
@@ -136,12 +139,40 @@ func decodeItem(raw json.RawMessage) (Item, error) {
 			return Item{}, err
 		}
 	}
+	if err := identity.CheckAPIVersion(head.APIVersion); err != nil {
+		return Item{}, fmt.Errorf("%s: %w", head.Identity(), err)
+	}
+	if err := identity.CheckAPIVersion(head.Patch.APIVersion); err != nil {
+		return Item{}, fmt.Errorf("%s: patch.%w", head.Identity(), err)
+	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, raw); err != nil {
 		return Item{}, fmt.Errorf("it is no JSON: %w", err)
 	}
 
 	return Item{Identity: head.Identity(), Manifest: compact.String()}, nil
+}
+
+// checkList returns an error for an item that is a list of objects, as kubectl and many
+// templates print it: it has items, and no name.
+func checkList(object map[string]json.RawMessage) error {
+	var (
+		kind     string
+		items    []json.RawMessage
+		metadata identity.Metadata
+	)
+	for name, to := range map[string]any{"kind": &kind, "items": &items, "metadata": &metadata} {
+		_ = field(object, name, to) // if a field cannot be read, the error about that follows
+	}
+	if !strings.HasSuffix(kind, "List") || items == nil || metadata.Name != "" {
+		return nil
+	}
+	objects := "objects"
+	if len(items) == 1 {
+		objects = "object"
+	}
+
+	return fmt.Errorf("kind %q is a list of %d %s, not an object: write each of its items into items of the ResourceList", kind, len(items), objects)
 }
 
 // headOf reads what every manifest must have.

@@ -126,3 +126,23 @@ func TestLiveSubnets(t *testing.T) {
 		})
 	}
 }
+
+// expiringReader rejects every page but the first one, as the API server does after a compaction.
+type expiringReader struct{ *pagingReader }
+
+func (r expiringReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if (&client.ListOptions{}).ApplyOptions(options).Continue != "" {
+		return apierrors.NewResourceExpired("The provided continue parameter is too old")
+	}
+
+	return r.pagingReader.List(ctx, list, options...)
+}
+
+// A list whose continue token has expired is an error: a caller that took the first page for all
+// would free blocks that are in use.
+func TestLiveSubnetsExpired(t *testing.T) {
+	r := expiringReader{&pagingReader{subnets: make([]v1alpha1.Subnet, livePage+1)}}
+	if err := LiveSubnets(t.Context(), r, "ns", AllPools, func(*v1alpha1.Subnet) bool { return true }); !apierrors.IsResourceExpired(err) {
+		t.Errorf("got the error %v, want that of the API server", err)
+	}
+}

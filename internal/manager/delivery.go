@@ -11,6 +11,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/controller/delivery"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
 // DeliveryOptions are those of the part delivery.
@@ -145,13 +146,14 @@ func setupDelivery(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	d := delivery.Options{
 		Workers: o.Delivery.Workers, Migration: o.Delivery.Migration, Selector: selector, Filter: filter, PruneGuard: guard, UnreadableGrace: o.Delivery.UnreadableGrace,
 		Drift: o.Delivery.Drift, Manager: o.Delivery.FieldManager, FailOpen: o.Delivery.FailOpen, Readiness: o.Delivery.Readiness, HealthTimeout: o.Delivery.HealthTimeout,
+		Scope: tenancy.Scope(o.Scope), DefaultAccount: o.Tenancy.DefaultAccount, ForbiddenGrace: o.Tenancy.ForbiddenGrace,
 	}
 	if o.Delivery.RemoteKubeconfig != "" {
 		remote, err := restConfig(o.Delivery.RemoteKubeconfig)
 		if err != nil {
 			return nil, fmt.Errorf("--remote-kubeconfig %s: %w", o.Delivery.RemoteKubeconfig, err)
 		}
-		d.Remote = o.fence.around(remote)
+		d.Remote = o.fence.Around(remote)
 	}
 
 	return nil, delivery.SetupWithManager(mgr, d)

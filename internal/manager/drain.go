@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
 // run runs both managers until ctx ends, which SIGTERM does. Then, in this order:
@@ -35,7 +36,7 @@ func (r *runner) run(ctx context.Context) error {
 		served = r.server.Start(serving)
 	}()
 	err := r.controllers.Start(leading)
-	r.options.fence.closed.Store(true)
+	r.options.fence.Close()
 	if ctx.Err() != nil {
 		r.drain.wait(ended)
 	}
@@ -79,26 +80,45 @@ func (d *drain) ready(*http.Request) error {
 	return nil
 }
 
+// leave asks a client to leave the connection: its next one leads to another replica. HTTP/2
+// has no such header: the server sends GOAWAY in its place.
+func leave(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
+
 // around returns a handler that asks clients to leave the connection while the manager
-// drains: their next one leads to another replica. HTTP/2 has GOAWAY for that, which the
-// server sends for this header. A request is not canceled by the end of the server, which
-// waits for it.
-func (d *drain) around(h http.Handler) http.Handler {
+// drains, and whose requests end after a time.
+func (d *drain) around(timeout time.Duration, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if d.begun.Load() {
-			w.Header().Set("Connection", "close")
+			leave(w)
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), requestTimeout)
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		h.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
+// lasting returns a handler whose requests are not canceled by the end of the server, which
+// waits for them. They keep their deadline.
+func lasting(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := context.WithoutCancel(r.Context())
+		if deadline, ok := r.Context().Deadline(); ok {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(ctx, deadline)
+			defer cancel()
+		}
+		h.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
 // closed returns a handler that rejects requests while the manager drains. It is for those
-// that need the controllers.
+// that need the controllers. A client that kept the connection would reach this replica
+// again with its retry.
 func (d *drain) closed(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if d.begun.Load() {
+			leave(w)
+			w.Header().Set("Retry-After", "1")
 			http.Error(w, "this replica is shutting down: try again", http.StatusServiceUnavailable)
 
 			return
@@ -115,4 +135,28 @@ func (borrowed) Start(ctx context.Context) error {
 	<-ctx.Done()
 
 	return nil
+}
+
+// syncWait is how long a probe waits for caches: less than the kubelet waits for its answer.
+const syncWait = 500 * time.Millisecond
+
+// synced returns a readiness check: good once the caches have what was there at the start. The
+// webhook server listens earlier, and webhooks that read the caches would reject every object
+// until then.
+func synced(c cache.Cache) healthz.Checker {
+	var done atomic.Bool
+
+	return func(r *http.Request) error {
+		if done.Load() {
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), syncWait)
+		defer cancel()
+		if !c.WaitForCacheSync(ctx) {
+			return errors.New("the caches are not synced yet")
+		}
+		done.Store(true)
+
+		return nil
+	}
 }

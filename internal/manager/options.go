@@ -13,9 +13,13 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/arbor-control/arbor/api/names"
 	"github.com/arbor-control/arbor/internal/decide/podgroup"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
+	"github.com/arbor-control/arbor/internal/fence"
+	"github.com/arbor-control/arbor/internal/webhook/serving"
 )
 
 const (
@@ -44,6 +48,12 @@ type Options struct {
 	WebhookPort    int
 	WebhookService string
 	WebhookConfig  string
+	// WebhookFailurePolicy, WebhookTimeoutSeconds and the selectors are those of the
+	// ValidatingWebhookConfiguration.
+	WebhookFailurePolicy     string
+	WebhookTimeoutSeconds    int32
+	WebhookNamespaceSelector string
+	WebhookObjectSelector    string
 	// WebhookDrain is how long webhooks behind a Service are served after SIGTERM.
 	WebhookDrain time.Duration
 	CertLife     time.Duration
@@ -61,34 +71,47 @@ type Options struct {
 	LogFormat string
 	LogLevel  string
 
+	// Scope is what Compositions can reach: see package tenancy.
+	Scope string
+	// InputNamespaces are those that every Composition may bind inputs of, if Scope restricts
+	// them.
+	InputNamespaces []string
+
+	Tenancy   TenancyOptions
 	Synthesis SynthesisOptions
 	Delivery  DeliveryOptions
 
 	// fence is what everything passes that controllers send.
-	fence *fence
+	fence *fence.Fence
 }
 
 // DefaultOptions are those of a manager in a cluster.
 func DefaultOptions() Options {
 	return Options{
-		Controllers:        Parts(),
-		Namespace:          ownNamespace(),
-		CRDs:               crdsInstall,
-		LeaderElect:        true,
-		LeaderElectID:      names.Lease,
-		RestoreGrace:       10 * time.Minute,
-		MetricsAddress:     ":8443",
-		MetricsSecure:      true,
-		HealthAddress:      ":8081",
-		Webhooks:           true,
-		WebhookHost:        "127.0.0.1",
-		WebhookPort:        9443,
-		WebhookConfig:      names.Arbor,
-		WebhookDrain:       5 * time.Second,
+		Controllers:    Parts(),
+		Namespace:      ownNamespace(),
+		CRDs:           crdsInstall,
+		LeaderElect:    true,
+		LeaderElectID:  names.Lease,
+		RestoreGrace:   10 * time.Minute,
+		MetricsAddress: ":8443",
+		MetricsSecure:  true,
+		HealthAddress:  ":8081",
+		Webhooks:       true,
+		WebhookHost:    "127.0.0.1",
+		WebhookPort:    9443,
+		WebhookConfig:  names.Arbor,
+		WebhookDrain:   5 * time.Second,
+
+		WebhookFailurePolicy:  string(serving.DefaultSettings().FailurePolicy),
+		WebhookTimeoutSeconds: serving.DefaultSettings().TimeoutSeconds,
+
 		CertLife:           365 * 24 * time.Hour,
 		PriorityClassGuard: string(podgroup.GuardSystem),
 		LogFormat:          logJSON,
 		LogLevel:           "info",
+		Scope:              string(tenancy.Cluster),
+		Tenancy:            DefaultTenancyOptions(),
 		Synthesis:          DefaultSynthesisOptions(),
 		Delivery:           DefaultDeliveryOptions(),
 	}
@@ -120,11 +143,18 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.WebhookService, "webhook-service", o.WebhookService, "Service, in --namespace, by which the API server reaches the webhooks. Empty: it is told --webhook-host.")
 	fs.StringVar(&o.WebhookHost, "webhook-host", o.WebhookHost, "Host by which the API server reaches the webhooks when there is no --webhook-service; a loopback address is also the only one that they listen on.")
 	fs.StringVar(&o.WebhookConfig, "webhook-configuration", o.WebhookConfig, "Name of the ValidatingWebhookConfiguration. Managers that run different parts of one cluster need different names.")
+	fs.StringVar(&o.WebhookFailurePolicy, "webhook-failure-policy", o.WebhookFailurePolicy, "What the API server does with requests that no webhook answers: Fail (reject them) or Ignore (accept them without a review).")
+	fs.Int32Var(&o.WebhookTimeoutSeconds, "webhook-timeout-seconds", o.WebhookTimeoutSeconds, "How many seconds the API server waits for the answer of a webhook: 1 to 30.")
+	fs.StringVar(&o.WebhookNamespaceSelector, "webhook-namespace-selector", o.WebhookNamespaceSelector, "Label selector, as for kubectl or as JSON, of the namespaces whose requests are reviewed. Those with the label "+names.SkipAdmissionLabel+"=true never are. Empty: all others.")
+	fs.StringVar(&o.WebhookObjectSelector, "webhook-object-selector", o.WebhookObjectSelector, "Label selector, as for kubectl or as JSON, of the objects that are reviewed. Empty: all.")
 	fs.DurationVar(&o.WebhookDrain, "webhook-drain", o.WebhookDrain, "How long the webhooks are served after SIGTERM, while the cluster removes this replica from the endpoints of --webhook-service. Without --webhook-service there is nothing to wait for.")
 	fs.DurationVar(&o.RestoreGrace, "restore-grace", o.RestoreGrace, "How long no Subnet or claim of a pool that was restored from a backup must arrive before the pool allocates new blocks.")
 	fs.DurationVar(&o.CertLife, "webhook-ca-lifetime", o.CertLife, "How long a certificate authority of the webhooks lives; it is replaced after two thirds of that.")
 	fs.StringVar(&o.CertDir, "webhook-cert-dir", o.CertDir, "Directory with tls.crt and tls.key, which somebody else makes and renews, for example cert-manager. Who makes them also registers the webhooks: the manager then writes neither a Secret nor a ValidatingWebhookConfiguration. Empty: the manager makes its own.")
 	fs.StringVar(&o.PriorityClassGuard, "priority-class-guard", o.PriorityClassGuard, "PriorityClasses that a PodGroup may name only if its author has the permission to use them: system (those of Kubernetes, system-*), all or off.")
+	fs.StringVar(&o.Scope, "delivery-scope", o.Scope, "What Compositions can reach: cluster (everything that the manager may do, as with Eno) or namespace (their own namespace, as a ServiceAccount of it).")
+	o.Tenancy.AddFlags(fs)
+	fs.StringSliceVar(&o.InputNamespaces, "input-namespaces", o.InputNamespaces, "With --delivery-scope=namespace, the namespaces that Compositions may bind inputs of, besides their own.")
 	o.Synthesis.AddFlags(fs)
 	o.Delivery.AddFlags(fs)
 	fs.StringVar(&o.LogFormat, "log-format", o.LogFormat, "Format of the log: json or text.")
@@ -147,11 +177,8 @@ func (o *Options) Validate() error {
 	if err := either("--log-format", o.LogFormat, logJSON, logText); err != nil {
 		return err
 	}
-	if err := cmp.Or(o.validateGuard(), o.Synthesis.Validate(), o.Delivery.Validate(), o.validateLease(), o.validateCertDir(), o.validateDrain()); err != nil {
+	if err := cmp.Or(o.validateGuard(), o.Tenancy.Validate(), o.Synthesis.Validate(), o.Delivery.Validate(), o.validateLease(), o.validateCertDir(), o.validateDrain(), o.validateScope(), o.validateWebhooks()); err != nil {
 		return err
-	}
-	if o.WebhookPort < 1 || o.WebhookPort > 65535 {
-		return fmt.Errorf("--webhook-port %d: it must be between 1 and 65535", o.WebhookPort)
 	}
 	if o.CertLife < minLife {
 		return fmt.Errorf("--webhook-ca-lifetime %s: it must be at least %s", o.CertLife, minLife)
@@ -171,6 +198,12 @@ func (o *Options) drainTime() time.Duration {
 	}
 
 	return o.WebhookDrain
+}
+
+// webhookTimeout is how long a request to the webhook server may take: as long as the API
+// server waits for an answer.
+func (o *Options) webhookTimeout() time.Duration {
+	return time.Duration(o.WebhookTimeoutSeconds) * time.Second
 }
 
 func (o *Options) validateGuard() error {
@@ -209,6 +242,35 @@ func (o *Options) validateDrain() error {
 	}
 
 	return nil
+}
+
+func (o *Options) validateWebhooks() error {
+	if o.WebhookPort < 1 || o.WebhookPort > 65535 {
+		return fmt.Errorf("--webhook-port %d: it must be between 1 and 65535", o.WebhookPort)
+	}
+	if err := either("--webhook-failure-policy", o.WebhookFailurePolicy, string(admissionregistrationv1.Fail), string(admissionregistrationv1.Ignore)); err != nil {
+		return err
+	}
+	if o.WebhookTimeoutSeconds < 1 || o.WebhookTimeoutSeconds > 30 {
+		return fmt.Errorf("--webhook-timeout-seconds %d: it must be 1 to 30", o.WebhookTimeoutSeconds)
+	}
+	_, err := o.webhookSettings()
+
+	return err
+}
+
+// webhookSettings are the flags of the registration.
+func (o *Options) webhookSettings() (serving.Settings, error) {
+	s := serving.Settings{FailurePolicy: admissionregistrationv1.FailurePolicyType(o.WebhookFailurePolicy), TimeoutSeconds: o.WebhookTimeoutSeconds}
+	var err error
+	if s.NamespaceSelector, err = serving.ParseSelector(o.WebhookNamespaceSelector); err != nil {
+		return s, fmt.Errorf("--webhook-namespace-selector %q: %w", o.WebhookNamespaceSelector, err)
+	}
+	if s.ObjectSelector, err = serving.ParseSelector(o.WebhookObjectSelector); err != nil {
+		return s, fmt.Errorf("--webhook-object-selector %q: %w", o.WebhookObjectSelector, err)
+	}
+
+	return s, nil
 }
 
 // validatePprof keeps profiles on this machine: nobody is asked who they are

@@ -96,7 +96,7 @@ var parts = []part{
 		webhooks: []hook{{
 			Webhook: podgroupwebhook.Registration,
 			handler: func(mgr ctrl.Manager, o Options, m *webhook.Metrics) admission.Handler {
-				return podgroupwebhook.NewHandler(podgroup.Guard(o.PriorityClassGuard), mgr.GetClient(), mgr.GetAPIReader(), m)
+				return podgroupwebhook.NewHandler(podgroup.Guard(o.PriorityClassGuard), o.webhookTimeout(), mgr.GetClient(), mgr.GetAPIReader(), m)
 			},
 			refused: func() client.Object {
 				return &v2alpha2.PodGroup{
@@ -166,7 +166,10 @@ var parts = []part{
 		},
 		scheme:      enov1.AddToScheme,
 		controllers: setupDelivery,
-		scoped:      []client.Object{compositions, resourceSlices},
+		cached: func(Options) map[client.Object]cache.ByObject {
+			return map[client.Object]cache.ByObject{resourceSlices: {Transform: synthesis.Slim}}
+		},
+		scoped: []client.Object{compositions, resourceSlices},
 	},
 }
 

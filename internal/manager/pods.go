@@ -92,6 +92,39 @@ func (o *PodOptions) Validate() error {
 			return fmt.Errorf("--%s %q: %w", name, *lists[name], err)
 		}
 	}
+	for _, pair := range [][2]string{{"synthesizer-pod-requests", "synthesizer-pod-limits"}, {"synthesizer-pod-helper-requests", "synthesizer-pod-helper-limits"}} {
+		if err := checkRequests(*lists[pair[0]], pair[1], *lists[pair[1]]); err != nil {
+			return fmt.Errorf("--%s %q: %w", pair[0], *lists[pair[0]], err)
+		}
+	}
+
+	return o.validateObjects()
+}
+
+// checkRequests returns the first request that is more than the limit of its resource: the
+// API server would reject every pod. Both lists are valid.
+func checkRequests(requests, flag, limits string) error {
+	requested, err := parseResources(requests)
+	if err != nil {
+		return err
+	}
+	limited, err := parseResources(limits)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(requested)) {
+		request := requested[name]
+		if limit, ok := limited[name]; ok && request.Cmp(limit) > 0 {
+			return fmt.Errorf("%s=%s is more than %s=%s of --%s: lower the request or raise the limit", name, request.String(), name, limit.String(), flag)
+		}
+	}
+
+	return nil
+}
+
+// validateObjects returns the first invalid option of those for tolerations, affinity, labels
+// and annotations.
+func (o *PodOptions) validateObjects() error {
 	for _, text := range o.Tolerations {
 		if _, err := parseToleration(text); err != nil {
 			return fmt.Errorf("--taint-toleration %q: %w", text, err)

@@ -31,6 +31,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/names"
 	"github.com/arbor-control/arbor/internal/access"
+	"github.com/arbor-control/arbor/internal/fence"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/webhook"
 	"github.com/arbor-control/arbor/internal/webhook/serving"
@@ -39,9 +40,11 @@ import (
 const (
 	// shutdown is how long running reconciles may take to end.
 	shutdown = 3 * time.Second
-	// requestTimeout is how long a request to the webhook server may take: as long as the
-	// API server waits for an answer.
-	requestTimeout = 5 * time.Second
+	// endpointTimeout is how long clients of other endpoints than webhooks wait.
+	endpointTimeout = 5 * time.Second
+	// renewDeadline is after how long without a renewal a leader gives up; it is
+	// controller-runtime's. Another can lead five seconds later.
+	renewDeadline = 10 * time.Second
 )
 
 // Run runs the manager until ctx ends.
@@ -56,7 +59,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	o.fence = newFence(o.Namespace, o.LeaderElectID)
+	o.fence = fence.New(o.Namespace, o.LeaderElectID, renewDeadline)
 	on := selected(o.Controllers)
 	scheme, err := newScheme(on)
 	if err != nil {
@@ -150,10 +153,7 @@ func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime
 		endpoints = append(endpoints, served...)
 	}
 	mgr := r.server
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return err
-	}
-	if err := mgr.AddReadyzCheck("shutdown", r.drain.ready); err != nil {
+	if err := r.addProbes(mgr); err != nil {
 		return err
 	}
 	if !r.options.Webhooks {
@@ -177,12 +177,24 @@ func (r *runner) build(ctx context.Context, config *rest.Config, scheme *runtime
 	return r.addKeeper(ctx, mgr, keeper)
 }
 
+// addProbes adds what every manager checks. Webhooks add more.
+func (r *runner) addProbes(mgr ctrl.Manager) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("shutdown", r.drain.ready); err != nil {
+		return err
+	}
+
+	return mgr.AddReadyzCheck("caches", synced(mgr.GetCache()))
+}
+
 // newManagers makes both managers. The controllers read from the caches of the server, and
 // everything that they write passes the fence.
 func (r *runner) newManagers(config *rest.Config, scheme *runtime.Scheme, keeper *serving.Keeper) (err error) {
 	r.server, err = ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
-		GracefulShutdownTimeout: new(requestTimeout),
+		GracefulShutdownTimeout: new(max(r.options.webhookTimeout(), endpointTimeout)),
 		HealthProbeBindAddress:  r.options.HealthAddress,
 		Metrics:                 metricsserver.Options{BindAddress: "0"},
 		WebhookServer:           r.webhookServer(keeper),
@@ -191,7 +203,7 @@ func (r *runner) newManagers(config *rest.Config, scheme *runtime.Scheme, keeper
 	if err != nil {
 		return err
 	}
-	r.controllers, err = ctrl.NewManager(r.options.fence.around(rest.CopyConfig(config)), ctrl.Options{
+	r.controllers, err = ctrl.NewManager(r.options.fence.Around(rest.CopyConfig(config)), ctrl.Options{
 		Scheme:                  scheme,
 		LeaderElection:          r.options.LeaderElect,
 		LeaderElectionID:        r.options.LeaderElectID,
@@ -216,18 +228,21 @@ func (r *runner) addEndpoints(mgr ctrl.Manager, endpoints []endpoint) error {
 	if err != nil {
 		return err
 	}
+	// Their limits are not those of reviews, which must not wait for a TokenReview.
+	limits := webhook.NewLimiter(endpointTimeout)
 	for _, e := range endpoints {
-		mgr.GetWebhookServer().Register(e.path, r.drain.closed(gate.Protect(mgr.GetLogger(), e.handler, e.ask)))
+		mgr.GetWebhookServer().Register(e.path, limits.Around(r.drain.closed(gate.Protect(mgr.GetLogger(), e.handler, e.ask))))
 	}
 
 	return nil
 }
 
 func (r *runner) addWebhooks(mgr ctrl.Manager) error {
-	m := webhook.NewMetrics(metrics.Registry)
+	timeout := r.options.webhookTimeout()
+	m, limits := webhook.NewMetrics(metrics.Registry), webhook.NewLimiter(timeout)
 	for _, p := range r.parts {
 		for _, h := range p.webhooks {
-			mgr.GetWebhookServer().Register(h.Path, r.drain.around(&ctrlwebhook.Admission{Handler: h.handler(mgr, r.options, m)}))
+			mgr.GetWebhookServer().Register(h.Path, r.drain.around(timeout, limits.Around(lasting(&ctrlwebhook.Admission{Handler: h.handler(mgr, r.options, m)}))))
 		}
 	}
 
@@ -248,10 +263,16 @@ func (r *runner) addKeeper(ctx context.Context, mgr ctrl.Manager, keeper *servin
 }
 
 func (r *runner) servingOptions() serving.Options {
+	settings, _ := r.options.webhookSettings() // Validate has read them
 	o := serving.Options{
-		Namespace:     r.options.Namespace,
-		Configuration: r.options.WebhookConfig,
-		Life:          r.options.CertLife,
+		Elected: func() <-chan struct{} { return r.controllers.Elected() },
+		// Managers with leases of their own lead at the same time.
+		LeaderElection: r.options.LeaderElect && r.options.LeaderElectID == names.Lease,
+		Draining:       r.drain.begun.Load,
+		Settings:       settings,
+		Namespace:      r.options.Namespace,
+		Configuration:  r.options.WebhookConfig,
+		Life:           r.options.CertLife,
 		Address: serving.Address{
 			Service:   r.options.WebhookService,
 			Namespace: r.options.Namespace,
@@ -268,6 +289,10 @@ func (r *runner) servingOptions() serving.Options {
 	return o
 }
 
+// webhookServer speaks HTTP/2, which the API server prefers: its GOAWAY is what lets a
+// replica end without a failed review, see drain. The HTTP server of Go runs at most 250
+// requests of a connection at a time, also if the client resets them, and Limiter bounds
+// those of all connections.
 func (r *runner) webhookServer(keeper *serving.Keeper) ctrlwebhook.Server {
 	o := ctrlwebhook.Options{Port: r.options.WebhookPort}
 	if r.options.CertDir != "" {
@@ -286,6 +311,8 @@ func (r *runner) webhookServer(keeper *serving.Keeper) ctrlwebhook.Server {
 func (r *runner) metricsOptions() metricsserver.Options {
 	o := metricsserver.Options{BindAddress: r.options.MetricsAddress, SecureServing: r.options.MetricsSecure}
 	if o.SecureServing {
+		// Nothing that reads metrics needs HTTP/2, and its attacks are many.
+		o.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
 		o.FilterProvider = func(config *rest.Config, c *http.Client) (metricsserver.Filter, error) {
 			gate, err := access.New(config, c)
 

@@ -15,6 +15,7 @@ import (
 	"github.com/arbor-control/arbor/internal/controller/synthesis"
 	"github.com/arbor-control/arbor/internal/controller/synthesispod"
 	synthesisrules "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/executor"
 )
 
@@ -75,7 +76,7 @@ func (o *SynthesisOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.PodServiceAccount, "synthesizer-pod-service-account", o.PodServiceAccount, "Service account of these pods, which reads inputs and writes ResourceSlices.")
 	o.Pods.AddFlags(fs)
 	fs.DurationVar(&o.CreationTTL, "container-creation-ttl", o.CreationTTL, "How long the kubelet may take, after a pod was scheduled, to report the status of its containers. Then the pod is deleted and created again. Pulling images has its own limit.")
-	fs.DurationVar(&o.PullTimeout, "image-pull-timeout", o.PullTimeout, "How long the kubelet may take to pull the images of a pod and to start its containers, before the synthesis is given up and tried again. It is no part of --synthesis-timeout.")
+	fs.DurationVar(&o.PullTimeout, "image-pull-timeout", o.PullTimeout, "How long the kubelet may take to mount the volumes of a pod, create its network, pull its images and start its containers, before the synthesis is given up and tried again. It is no part of --synthesis-timeout.")
 	fs.DurationVar(&o.Timeout, "synthesis-timeout", o.Timeout, "How long a synthesis may take before it is given up and tried again. In a pod, it begins when the containers run.")
 	fs.IntVar(&o.Concurrency, "synthesis-concurrency", o.Concurrency, "How many syntheses are in flight at most.")
 	fs.DurationVar(&o.Cooldown, "rollout-cooldown", o.Cooldown, "Time between two syntheses that follow a change of a Synthesizer or of a deferred input.")
@@ -150,7 +151,8 @@ func podNamespace(o Options) string { return cmp.Or(o.Synthesis.PodNamespace, o.
 // setupSynthesis starts what makes compositions of Symphonies, and slices of
 // compositions.
 func setupSynthesis(mgr ctrl.Manager, o Options) ([]endpoint, error) {
-	s := synthesis.Options{Refusal: refusal, Timeout: o.Synthesis.Timeout, Concurrency: o.Synthesis.Concurrency, Cooldown: o.Synthesis.Cooldown, MaxFailures: o.Synthesis.MaxFailures, Namespace: o.Delivery.Namespace, Patience: o.Synthesis.Watchdog, HistoryLimit: o.Synthesis.HistoryLimit}
+	rules := tenancy.Rules{Scope: tenancy.Scope(o.Scope), InputNamespaces: o.InputNamespaces}
+	s := synthesis.Options{Rules: rules, Refusal: refusal, Timeout: o.Synthesis.Timeout, Concurrency: o.Synthesis.Concurrency, Cooldown: o.Synthesis.Cooldown, MaxFailures: o.Synthesis.MaxFailures, Namespace: o.Delivery.Namespace, Patience: o.Synthesis.Watchdog, HistoryLimit: o.Synthesis.HistoryLimit}
 	if o.Synthesis.Local {
 		s.Executor, s.Refusal = &executor.Process{}, ""
 	}
@@ -158,6 +160,7 @@ func setupSynthesis(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 		s.Pods, s.Refusal = true, ""
 		s.Startup = o.Synthesis.Timeout + o.Synthesis.PullTimeout // until it is scheduled, and its images are there
 		pods := synthesispod.Options{
+			Rules: rules,
 			Image: o.Synthesis.Image, Namespace: podNamespace(o), ServiceAccount: o.Synthesis.PodServiceAccount,
 			Timeout: o.Synthesis.Timeout, CreationTTL: o.Synthesis.CreationTTL, PullTimeout: o.Synthesis.PullTimeout, HistoryLimit: o.Synthesis.HistoryLimit,
 		}

@@ -22,9 +22,10 @@ const (
 	certBlock = "CERTIFICATE"
 	keyBlock  = "EC PRIVATE KEY"
 
-	// skew is how far back a certificate's life begins, so that a peer whose
-	// clock is a little behind does not refuse it.
-	skew = 5 * time.Minute
+	// A certificate's life begins before now, so that a peer whose clock is behind does not
+	// reject it: by a quarter of its life, within these limits. Kubernetes' own certificates
+	// begin an hour early, too.
+	minSkew, maxSkew = 5 * time.Minute, time.Hour
 )
 
 // A CA signs certificates.
@@ -198,7 +199,7 @@ func newTemplate(r Request) (*x509.Certificate, error) {
 		Subject:      pkix.Name{CommonName: r.CommonName, Organization: r.Organizations},
 		DNSNames:     r.DNSNames,
 		IPAddresses:  r.IPs,
-		NotBefore:    r.Now.Add(-skew),
+		NotBefore:    r.Now.Add(-min(max(r.Life/4, minSkew), maxSkew)),
 		NotAfter:     r.Now.Add(r.Life),
 	}, nil
 }

@@ -15,7 +15,7 @@ import (
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func TestIssue(t *testing.T) {
-	ca := newCA(t, time.Hour)
+	ca := newCA(t, 4*time.Hour)
 
 	cases := map[string]struct {
 		reason string
@@ -25,11 +25,14 @@ func TestIssue(t *testing.T) {
 		want   bool
 	}{
 		"Trusted":      {"A fresh certificate is good for its address.", time.Minute, now, "127.0.0.1", true},
-		"SlowClock":    {"A peer whose clock is behind must not refuse it.", time.Minute, now.Add(-4 * time.Minute), "127.0.0.1", true},
+		"SlowClock":    {"A peer whose clock is behind must not reject it.", 4 * time.Hour, now.Add(-59 * time.Minute), "127.0.0.1", true},
+		"TooSlow":      {"There is a limit.", 100 * time.Hour, now.Add(-61 * time.Minute), "127.0.0.1", false},
+		"ShortLife":    {"A short life begins a little earlier than now.", time.Minute, now.Add(-4 * time.Minute), "127.0.0.1", true},
+		"ShortSkew":    {"And not much earlier.", time.Minute, now.Add(-6 * time.Minute), "127.0.0.1", false},
 		"Expired":      {"After its life it is refused.", time.Minute, now.Add(2 * time.Minute), "127.0.0.1", false},
 		"OtherHost":    {"It speaks for no other host.", time.Minute, now, "example.com", false},
-		"NotLonger":    {"It never outlives its authority.", 100 * time.Hour, now.Add(2 * time.Hour), "127.0.0.1", false},
-		"WithinParent": {"A life cut short by the authority still works within it.", 100 * time.Hour, now.Add(59 * time.Minute), "127.0.0.1", true},
+		"NotLonger":    {"It never outlives its authority.", 100 * time.Hour, now.Add(5 * time.Hour), "127.0.0.1", false},
+		"WithinParent": {"A life cut short by the authority still works within it.", 100 * time.Hour, now.Add(239 * time.Minute), "127.0.0.1", true},
 	}
 
 	for name, tc := range cases {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/executor"
 )
 
@@ -92,7 +93,7 @@ func newServe() *cobra.Command {
 }
 
 func newPublish() *cobra.Command {
-	o := options{socket: DefaultSocket, timeout: 30 * time.Second, historyLimit: decide.DefaultHistoryLimit, job: jobFromEnvironment()}
+	o := options{socket: DefaultSocket, timeout: 30 * time.Second, historyLimit: decide.DefaultHistoryLimit, scope: string(tenancy.Cluster), job: jobFromEnvironment()}
 	cmd := &cobra.Command{
 		Use:   "publish",
 		Short: "Run the synthesis that the environment names",
@@ -109,6 +110,8 @@ If nobody waits for it any more, nothing is written, and that is no error.`,
 	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster. Empty: the pod's own service account, or kubectl's default.")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", o.timeout, "How long the synthesis may take.")
 	cmd.Flags().IntVar(&o.historyLimit, "history-limit", o.historyLimit, "How many syntheses before the previous one a composition keeps.")
+	cmd.Flags().StringVar(&o.scope, "delivery-scope", o.scope, "What the composition can reach: cluster or namespace, as in the manager.")
+	cmd.Flags().StringSliceVar(&o.inputNamespaces, "input-namespaces", nil, "With --delivery-scope=namespace, the namespaces that inputs may be in, besides that of the composition.")
 
 	return cmd
 }

@@ -16,6 +16,7 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	deliveryrules "github.com/arbor-control/arbor/internal/decide/delivery"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/executor"
 	"github.com/arbor-control/arbor/internal/synthesis"
 )
@@ -24,7 +25,10 @@ type options struct {
 	socket, kubeconfig string
 	timeout            time.Duration
 	historyLimit       int
-	job                executor.Job
+	// scope and inputNamespaces are the rules between tenants.
+	scope           string
+	inputNamespaces []string
+	job             executor.Job
 }
 
 // jobFromEnvironment reads whom a pod is for.
@@ -42,6 +46,10 @@ func publish(ctx context.Context, o options, log io.Writer) error {
 	if o.job.CompositionName == "" || o.job.CompositionNamespace == "" || o.job.SynthesisUUID == "" {
 		return errors.New("the environment names no synthesis: COMPOSITION_NAMESPACE, COMPOSITION_NAME and SYNTHESIS_UUID must be set")
 	}
+	scope, err := tenancy.ParseScope(o.scope)
+	if err != nil {
+		return fmt.Errorf("--delivery-scope %q: %w", o.scope, err)
+	}
 	c, err := connect(o.kubeconfig)
 	if err != nil {
 		return err
@@ -58,6 +66,7 @@ func publish(ctx context.Context, o options, log io.Writer) error {
 	runner := synthesis.Runner{
 		Client: c, Reader: c, Mapper: c.RESTMapper(), Executor: &executor.Socket{Path: o.socket}, Manifests: deliveryrules.NewReader(),
 		Timeout: time.Until(over), Now: time.Now, HistoryLimit: o.historyLimit,
+		Rules: tenancy.Rules{Scope: scope, InputNamespaces: o.inputNamespaces},
 	}
 	out := runner.Run(ctx, composition, synthesizer)
 	switch {

@@ -69,7 +69,7 @@ func init() { //nolint:gochecknoinits // kube-scheduler's registry is process-wi
 
 // Metrics are those that the scheduler has beyond kube-scheduler's.
 func Metrics() []metrics.Registerable {
-	return []metrics.Registerable{cycles, cycleSeconds, podsHeld, podsPlaced, bindFailures, evictions, reservedPods, reservationsEnded, lostWakeUps, trialSeconds, panics, phaseTime}
+	return []metrics.Registerable{cycles, cycleSeconds, podsHeld, podsPlaced, bindFailures, evictions, reservedPods, reservationsEnded, lostWakeUps, trialSeconds, panics, phaseTime, waitingGroups, waitingSince}
 }
 
 // observe counts a cycle.

@@ -75,6 +75,9 @@ func setup(ctx context.Context, kube *options.Options, o *Options) (*schedulerse
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := fenced(c); err != nil {
+		return nil, nil, err
+	}
 	if kube.ConfigFile == "" {
 		c.ComponentConfig.Profiles = named(c.ComponentConfig.Profiles[0], o.Names)
 	}
@@ -159,6 +162,7 @@ func (s *Scheduler) start(ctx context.Context) error {
 			klog.FromContext(ctx).Error(err, "Cannot read PodGroups")
 		}
 		reached(phaseGroupsSynced)
+		go s.countWaiting(ctx)
 	}()
 
 	return nil

@@ -31,6 +31,10 @@ func (r *Runner) make(ctx context.Context, c *enov1.Composition, s *enov1.Synthe
 		return r.copy(ctx, c)
 	}
 	var m made
+	// The manager has checked the same. The Composition may have changed since.
+	if v := decide.Forbidden(c, s, r.Rules); v != nil {
+		return m, errors.New(v.Message)
+	}
 	given, err := r.read(ctx, c, s, &m)
 	if err != nil {
 		return m, err
@@ -92,7 +96,7 @@ func (r *Runner) read(ctx context.Context, c *enov1.Composition, s *enov1.Synthe
 		given    []krm.Input
 		optional []string
 	)
-	for _, b := range decide.Bind(c, s) {
+	for _, b := range decide.Bind(c, s, r.Rules) {
 		if b.Optional {
 			optional = append(optional, b.Key)
 		}
@@ -115,8 +119,8 @@ func (r *Runner) read(ctx context.Context, c *enov1.Composition, s *enov1.Synthe
 
 // input reads one input; nil if it is absent and may be.
 func (r *Runner) input(ctx context.Context, b decide.Bound) (*unstructured.Unstructured, error) {
-	t, problem := Resolve(r.Mapper, b)
-	if problem == "" {
+	t, problem := Resolve(r.Mapper, b, r.Rules)
+	if problem == nil {
 		o := &unstructured.Unstructured{}
 		o.SetGroupVersionKind(t.Kind)
 		err := r.Reader.Get(ctx, t.Key, o)
@@ -124,16 +128,19 @@ func (r *Runner) input(ctx context.Context, b decide.Bound) (*unstructured.Unstr
 		case err == nil:
 			return o, nil
 		case apierrors.IsNotFound(err):
-			problem = fmt.Sprintf("%s %s does not exist", t.Kind.Kind, t.Key)
+			problem = &Problem{Text: fmt.Sprintf("%s %s does not exist", t.Kind.Kind, t.Key)}
 		default:
 			return nil, fmt.Errorf("cannot read input %q: %w", b.Key, err)
 		}
+	}
+	if problem.Forbidden != nil {
+		return nil, errors.New(problem.Text) // it is not absent
 	}
 	if b.Optional {
 		return nil, nil //nolint:nilnil // absent is an answer
 	}
 
-	return nil, fmt.Errorf("input %q: %s", b.Key, problem)
+	return nil, fmt.Errorf("input %q: %s", b.Key, problem.Text)
 }
 
 // copy takes the manifests of an earlier synthesis.
@@ -143,12 +150,12 @@ func (r *Runner) copy(ctx context.Context, c *enov1.Composition) (made, error) {
 	if from == nil {
 		return made{}, fmt.Errorf("cannot roll back to synthesis %s: it is not kept any more", to)
 	}
-	slices, err := r.slices(ctx, c.Namespace, from)
+	slices, err := r.slices(ctx, c, from)
 	if err != nil {
 		return made{}, err
 	}
 	if len(slices) != len(from.ResourceSlices) {
-		return made{}, fmt.Errorf("cannot roll back to synthesis %s: %d of its %d slices are gone", to, len(from.ResourceSlices)-len(slices), len(from.ResourceSlices))
+		return made{}, fmt.Errorf("cannot roll back to synthesis %s: %d of its %d slices are lost", to, len(from.ResourceSlices)-len(slices), len(from.ResourceSlices))
 	}
 
 	return made{manifests: decide.Copied(slices), results: from.Results}, nil

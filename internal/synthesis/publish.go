@@ -3,6 +3,7 @@ package synthesis
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,28 +13,26 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/kube"
 )
+
+// restorePoll is how often a lost slice is looked for.
+const restorePoll = 250 * time.Millisecond
 
 // publish writes slices of what was made, and makes them the current ones. If nothing
 // has changed, the slices that there are stay.
 func (r *Runner) publish(ctx context.Context, c *enov1.Composition, m made) error {
 	uuid := c.Status.InFlightSynthesis.UUID
-	live := &enov1.Composition{}
-	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(c), live); apierrors.IsNotFound(err) {
-		return ErrSuperseded
-	} else if err != nil {
-		return fmt.Errorf("cannot read Composition %s/%s: %w", c.Namespace, c.Name, err)
-	}
-	if live.UID != c.UID || live.DeletionTimestamp != nil || !decide.Wanted(&live.Status, uuid) {
-		return ErrSuperseded
+	live, err := r.wanted(ctx, c, uuid)
+	if err != nil {
+		return err
 	}
 	done := decide.Done{UUID: uuid, Results: m.results, Inputs: m.inputs, HistoryLimit: r.HistoryLimit}
 	var current []*enov1.ResourceSlice
 	if live.Status.CurrentSynthesis != nil {
 		done.BasedOn = live.Status.CurrentSynthesis.UUID
-		var err error
-		if current, err = r.slices(ctx, c.Namespace, live.Status.CurrentSynthesis); err != nil {
+		if live, current, err = r.current(ctx, live, &done); err != nil {
 			return err
 		}
 	}
@@ -41,14 +40,30 @@ func (r *Runner) publish(ctx context.Context, c *enov1.Composition, m made) erro
 		return r.promote(ctx, c, done)
 	}
 	for _, manifests := range decide.Cut(decide.Manifests(m.manifests, current, uuid, decide.RequestOf(&live.Status, current))) {
-		name, err := r.create(ctx, live, uuid, manifests)
+		ref, err := r.create(ctx, live, uuid, manifests)
 		if err != nil {
 			return err
 		}
-		done.Slices = append(done.Slices, name)
+		done.Slices = append(done.Slices, ref)
 	}
 
 	return r.promote(ctx, c, done)
+}
+
+// wanted reads a composition whose synthesis is in flight. It returns ErrSuperseded if the synthesis
+// is not wanted any more.
+func (r *Runner) wanted(ctx context.Context, c *enov1.Composition, uuid string) (*enov1.Composition, error) {
+	live := &enov1.Composition{}
+	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(c), live); apierrors.IsNotFound(err) {
+		return nil, ErrSuperseded
+	} else if err != nil {
+		return nil, fmt.Errorf("cannot read Composition %s/%s: %w", c.Namespace, c.Name, err)
+	}
+	if live.UID != c.UID || live.DeletionTimestamp != nil || !decide.Wanted(&live.Status, uuid) {
+		return nil, ErrSuperseded
+	}
+
+	return live, nil
 }
 
 // promote makes what was written the current synthesis. Whether it is still wanted
@@ -88,7 +103,8 @@ func lingering(ctx context.Context, longer time.Duration) (context.Context, cont
 	}
 }
 
-func (r *Runner) create(ctx context.Context, c *enov1.Composition, uuid string, manifests []enov1.Manifest) (string, error) {
+// create writes a slice. The digest is that of what the API server stored.
+func (r *Runner) create(ctx context.Context, c *enov1.Composition, uuid string, manifests []enov1.Manifest) (*enov1.ResourceSliceRef, error) {
 	slice := &enov1.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       c.Namespace,
@@ -101,12 +117,12 @@ func (r *Runner) create(ctx context.Context, c *enov1.Composition, uuid string, 
 	if err := r.Client.Create(ctx, slice); isTooLarge(err) {
 		ref, size := decide.Largest(manifests)
 
-		return "", fmt.Errorf("cannot store %s: its manifest takes %d KiB in a ResourceSlice, which the API server does not accept; split it: %w", ref, size>>10, err)
+		return nil, fmt.Errorf("cannot store %s: its manifest takes %d KiB in a ResourceSlice, which the API server does not accept; split it: %w", ref, size>>10, err)
 	} else if err != nil {
-		return "", fmt.Errorf("cannot create a ResourceSlice: %w", err)
+		return nil, fmt.Errorf("cannot create a ResourceSlice: %w", err)
 	}
 
-	return slice.Name, nil
+	return &enov1.ResourceSliceRef{Name: slice.Name, Digest: tenancy.Digest(&slice.Spec)}, nil
 }
 
 // isTooLarge reports whether the API server or its store rejects an object because of
@@ -115,20 +131,63 @@ func isTooLarge(err error) bool {
 	return err != nil && (apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "too large"))
 }
 
-// slices reads those of a synthesis from the API server. Of one that is not there
-// nothing can be told; that it is not there is seen and mended elsewhere.
-func (r *Runner) slices(ctx context.Context, namespace string, s *enov1.Synthesis) ([]*enov1.ResourceSlice, error) {
+// current reads the slices of the current synthesis. Objects of one that is lost would not be
+// pruned, so it waits until delivery has restored it, for a limited time. Delivery records the digest
+// of a slice that it restores, so each attempt reads the composition again, and the last one is
+// returned. A result names the slices that are still lost.
+func (r *Runner) current(ctx context.Context, c *enov1.Composition, done *decide.Done) (*enov1.Composition, []*enov1.ResourceSlice, error) {
+	read, err := r.slices(ctx, c, c.Status.CurrentSynthesis)
+	for until := r.Now().Add(decide.LostGrace); err == nil && len(read) < len(c.Status.CurrentSynthesis.ResourceSlices) && r.Now().Before(until); {
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-time.After(restorePoll):
+		}
+		if c, err = r.wanted(ctx, c, done.UUID); err != nil {
+			return nil, nil, err
+		}
+		if s := c.Status.CurrentSynthesis; s == nil || s.UUID != done.BasedOn {
+			return nil, nil, ErrSuperseded
+		}
+		read, err = r.slices(ctx, c, c.Status.CurrentSynthesis)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	reportLost(c, read, done)
+
+	return c, read, nil
+}
+
+// reportLost adds a result that names the slices of the current synthesis that were not read.
+func reportLost(c *enov1.Composition, read []*enov1.ResourceSlice, done *decide.Done) {
+	var names []string
+	for _, ref := range c.Status.CurrentSynthesis.ResourceSlices {
+		if !slices.ContainsFunc(read, func(one *enov1.ResourceSlice) bool { return one.Name == ref.Name }) {
+			names = append(names, ref.Name)
+		}
+	}
+	if len(names) > 0 {
+		done.Results = append(slices.Clone(done.Results), enov1.Result{Severity: enov1.SeverityWarning, Message: decide.Lost(strings.Join(names, ", "))})
+	}
+}
+
+// slices reads those of a synthesis from the API server, without those that are lost: they do not
+// exist, or do not belong to the synthesis. The controller of compositions reports and heals that.
+func (r *Runner) slices(ctx context.Context, c *enov1.Composition, s *enov1.Synthesis) ([]*enov1.ResourceSlice, error) {
 	var all []*enov1.ResourceSlice
 	for _, ref := range s.ResourceSlices {
 		slice := &enov1.ResourceSlice{}
-		err := r.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, slice)
+		err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: ref.Name}, slice)
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("cannot read ResourceSlice %s/%s: %w", namespace, ref.Name, err)
+			return nil, fmt.Errorf("cannot read ResourceSlice %s/%s: %w", c.Namespace, ref.Name, err)
 		}
-		all = append(all, slice)
+		if tenancy.SliceProblem(c, ref, slice, tenancy.Digest(&slice.Spec)) == "" {
+			all = append(all, slice)
+		}
 	}
 
 	return all, nil

@@ -11,6 +11,7 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	deliveryrules "github.com/arbor-control/arbor/internal/decide/delivery"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/executor"
 	"github.com/arbor-control/arbor/internal/krm"
 )
@@ -42,6 +43,8 @@ type Runner struct {
 	Now     func() time.Time
 	// HistoryLimit is how many syntheses before the previous one are kept.
 	HistoryLimit int
+	// Rules are those between tenants. What they forbid is not read.
+	Rules tenancy.Rules
 }
 
 // An Outcome is what became of a synthesis.

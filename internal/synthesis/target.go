@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
 // A Target is the object that an input is.
@@ -16,10 +17,20 @@ type Target struct {
 	Key  types.NamespacedName
 }
 
+// A Problem is why there is no object for an input.
+type Problem struct {
+	Text string
+	// Forbidden is set if the Composition may not bind the object.
+	Forbidden *tenancy.Violation
+}
+
 // Resolve says which object an input is bound to, or why to none.
-func Resolve(mapper meta.RESTMapper, b decide.Bound) (Target, string) {
+func Resolve(mapper meta.RESTMapper, b decide.Bound, rules tenancy.Rules) (Target, *Problem) {
+	if b.Forbidden != nil {
+		return Target{}, &Problem{b.Forbidden.Message, b.Forbidden}
+	}
 	if b.Name == "" {
-		return Target{}, "no object is bound to it: add it to the bindings of the Composition"
+		return Target{}, &Problem{Text: "no object is bound to it: add it to the bindings of the Composition"}
 	}
 	var versions []string
 	if b.Resource.Version != "" {
@@ -28,15 +39,22 @@ func Resolve(mapper meta.RESTMapper, b decide.Bound) (Target, string) {
 	group := schema.GroupKind{Group: b.Resource.Group, Kind: b.Resource.Kind}
 	mapping, err := mapper.RESTMapping(group, versions...)
 	if err != nil {
-		return Target{}, fmt.Sprintf("kind %s is not served: %s", group, err)
+		return Target{}, &Problem{Text: fmt.Sprintf("kind %s is not served: %s", group, err)}
 	}
 	t := Target{Kind: mapping.GroupVersionKind, Key: types.NamespacedName{Namespace: b.Namespace, Name: b.Name}}
-	switch namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace; {
-	case namespaced && b.Namespace == "":
-		return Target{}, fmt.Sprintf("%s %s needs a namespace", b.Resource.Kind, b.Name)
-	case !namespaced:
-		t.Key.Namespace = ""
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		if b.Namespace == "" {
+			return Target{}, &Problem{Text: fmt.Sprintf("%s %s needs a namespace", b.Resource.Kind, b.Name)}
+		}
+
+		return t, nil
+	}
+	t.Key.Namespace = ""
+	if b.Chosen != nil {
+		if v := rules.ClusterScoped(*b.Chosen); v != nil {
+			return Target{}, &Problem{v.Message, v}
+		}
 	}
 
-	return t, ""
+	return t, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -21,6 +22,9 @@ const (
 	reasonUndecodable = "Undecodable"
 	reasonBlind       = "Blind"
 )
+
+// maxCauses is how many problems an answer lists.
+const maxCauses = 10
 
 // retryAfter is how long a client waits before it repeats a request that could
 // not be decided.
@@ -57,7 +61,7 @@ func NewHandler[T any](kind string, m *Metrics, admit Admit[T]) *Handler[T] {
 func (h *Handler[T]) Handle(ctx context.Context, r admission.Request) admission.Response {
 	started := time.Now()
 	observe := func(decision, reason string) {
-		h.metrics.Observe(h.kind, string(r.Operation), decision, reason, time.Since(started))
+		h.metrics.Observe(h.kind, operation(r.Operation), decision, reason, time.Since(started))
 	}
 
 	change, err := h.decode(r)
@@ -85,11 +89,25 @@ func (h *Handler[T]) Handle(ctx context.Context, r admission.Request) admission.
 	return deny(r, v)
 }
 
-// decode reads the objects of a request.
+// operation is the value of a label for a request. Its author can write anything there.
+func operation(o admissionv1.Operation) string {
+	switch o {
+	case admissionv1.Create, admissionv1.Update:
+		return string(o)
+	default:
+		return "other"
+	}
+}
+
+// decode reads the objects of a request. All kinds have namespaces; a request that names
+// none, or another one than its object, is not from the API server.
 func (h *Handler[T]) decode(r admission.Request) (Change[T], error) {
 	change := Change[T]{After: new(T), User: r.UserInfo}
 	if err := json.Unmarshal(r.Object.Raw, change.After); err != nil {
 		return change, fmt.Errorf("cannot read %s %s/%s: %w", h.kind, r.Namespace, r.Name, err)
+	}
+	if err := h.sameNamespace(r, change.After); err != nil {
+		return change, err
 	}
 	if r.Operation != admissionv1.Update {
 		return change, nil
@@ -99,7 +117,21 @@ func (h *Handler[T]) decode(r admission.Request) (Change[T], error) {
 		return change, fmt.Errorf("cannot read the stored %s %s/%s: %w", h.kind, r.Namespace, r.Name, err)
 	}
 
-	return change, nil
+	return change, h.sameNamespace(r, change.Before)
+}
+
+func (h *Handler[T]) sameNamespace(r admission.Request, object any) error {
+	o, err := meta.Accessor(object)
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot read %s %s/%s: %w", h.kind, r.Namespace, r.Name, err)
+	case r.Namespace == "":
+		return fmt.Errorf("cannot decide about %s %s: the request has no namespace", h.kind, r.Name)
+	case o.GetNamespace() != r.Namespace:
+		return fmt.Errorf("cannot decide about %s %s/%s: the object has the namespace %q", h.kind, r.Namespace, r.Name, o.GetNamespace())
+	default:
+		return nil
+	}
 }
 
 // unavailable rejects a request that could not be decided. Clients of Kubernetes
@@ -119,11 +151,12 @@ func unavailable(r admission.Request, err error) admission.Response {
 // deny rejects an object in the way that the API server does for built-in
 // kinds: the message is that of the first problem, and each problem is a cause
 // with its field. The fixes are sent as warnings, which clients print next to
-// the error.
+// the error. An answer lists the first problems only, and how many more there are.
 func deny(r admission.Request, v verdict.Verdict) admission.Response {
-	causes := make([]metav1.StatusCause, 0, len(v.Problems))
+	listed := v.Problems[:min(len(v.Problems), maxCauses)]
+	causes := make([]metav1.StatusCause, 0, len(listed))
 	var advice verdict.Verdict
-	for _, p := range v.Problems {
+	for _, p := range listed {
 		kind := metav1.CauseTypeFieldValueInvalid
 		if p.Forbidden {
 			kind = metav1.CauseTypeForbidden
@@ -132,6 +165,10 @@ func deny(r admission.Request, v verdict.Verdict) admission.Response {
 		if p.Fix != "" {
 			advice.Warnings = append(advice.Warnings, verdict.Warning{Field: p.Field, Message: p.Fix})
 		}
+	}
+	warnings := advice.WarningStrings()
+	if more := len(v.Problems) - len(listed); more > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d more problems are not listed", more))
 	}
 	code, reason := int32(http.StatusUnprocessableEntity), metav1.StatusReasonInvalid
 	if v.Problems[0].Forbidden {
@@ -147,6 +184,6 @@ func deny(r admission.Request, v verdict.Verdict) admission.Response {
 			Message: v.Message(),
 			Details: &metav1.StatusDetails{Name: r.Name, Group: r.Kind.Group, Kind: r.Kind.Kind, Causes: causes},
 		},
-		Warnings: advice.WarningStrings(),
+		Warnings: warnings,
 	}}
 }

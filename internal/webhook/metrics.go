@@ -27,7 +27,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "arbor_admission_decisions_total",
-			Help: "Admission decisions by kind, operation, decision (allowed, denied, error) and reason (of the first violation).",
+			Help: "Admission decisions by kind, operation (CREATE, UPDATE, other), decision (allowed, denied, error) and reason (of the first violation).",
 		}, []string{"kind", "operation", "decision", "reason"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "arbor_admission_duration_seconds",

@@ -2,6 +2,8 @@ module github.com/arbor-control/arbor/synthesizers/helm
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/arbor-control/arbor v0.0.0
 	github.com/google/go-cmp v0.7.0

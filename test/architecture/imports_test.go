@@ -127,6 +127,12 @@ var rules = []rule{
 		why:   "who may call is a question about callers, not about what is called",
 	},
 	{
+		in:    "./internal/fence",
+		never: []string{"./api", "./engine", "./internal", controllerRuntime},
+		allow: []string{"./internal/fence"},
+		why:   "it looks at requests about one lease, whatever else the process does",
+	},
+	{
 		in:    "./internal/kube",
 		never: []string{"./internal", "./engine"},
 		allow: []string{"./internal/kube"},
@@ -217,7 +223,7 @@ var rules = []rule{
 	{
 		in:    "./internal/scheduler",
 		never: []string{"./internal"},
-		allow: []string{"./internal/scheduler", "./internal/decide", "./internal/view", "./internal/kube"},
+		allow: []string{"./internal/scheduler", "./internal/decide", "./internal/view", "./internal/kube", "./internal/fence"},
 		why:   "the scheduler places pods; everything else is done without it",
 	},
 	{

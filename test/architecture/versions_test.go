@@ -37,3 +37,37 @@ func versions(t *testing.T, name string) map[string]string {
 
 	return all
 }
+
+// toolchain is the line of a go.mod that names the Go to build with.
+var toolchain = regexp.MustCompile(`(?m)^toolchain (go\S+)$`)
+
+// Everything is built with one version of Go: the same commit is then the same release.
+func TestToolchains(t *testing.T) {
+	var all []string
+	for _, pattern := range []string{"go.mod", "*/*/go.mod", "*/*/*/go.mod"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, found...)
+	}
+	want := ""
+	for _, name := range all {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := toolchain.FindStringSubmatch(string(data))
+		switch {
+		case m == nil:
+			t.Errorf("%s has no toolchain line", name)
+		case want == "":
+			want = m[1]
+		case m[1] != want:
+			t.Errorf("%s has toolchain %s, and go.mod has %s", name, m[1], want)
+		}
+	}
+	if len(all) < 8 {
+		t.Errorf("only %d modules were found: %v", len(all), all)
+	}
+}

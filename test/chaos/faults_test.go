@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -74,6 +73,19 @@ var faults = []fault{
 	{name: "leader paused for longer than its lease", managers: pair, do: repeated(1, paused)},
 	{name: "409: somebody wrote a moment before", managers: one, survives: true, long: true, do: weather(cluster.Weather{Busy: 0.05, Broken: 0.1, Race: 0.3})},
 	{name: "409 although nobody wrote", managers: one, survives: true, do: unblamed(weather(cluster.Weather{Conflict: 0.2}))},
+	{name: "429 to every request for a minute", managers: pair, long: true, do: overloaded},
+	{name: "watches expired by a compaction", managers: one, survives: true, long: true, do: once(compacted)},
+	{name: "etcd out of space", managers: one, survives: true, long: true, do: once(noSpace)},
+	{name: "aggregated API down", managers: one, do: once(aggregated)},
+	{name: "CRDs deleted and created again", managers: one, survives: true, long: true, do: once(redefined)},
+	{name: "CRD of ResourceSlices deleted", managers: one, survives: true, long: true, do: once(withoutSlices)},
+	{name: "webhook takes 4.9 s", managers: one, long: true, do: once(slowWebhook(4900 * time.Millisecond))},
+	{name: "webhook takes 6 s", managers: one, long: true, do: once(slowWebhook(6 * time.Second))},
+	{name: "clock 10 minutes off", managers: one, do: once(skewed)},
+	{name: "little memory for a large load", managers: one, long: true, do: once(littleMemory)},
+	{name: "half-open partition for a minute", managers: one, long: true, do: once(partitioned)},
+	{name: "lease stolen every 5 s for a minute", managers: pair, long: true, do: flapping},
+	{name: "node lost with the leader", managers: pair, long: true, do: repeated(1, nodeLost)},
 }
 
 // TestFaults does them one after the other to one cluster.
@@ -101,6 +113,15 @@ func repeated(times int, do func(w *world)) func(w *world) int {
 		}
 
 		return times * *rounds
+	}
+}
+
+// once does something once, however many rounds there are: it takes long, or has a length.
+func once(do func(w *world)) func(w *world) int {
+	return func(w *world) int {
+		do(w)
+
+		return 1
 	}
 }
 
@@ -194,17 +215,7 @@ func apiserver(w *world) int {
 	w.Helper()
 	times := min(*rounds, 3)
 	for range times {
-		pid, err := server.Child("kube-apiserver")
-		must(w, err)
-		must(w, syscall.Kill(pid, syscall.SIGKILL))
-		cluster.Eventually(w, "the API server is back", func() error {
-			w.revive()
-			if now, err := server.Child("kube-apiserver"); err != nil || now == pid {
-				return fmt.Errorf("its process is %d (%w)", now, err)
-			}
-
-			return w.c.List(w.Context(), &corev1.NamespaceList{})
-		})
+		kill(w)
 		w.underLoad(50)
 	}
 

@@ -40,6 +40,13 @@ for i in 0 1 2 3 4 5; do
   fi
 done
 printf ']}'`
+	// bulkProgram makes ConfigMaps of 8 KiB.
+	bulkProgram = `awk -v name="$COMPOSITION_NAME" -v ns="$COMPOSITION_NAMESPACE" -v n=100 'BEGIN {
+  for (i = 0; i < 8192; i++) text = text "x"
+  printf "{\"kind\":\"ResourceList\",\"items\":["
+  for (i = 0; i < n; i++) printf "%s{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"%s-%d\",\"namespace\":\"%s\"},\"data\":{\"text\":\"%s\"}}", i ? "," : "", name, i, ns, text
+  printf "]}"
+}'`
 	// workloadProgram names an image of the tool in even rounds, and not the tool in odd
 	// ones. The rest of the tool is somebody else's.
 	workloadProgram = readRound + `tools=

@@ -21,6 +21,13 @@ const (
 	hooks  = "hooks"
 	scaled = "scaled"
 	relic  = "relic"
+	// Compositions of single faults.
+	ghost = "ghost"
+	fresh = "fresh"
+	alone = "alone"
+	bulk  = "bulk"
+	// bulkObjects is how many objects of 8 KiB a synthesis of bulk makes.
+	bulkObjects = 100
 
 	customGroup = "chaos.example.com"
 	// hold is a finalizer that the load removes some time after a deletion.
@@ -28,7 +35,7 @@ const (
 
 	// fillIn prints a text with the values of this synthesis in it. A turn is one of three,
 	// so that in each round one object appears and another one is dropped.
-	fillIn = readRound + `printf %s "$0" | sed "s/@ROUND@/$round/g; s/@TURN@/$((round % 3))/g; s/@NAMESPACE@/$COMPOSITION_NAMESPACE/g; s/@SUFFIX@/${COMPOSITION_NAMESPACE#test-}/g; s/@SYNTHESIS@/$SYNTHESIS_UUID/g"`
+	fillIn = readRound + `printf %s "$0" | sed "s/@ROUND@/$round/g; s/@TURN@/$((round % 3))/g; s/@NAMESPACE@/$COMPOSITION_NAMESPACE/g; s/@SUFFIX@/${COMPOSITION_NAMESPACE#test-}/g; s/@SYNTHESIS@/$SYNTHESIS_UUID/g; s/@NAME@/$COMPOSITION_NAME/g"`
 )
 
 // templates are what the programs print.
@@ -73,6 +80,28 @@ spec:
   template: {metadata: {labels: {app: scaled}}, spec: {containers: [{name: main, image: "main:@ROUND@"}]}}
 `,
 	},
+	// An object of an API whose server is down, and one of an API that is there.
+	ghost: {
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: ghost, namespace: @NAMESPACE@}}`,
+		`{apiVersion: dead.example.com/v1beta1, kind: Ghost, metadata: {name: ghost, namespace: @NAMESPACE@}}`,
+	},
+	// A kind that nothing has heard of before.
+	fresh: {
+		`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: fresh@SUFFIX@s.chaos.example.com}
+spec:
+  group: chaos.example.com
+  scope: Namespaced
+  names: {kind: Fresh@SUFFIX@, listKind: Fresh@SUFFIX@List, plural: fresh@SUFFIX@s, singular: fresh@SUFFIX@}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`,
+		`{apiVersion: chaos.example.com/v1, kind: Fresh@SUFFIX@, metadata: {name: fresh, namespace: @NAMESPACE@}}`,
+	},
+	// Its output differs in every synthesis, and its input never changes.
+	alone: {`{apiVersion: v1, kind: ConfigMap, metadata: {name: "@NAME@", namespace: @NAMESPACE@}, data: {synthesis: "@SYNTHESIS@"}}`},
 	// An object in a version that is not served all the time.
 	relic: {`{apiVersion: chaos.example.com/v1alpha1, kind: Relic@SUFFIX@, metadata: {name: relic, namespace: @NAMESPACE@}, spec: {round: "@ROUND@"}}`},
 }
@@ -88,6 +117,10 @@ func (l *load) program(of string) *enov1.Synthesizer {
 	}
 	data, err := json.Marshal(map[string]any{"kind": "ResourceList", "items": items})
 	must(l, err)
+
+	if of == bulk {
+		return l.synthesizer(of, "sh", "-c", bulkProgram)
+	}
 
 	return l.synthesizer(of, "sh", "-c", fillIn, string(data))
 }

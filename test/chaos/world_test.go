@@ -23,6 +23,8 @@ type world struct {
 	load       *load
 	flags      [][]string
 	managers   []*cluster.Manager
+	// exits is how many managers have ended by themselves.
+	exits int
 }
 
 func newWorld(t *testing.T) *world {
@@ -82,6 +84,7 @@ func (w *world) revive() {
 	w.Helper()
 	for i, m := range w.managers {
 		if ended(m) {
+			w.exits++
 			w.launch(i)
 		}
 	}

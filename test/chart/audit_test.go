@@ -62,15 +62,32 @@ func granted(t *testing.T, c client.Client, namespace, account string) []right {
 	must(t, c.List(t.Context(), local))
 	for _, b := range local.Items {
 		if ours(b.Subjects) {
-			role := &rbacv1.Role{}
-			must(t, c.Get(t.Context(), client.ObjectKey{Namespace: b.Namespace, Name: b.RoleRef.Name}, role))
-			if !builtIn(role) {
-				expand(all, b.Namespace, role.Rules)
-			}
+			expand(all, b.Namespace, rulesOf(t, c, b))
 		}
 	}
 
 	return slices.SortedFunc(maps.Keys(all), func(a, b right) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// rulesOf are those of the role of a binding, none if the role is one of Kubernetes' own.
+func rulesOf(t *testing.T, c client.Client, b rbacv1.RoleBinding) []rbacv1.PolicyRule {
+	t.Helper()
+	if b.RoleRef.Kind == "ClusterRole" {
+		role := &rbacv1.ClusterRole{}
+		must(t, c.Get(t.Context(), client.ObjectKey{Name: b.RoleRef.Name}, role))
+		if builtIn(role) {
+			return nil
+		}
+
+		return role.Rules
+	}
+	role := &rbacv1.Role{}
+	must(t, c.Get(t.Context(), client.ObjectKey{Namespace: b.Namespace, Name: b.RoleRef.Name}, role))
+	if builtIn(role) {
+		return nil
+	}
+
+	return role.Rules
 }
 
 func builtIn(role client.Object) bool {
@@ -97,12 +114,19 @@ func expand(into map[right]bool, namespace string, rules []rbacv1.PolicyRule) {
 
 // asked is what an account has asked the API server for, as its audit log says:
 // what it was given, and what it was refused. What everybody may, such as
-// discovery, is left out.
+// discovery, is left out. A request that impersonates another account is one of that account,
+// and shows that the sender may impersonate it.
 func asked(t *testing.T, user string) (given, refused map[right]bool) {
 	t.Helper()
 	given, refused = map[right]bool{}, map[right]bool{}
 	for _, event := range audited(t, user) {
 		if strings.Contains(event.Annotations["authorization.k8s.io/reason"], `"system:`) {
+			continue
+		}
+		if as := event.ImpersonatedUser; as != nil && event.User.Username == user {
+			parts := strings.Split(as.Username, ":")
+			given[right{parts[2], "", "serviceaccounts", parts[3], "impersonate"}] = true
+
 			continue
 		}
 		r := right{event.ObjectRef.Namespace, event.ObjectRef.APIGroup, event.ObjectRef.Resource, event.ObjectRef.Name, event.Verb}
@@ -142,7 +166,7 @@ func audited(t *testing.T, user string) []auditv1.Event {
 		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
 			continue // the last line is being written
 		}
-		if event.User.Username == user && event.ObjectRef != nil {
+		if (event.User.Username == user || event.ImpersonatedUser != nil && event.ImpersonatedUser.Username == user) && event.ObjectRef != nil {
 			all = append(all, event)
 		}
 	}

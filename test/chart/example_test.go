@@ -19,7 +19,7 @@ func TestExampleOfPods(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(cluster.Root(), "examples", "synthesizer-pods.yaml"))
 	must(t, err)
 	example := objects(t, string(data))
-	made := render(t, only("synthesis", "synthesis.pods.enabled=true", "synthesis.inputs[0].apiGroups[0]=", "synthesis.inputs[0].resources[0]=configmaps")...)
+	made := render(t, only("synthesis", "synthesis.pods.enabled=true", "synthesis.pods.namespace="+namespace, "synthesis.inputs[0].apiGroups[0]=", "synthesis.inputs[0].resources[0]=configmaps")...)
 	for name, role := range map[string]struct{ kind, example, chart string }{
 		"Pods":      {"ClusterRole", "arbor-synthesizer", "arbor-synthesizer"},
 		"Manager":   {"Role", "arbor-manager-synthesizers", "arbor-synthesizer-pods"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -86,6 +87,10 @@ func (r *release) start(t *testing.T, args ...string) *cluster.Manager {
 	ports, err := controlplane.FreePorts(1)
 	must(t, err)
 	r.metrics = fmt.Sprintf("127.0.0.1:%d", ports[0])
+
+	if slices.ContainsFunc(r.args, func(arg string) bool { return strings.HasPrefix(arg, "--synthesis-timeout=") }) {
+		args = append([]string{"--local-synthesizers"}, args...) // there is no kubelet
+	}
 
 	return server.StartManager(t, slices.Concat(r.args, []string{
 		"--kubeconfig=" + r.late.Kubeconfig, "--webhook-service=", "--metrics-bind-address=" + r.metrics, "--metrics-secure=true", "--log-format=text",

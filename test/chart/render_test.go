@@ -26,27 +26,37 @@ type rendering struct {
 }
 
 func all(more ...string) []string {
-	return append([]string{"podgroups.enabled=true", "subnets.enabled=true", "synthesis.enabled=true", "delivery.enabled=true"}, more...)
+	return append([]string{"podgroups.enabled=true", "subnets.enabled=true", "synthesis.enabled=true", "delivery.enabled=true", "delivery.scope=cluster"}, more...)
 }
 
 func only(part string, more ...string) []string {
-	return append([]string{"podgroups.enabled=false", "subnets.enabled=false", "synthesis.enabled=false", "delivery.enabled=false", part + ".enabled=true"}, more...)
+	return append([]string{"podgroups.enabled=false", "subnets.enabled=false", "synthesis.enabled=false", "delivery.enabled=false", part + ".enabled=true", "delivery.scope=cluster"}, more...)
+}
+
+// tenants have delivery write as ServiceAccounts.
+func tenants(more ...string) []string {
+	return only("delivery", append([]string{"delivery.scope=namespace"}, more...)...)
 }
 
 func gangs(more ...string) []string { return append([]string{"scheduler.enabled=true"}, more...) }
 
 var matrix = map[string]rendering{
 	"Defaults": {
-		has:  []string{"Deployment/arbor-manager", "PodDisruptionBudget/arbor-manager", "NetworkPolicy/arbor-manager", "Service/arbor-webhook", "Service/arbor-metrics", "ValidatingWebhookConfiguration/arbor", "ClusterRole/arbor-podgroups", "ClusterRole/arbor-subnets", "ValidatingAdmissionPolicy/arbor-subnets", "ValidatingAdmissionPolicyBinding/arbor-subnets"},
+		has:  []string{"Deployment/arbor-manager", "PodDisruptionBudget/arbor-manager", "NetworkPolicy/arbor-manager", "Service/arbor-webhook", "Service/arbor-metrics", "ValidatingWebhookConfiguration/arbor", "ClusterRole/arbor-podgroups", "ClusterRole/arbor-subnets", "ValidatingAdmissionPolicy/arbor-subnets", "ValidatingAdmissionPolicyBinding/arbor-subnets", "FlowSchema/arbor-leases"},
 		not:  []string{"ClusterRole/arbor-synthesis", "ClusterRole/arbor-delivery", "CustomResourceDefinition/", "ServiceMonitor/", "PrometheusRule/", "Certificate/", "ConfigMap/", "Deployment/arbor-scheduler", "ClusterRole/arbor-scheduler", "ServiceAccount/arbor-scheduler"},
 		args: []string{"--controllers=podgroups,subnets", "--crds=install", "--leader-elect=true", "--webhook-service=arbor-webhook", "--webhook-configuration=arbor", "--webhook-drain=5s"},
 	},
-	"Drain":          {values: []string{"webhooks.drainSeconds=30"}, args: []string{"--webhook-drain=30s"}},
+	"Drain": {values: []string{"webhooks.drainSeconds=30"}, args: []string{"--webhook-drain=30s"}},
+	"WebhookSettings": {
+		values: []string{"webhooks.failurePolicy=Ignore", "webhooks.timeoutSeconds=10", "webhooks.namespaceSelector.matchLabels.team=a", "webhooks.objectSelector.matchExpressions[0].key=x", "webhooks.objectSelector.matchExpressions[0].operator=Exists"},
+		args:   []string{"--webhook-failure-policy=Ignore", "--webhook-timeout-seconds=10", `--webhook-namespace-selector={"matchLabels":{"team":"a"}}`, `--webhook-object-selector={"matchExpressions":[{"key":"x","operator":"Exists"}]}`},
+	},
 	"PodgroupsAlone": {values: only("podgroups"), has: []string{"ClusterRole/arbor-podgroups"}, not: []string{"ClusterRole/arbor-subnets", "ValidatingAdmissionPolicy/", "ValidatingAdmissionPolicyBinding/"}, args: []string{"--controllers=podgroups"}},
 	"SubnetsAlone":   {values: only("subnets"), has: []string{"ClusterRole/arbor-subnets"}, not: []string{"ClusterRole/arbor-podgroups"}, args: []string{"--controllers=subnets"}},
 	"SynthesisAlone": {values: only("synthesis"), has: []string{"ClusterRole/arbor-synthesis"}, not: []string{"ClusterRole/arbor-delivery", "Service/arbor-webhook", "ValidatingWebhookConfiguration/"}, args: []string{"--controllers=synthesis", "--webhooks=false", "--synthesis-timeout=30s", "--rollout-max-failures=3"}},
 	"MaxFailures":    {values: only("synthesis", "synthesis.rolloutMaxFailures=0"), args: []string{"--rollout-max-failures=0"}},
-	"DeliveryAlone":  {values: only("delivery"), has: []string{"ClusterRole/arbor-delivery"}, not: []string{"ClusterRole/arbor-synthesis", "Service/arbor-webhook"}, args: []string{"--controllers=delivery", "--delivery-workers=16", "--drift=correct", "--field-manager=eno", "--fail-open=false", "--readiness=eno", "--health-timeout=10m"}},
+	"Inputs":         {values: only("synthesis", "delivery.scope=namespace", "synthesis.inputNamespaces={shared,charts}"), args: []string{"--delivery-scope=namespace", "--input-namespaces=shared,charts"}},
+	"DeliveryAlone":  {values: only("delivery"), has: []string{"ClusterRole/arbor-delivery"}, not: []string{"ClusterRole/arbor-synthesis", "Service/arbor-webhook", "ClusterRole/arbor-impersonator"}, args: []string{"--controllers=delivery", "--delivery-scope=cluster", "--delivery-workers=16", "--drift=correct", "--field-manager=eno", "--fail-open=false", "--readiness=eno", "--health-timeout=10m"}},
 	"DriftReported":  {values: only("delivery", "delivery.drift=report", "delivery.failOpen=true", "delivery.fieldManager=eno-edge"), args: []string{"--drift=report", "--field-manager=eno-edge", "--fail-open=true"}},
 	"Readiness":      {values: only("delivery", "delivery.readiness=kstatus", "delivery.healthTimeout=1h"), args: []string{"--readiness=kstatus", "--health-timeout=1h"}},
 	"PruneShare":     {values: only("delivery", "delivery.pruneGuard=50"), args: []string{"--prune-guard=50"}},
@@ -55,7 +65,7 @@ var matrix = map[string]rendering{
 		has:    []string{"ServiceMonitor/arbor-manager", "PrometheusRule/arbor-subnets", "PrometheusRule/arbor-compositions", "PrometheusRule/arbor-admission", "ConfigMap/arbor-dashboard-subnets", "ConfigMap/arbor-dashboard-admission", "CustomResourceDefinition/podgroups.scheduling.run.ai", "CustomResourceDefinition/symphonies.eno.azure.io", "ClusterRoleBinding/arbor-metrics-reader"},
 		args:   []string{"--controllers=podgroups,subnets,synthesis,delivery", "--crds=check"},
 	},
-	"RulesOfPodgroups": {values: only("podgroups", "metrics.rules.enabled=true"), has: []string{"PrometheusRule/arbor-admission"}, not: []string{"PrometheusRule/arbor-subnets", "PrometheusRule/arbor-compositions", "PrometheusRule/arbor-gangs"}},
+	"RulesOfPodgroups": {values: only("podgroups", "metrics.rules.enabled=true"), has: []string{"PrometheusRule/arbor-admission", "PrometheusRule/arbor-manager"}, not: []string{"PrometheusRule/arbor-subnets", "PrometheusRule/arbor-compositions", "PrometheusRule/arbor-gangs"}},
 	"RulesOfSubnets":   {values: only("subnets", "metrics.rules.enabled=true"), has: []string{"PrometheusRule/arbor-admission", "PrometheusRule/arbor-subnets"}, not: []string{"PrometheusRule/arbor-compositions"}},
 	"Unprotected":      {values: []string{"deletionProtection=false"}, has: []string{"ClusterRole/arbor-subnets"}, not: []string{"ValidatingAdmissionPolicy/", "ValidatingAdmissionPolicyBinding/"}},
 	"NoWebhooks":       {values: []string{"webhooks.enabled=false"}, has: []string{"Deployment/", "ValidatingAdmissionPolicy/arbor-subnets"}, not: []string{"Service/arbor-webhook", "ValidatingWebhookConfiguration/"}, args: []string{"--webhooks=false"}},
@@ -65,20 +75,41 @@ var matrix = map[string]rendering{
 		args:   []string{"--webhook-cert-dir=/etc/arbor/webhook"},
 	},
 	"CertManagerIssuer": {values: []string{"webhooks.certificates=cert-manager", "webhooks.certManager.issuerRef.name=mine", "webhooks.certManager.issuerRef.kind=ClusterIssuer"}, has: []string{"Certificate/arbor-webhook"}, not: []string{"Issuer/", "Certificate/arbor-webhook-authority"}},
+	"NoFlowSchema":      {values: []string{"flowSchema.enabled=false"}, not: []string{"FlowSchema/"}},
 	"OneReplica":        {values: []string{"replicas=1"}, has: []string{"Deployment/"}, not: []string{"PodDisruptionBudget/"}},
 	"NoNetworkPolicy":   {values: []string{"networkPolicy.enabled=false"}, not: []string{"NetworkPolicy/"}},
 	"NoMetrics":         {values: []string{"metrics.enabled=false"}, not: []string{"Service/arbor-metrics"}, args: []string{"--metrics-bind-address=0"}},
 	"ClusterAdmin":      {values: only("delivery", "delivery.clusterAdmin=true"), has: []string{"ClusterRole/arbor-delivery"}},
 	"Remote":            {values: only("delivery", "delivery.remoteKubeconfigSecret=target"), args: []string{"--remote-kubeconfig=/etc/arbor/remote/kubeconfig"}},
-	"Pods":              {values: only("synthesis", "synthesis.pods.enabled=true"), has: []string{"ServiceAccount/arbor-synthesizer", "Role/arbor-synthesizer-pods"}, args: []string{"--synthesizer-pod-namespace=arbor-system", "--synthesizer-pod-service-account=arbor-synthesizer", "--image-pull-timeout=5m", "--synthesizer-pod-helper-requests=cpu=10m,memory=32Mi", "--synthesizer-pod-helper-limits=cpu=1,memory=512Mi"}},
+	"Tenants": {
+		values: tenants("delivery.tenantNamespaces={tenant}", "delivery.defaultServiceAccount=deployer"),
+		has:    []string{"ClusterRole/arbor-impersonator", "RoleBinding/arbor-impersonator"},
+		not:    []string{"ClusterRoleBinding/arbor-impersonator"},
+		args:   []string{"--delivery-scope=namespace", "--default-service-account=deployer", "--forbidden-grace=1h"},
+	},
+	"NoTenants":        {values: tenants(), has: []string{"ClusterRole/arbor-impersonator"}, not: []string{"RoleBinding/arbor-impersonator"}, args: []string{"--delivery-scope=namespace", "--default-service-account="}},
+	"TenantsElsewhere": {values: tenants("delivery.remoteKubeconfigSecret=target"), not: []string{"ClusterRole/arbor-impersonator"}},
+	"Pods":             {values: only("synthesis", "synthesis.pods.enabled=true"), has: []string{"ServiceAccount/arbor-synthesizer", "Role/arbor-synthesizer-pods", "Namespace/arbor-system-synthesizers", "NetworkPolicy/arbor-synthesizers", "ValidatingAdmissionPolicy/arbor-publisher"}, args: []string{"--synthesizer-pod-namespace=arbor-system-synthesizers", "--synthesizer-pod-service-account=arbor-synthesizer", "--image-pull-timeout=5m", "--synthesizer-pod-requests=cpu=50m,memory=64Mi", "--synthesizer-pod-limits=cpu=2,memory=1Gi", "--synthesizer-pod-helper-requests=cpu=10m,memory=32Mi", "--synthesizer-pod-helper-limits=cpu=1,memory=512Mi"}},
 	"PodResources": {
-		values: only("synthesis", "synthesis.pods.enabled=true", "synthesis.pods.imagePullTimeout=10m", "synthesis.pods.resources.limits.memory=1Gi", "synthesis.pods.helperResources.requests=null", "synthesis.pods.helperResources.limits.cpu=2"),
-		args:   []string{"--image-pull-timeout=10m", "--synthesizer-pod-requests=", "--synthesizer-pod-limits=memory=1Gi", "--synthesizer-pod-helper-requests=", "--synthesizer-pod-helper-limits=cpu=2,memory=512Mi"},
+		values: only("synthesis", "synthesis.pods.enabled=true", "synthesis.pods.imagePullTimeout=10m", "synthesis.pods.resources.limits.memory=2Gi", "synthesis.pods.resources.requests=null", "synthesis.pods.helperResources.requests=null", "synthesis.pods.helperResources.limits.cpu=2"),
+		args:   []string{"--image-pull-timeout=10m", "--synthesizer-pod-requests=", "--synthesizer-pod-limits=cpu=2,memory=2Gi", "--synthesizer-pod-helper-requests=", "--synthesizer-pod-helper-limits=cpu=2,memory=512Mi"},
+	},
+	"PodRequests": { // a default limit could be less than the request of the user, which the manager rejects
+		values: only("synthesis", "synthesis.pods.enabled=true", "synthesis.pods.resources.requests.memory=2Gi"),
+		args:   []string{"--synthesizer-pod-requests=cpu=50m,memory=2Gi", "--synthesizer-pod-limits=cpu=2"},
+	},
+	"PodLimits": { // as could a default request be more than the limit
+		values: only("synthesis", "synthesis.pods.enabled=true", "synthesis.pods.resources.limits.memory=32Mi", "synthesis.pods.resources.limits.cpu=10m"),
+		args:   []string{"--synthesizer-pod-requests=", "--synthesizer-pod-limits=cpu=10m,memory=32Mi"},
 	},
 	"PodPlaces": {
 		values: only("synthesis", "synthesis.pods.enabled=true", "synthesis.pods.tolerations={pool,disk=ssd:NoExecute}", "synthesis.pods.nodeAffinity=pool=synth", "synthesis.pods.labels.team=a", "synthesis.pods.annotations.note=b"),
 		args:   []string{"--taint-toleration=pool,disk=ssd:NoExecute", "--node-affinity=pool=synth", "--synthesizer-pod-labels=team=a", `--synthesizer-pod-annotations="note=b"`},
 	},
+	"PodsElsewhere":    {values: only("synthesis", "synthesis.pods.enabled=true", "synthesis.pods.namespace=arbor-system", "networkPolicy.synthesizerEgress[0].ports[0].port=53"), has: []string{"NetworkPolicy/arbor-synthesizers"}, not: []string{"Namespace/"}, args: []string{"--synthesizer-pod-namespace=arbor-system"}},
+	"Policies":         {values: all("policies.action=Deny", "policies.extraWriters[0]=system:serviceaccount:velero:velero"), has: []string{"ValidatingAdmissionPolicy/arbor-slices", "ValidatingAdmissionPolicy/arbor-status", "ValidatingAdmissionPolicy/arbor-use", "ValidatingAdmissionPolicy/arbor-use-symphonies", "ValidatingAdmissionPolicyBinding/arbor-use-symphonies"}, not: []string{"ValidatingAdmissionPolicy/arbor-publisher"}},
+	"NoPolicies":       {values: only("synthesis", "synthesis.pods.enabled=true", "policies.enabled=false"), not: []string{"ValidatingAdmissionPolicy/", "ValidatingAdmissionPolicyBinding/"}},
+	"UserRoles":        {values: all("rbac.aggregateTo=edit"), has: []string{"ClusterRole/arbor-view", "ClusterRole/arbor-edit"}},
 	"NamespaceCleanup": {values: only("synthesis", "synthesis.namespaceCleanup=true"), args: []string{"--namespace-cleanup=true"}},
 	"OwnerReferences":  {values: all("rbac.ownerReferences=true")},
 	"Digest":           {values: []string{"image.digest=sha256:" + strings.Repeat("0", 64)}},
@@ -131,7 +162,9 @@ func TestMatrix(t *testing.T) {
 	c := server.Client(t, nil)
 	foreign(t, c)
 	purge(t, c)
-	must(t, client.IgnoreAlreadyExists(c.Create(t.Context(), namespaceObject(namespace, "restricted"))))
+	for _, name := range []string{namespace, namespace + "-synthesizers", "tenant"} {
+		must(t, client.IgnoreAlreadyExists(c.Create(t.Context(), namespaceObject(name, "restricted"))))
+	}
 	for name, tc := range matrix {
 		t.Run(name, func(t *testing.T) {
 			helm(t, slices.Concat([]string{"lint", "--strict", cluster.Chart()}, cluster.Set(tc.values...))...)
@@ -175,6 +208,18 @@ func argsOf(t *testing.T, made []*unstructured.Unstructured) []string {
 	return args
 }
 
+// The notes warn about inputs that make Secrets readable.
+func TestNotes(t *testing.T) {
+	const warning = "WARNING: synthesis.inputs names Secrets"
+	for resource, want := range map[string]bool{"configmaps": false, "secrets": true, "*": true} {
+		out := helm(t, slices.Concat([]string{"install", "arbor", cluster.Chart(), "--namespace", namespace, "--dry-run=client"},
+			cluster.Set(only("synthesis", "synthesis.inputs[0].apiGroups[0]=", "synthesis.inputs[0].resources[0]="+resource)...))...)
+		if strings.Contains(out, warning) != want {
+			t.Errorf("%s: the warning is there: %t\n%s", resource, !want, out)
+		}
+	}
+}
+
 // Values that cannot work are refused, in words that name them.
 func TestBadValues(t *testing.T) {
 	cases := map[string]struct {
@@ -191,6 +236,7 @@ func TestBadValues(t *testing.T) {
 		"Migration":      {[]string{"delivery.ownershipMigration=perhaps"}, []string{"/delivery/ownershipMigration", "'off', 'report', 'on'"}},
 		"PruneGuard":     {[]string{"delivery.pruneGuard=half"}, []string{"/delivery/pruneGuard", "does not match pattern"}},
 		"MaxFailures":    {[]string{"synthesis.rolloutMaxFailures=-1"}, []string{"/synthesis/rolloutMaxFailures", "got -1, want 0"}},
+		"Inputs":         {[]string{"synthesis.inputNamespaces={*}"}, []string{"/synthesis/inputNamespaces/0", "does not match pattern"}},
 		"PruneShare":     {[]string{"delivery.pruneGuard=101"}, []string{"/delivery/pruneGuard", "got 101, want 100"}},
 		"Rule":           {[]string{"delivery.rules[0].apiGroups[0]=apps"}, []string{"/delivery/rules/0", "missing properties", "'resources'", "'verbs'"}},
 		"Duration":       {[]string{"synthesis.timeout=30"}, []string{"got number, want string"}},
@@ -200,13 +246,33 @@ func TestBadValues(t *testing.T) {
 		"Lifetime":       {[]string{"webhooks.caLifetime=1y"}, []string{`webhooks.caLifetime "1y": it must be a duration`}},
 		"PullTimeout":    {[]string{"synthesis.pods.imagePullTimeout=soon"}, []string{`synthesis.pods.imagePullTimeout "soon": it must be a duration`}},
 		"Drain":          {[]string{"webhooks.drainSeconds=-1"}, []string{"/webhooks/drainSeconds", "got -1, want 0"}},
+		"FailurePolicy":  {[]string{"webhooks.failurePolicy=ignore"}, []string{"/webhooks/failurePolicy", "'Fail', 'Ignore'"}},
+		"HookTimeout":    {[]string{"webhooks.timeoutSeconds=31"}, []string{"/webhooks/timeoutSeconds", "got 31, want 30"}},
+		"HookSelector":   {[]string{"webhooks.namespaceSelector.team=a"}, []string{"/webhooks/namespaceSelector", "additional properties 'team' not allowed"}},
 		"Resources":      {[]string{"synthesis.pods.resources.memory=1Gi"}, []string{"/synthesis/pods/resources", "additional properties 'memory' not allowed"}},
+		"NoImage":        {[]string{"image.repository="}, []string{"image.repository is empty: name the repository of the manager's image"}},
+		"NoImageOfGangs": {gangs("scheduler.image.repository="), []string{"scheduler.image.repository is empty: name the repository of the scheduler's image"}},
+		"ExtraEnv":       {[]string{"extraEnv[0].value=a"}, []string{"/extraEnv/0", "missing property 'name'"}},
 		"Digest":         {[]string{"image.digest=latest"}, []string{`image.digest "latest": it must be sha256:`}},
 		"Lease":          {[]string{"extraArgs[0]=--leader-election-id=one"}, []string{`extraArgs "--leader-election-id=one": the manager has rights on the lease arbor-manager alone`}},
+		"LocalPrograms":  {[]string{"extraArgs[0]=--local-synthesizers"}, []string{`extraArgs "--local-synthesizers": programs of Synthesizers would run with the manager's token within reach; set synthesis.pods.enabled`}},
+		"Policies":       {[]string{"policies.action=Log"}, []string{"/policies/action", "'Warn', 'Deny'"}},
+		"Aggregate":      {[]string{"rbac.aggregateTo=admin"}, []string{"/rbac/aggregateTo", "'none', 'view', 'edit'"}},
 		"Cleanup":        {[]string{"extraArgs[0]=--namespace-cleanup"}, []string{`extraArgs "--namespace-cleanup": the manager would have no rights for it; set synthesis.namespaceCleanup`}},
 		"ExtraArgs":      {[]string{"extraArgs[0]=debug"}, []string{`extraArgs "debug": it must be a flag`}},
 		"NoParts":        {[]string{"podgroups.enabled=false", "subnets.enabled=false"}, []string{"all parts are off; switch at least one on"}},
 		"AdminAndRules":  {only("delivery", "delivery.clusterAdmin=true", "delivery.rules[0].apiGroups[0]=apps", "delivery.rules[0].resources[0]=deployments", "delivery.rules[0].verbs[0]=get"), []string{"delivery.clusterAdmin already gives all rights; set one of the two"}},
+		"FreeInputs":     {only("synthesis", "synthesis.inputNamespaces={shared}"), []string{"synthesis.inputNamespaces: it is for delivery.scope=namespace"}},
+		"NoScope":        {only("delivery", "delivery.scope="), []string{"delivery.scope is empty: choose one.", "cluster: every author of a Composition or Synthesizer has all permissions that the manager has", "namespace: every Composition is delivered as a ServiceAccount of its own namespace"}},
+		"Scope":          {only("delivery", "delivery.scope=all"), []string{"/delivery/scope", "'cluster', 'namespace'"}},
+		"ScopeFlag":      {[]string{"extraArgs[0]=--delivery-scope=cluster"}, []string{`extraArgs "--delivery-scope=cluster": set delivery.scope`}},
+		"Accounts":       {only("delivery", "delivery.defaultServiceAccount=a"), []string{"they are for delivery.scope=namespace"}},
+		"TenantAdmin":    {tenants("delivery.clusterAdmin=true"), []string{"delivery.clusterAdmin: with delivery.scope=namespace, the manager has no permission to write"}},
+		"TenantRules":    {tenants("delivery.rules[0].apiGroups[0]=", "delivery.rules[0].resources[0]=configmaps", "delivery.rules[0].verbs={list,watch,patch}"), []string{`delivery.rules[0].verbs "patch": with delivery.scope=namespace, the manager only watches`}},
+		"OwnNamespace":   {tenants("delivery.tenantNamespaces={default}"), []string{`delivery.tenantNamespaces "default": it has ServiceAccounts of Arbor`}}, // that of the release
+		"KubeNamespace":  {tenants("delivery.tenantNamespaces={kube-system}"), []string{`delivery.tenantNamespaces "kube-system": it has ServiceAccounts of Kubernetes`}},
+		"RemoteTenants":  {tenants("delivery.tenantNamespaces={a}", "delivery.remoteKubeconfigSecret=x"), []string{"ServiceAccounts are those of that cluster"}},
+		"ForbiddenGrace": {tenants("delivery.forbiddenGrace=soon"), []string{`delivery.forbiddenGrace "soon": it must be a duration`}},
 		"PodsOff":        {[]string{"synthesis.pods.enabled=true"}, []string{"synthesis.pods.enabled: the part synthesis is off"}},
 		"Minimums":       {gangs("scheduler.minimums=volcano"), []string{"/scheduler/minimums", "'arbor', 'kai'"}},
 		"NoNames":        {gangs("scheduler.names=null"), []string{"scheduler.names: name at least one, such as arbor-scheduler"}},
@@ -276,17 +342,28 @@ func TestKustomize(t *testing.T) {
 // manager makes for itself, but for the trust.
 func TestRegistrations(t *testing.T) {
 	c := server.Client(t, nil)
-	r := install(t, c, "arbor-registered")
-	r.start(t)
-	own := &unstructured.Unstructured{}
-	own.SetAPIVersion("admissionregistration.k8s.io/v1")
-	own.SetKind("ValidatingWebhookConfiguration")
-	must(t, c.Get(t.Context(), client.ObjectKey{Name: r.name}, own))
+	for name, values := range map[string][]string{
+		"arbor-registered": nil,
+		"arbor-chosen": {
+			"webhooks.failurePolicy=Ignore", "webhooks.timeoutSeconds=3", "webhooks.namespaceSelector.matchLabels.team=a",
+			"webhooks.namespaceSelector.matchExpressions[0].key=tier", "webhooks.namespaceSelector.matchExpressions[0].operator=NotIn", "webhooks.namespaceSelector.matchExpressions[0].values[0]=test",
+			"webhooks.objectSelector.matchLabels.reviewed=yes",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := install(t, c, name, values...)
+			r.start(t)
+			own := &unstructured.Unstructured{}
+			own.SetAPIVersion("admissionregistration.k8s.io/v1")
+			own.SetKind("ValidatingWebhookConfiguration")
+			must(t, c.Get(t.Context(), client.ObjectKey{Name: r.name}, own))
 
-	given := find(render(t, "webhooks.certificates=cert-manager"), "ValidatingWebhookConfiguration", "")
-	must(t, c.Create(t.Context(), given, client.DryRunAll)) // for the defaults
-	if diff := cmp.Diff(contents(t, own), contents(t, given)); diff != "" {
-		t.Errorf("-manager +chart\n%s", diff)
+			given := find(render(t, append(values, "webhooks.certificates=cert-manager")...), "ValidatingWebhookConfiguration", "")
+			must(t, c.Create(t.Context(), given, client.DryRunAll)) // for the defaults
+			if diff := cmp.Diff(contents(t, own), contents(t, given)); diff != "" {
+				t.Errorf("-manager +chart\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 
 // inputs and outputs are what the programs of the tests read and make.
 var (
-	inputs  = []string{"synthesis.inputs[0].apiGroups[0]=", "synthesis.inputs[0].resources[0]=configmaps", "extraArgs[0]=--local-synthesizers", "synthesis.rolloutCooldown=0s", "synthesis.rolloutMaxFailures=1"}
+	inputs  = []string{"synthesis.inputs[0].apiGroups[0]=", "synthesis.inputs[0].resources[0]=configmaps", "synthesis.rolloutCooldown=0s", "synthesis.rolloutMaxFailures=1"}
 	outputs = []string{"delivery.rules[1].apiGroups[0]=apps", "delivery.rules[1].resources[0]=deployments", "delivery.rules[1].verbs={get,list,watch,patch}", "delivery.rules[0].apiGroups[0]=", "delivery.rules[0].resources[0]=configmaps", "delivery.rules[0].verbs={get,list,watch,create,patch,delete}"}
 )
 
@@ -429,6 +429,7 @@ func playDelivery(t *testing.T, s *stage) {
 		return nil
 	})
 	s.playOwnership(t, c)
+	s.playLostSlice(t, c)
 	s.merge(t, c, `{"metadata": {"finalizers": null}}`)
 	must(t, client.IgnoreNotFound(s.Delete(t.Context(), c)))
 }
@@ -447,6 +448,23 @@ func (s *stage) playOwnership(t *testing.T, c *enov1.Composition) {
 	s.synthesis(t, c, "four", enov1.Manifest{Manifest: workload("")})
 	s.await(t, "ownership is reported", c, func() bool { return c.Status.Ownership != nil })
 	s.reconciled(t, c)
+}
+
+// playLostSlice deletes a slice, which has no finalizer, behind the back of delivery.
+func (s *stage) playLostSlice(t *testing.T, c *enov1.Composition) {
+	t.Helper()
+	slice := &enov1.ResourceSlice{ObjectMeta: s.meta(c.Status.CurrentSynthesis.ResourceSlices[0].Name)}
+	must(t, s.Get(t.Context(), client.ObjectKeyFromObject(slice), slice))
+	lost := slice.UID
+	must(t, s.Delete(t.Context(), slice))
+	cluster.Eventually(t, "the slice is restored", func() error {
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(slice), slice); err != nil || slice.UID == lost {
+			return errors.Join(errors.New("it is not"), err)
+		}
+
+		return nil
+	})
+	s.merge(t, slice, `{"metadata": {"finalizers": null}}`) // no synthesis runs that would remove it
 }
 
 // reconciled waits until the last slice of a composition is.

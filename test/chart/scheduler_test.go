@@ -206,8 +206,9 @@ func TestSchedulerWaits(t *testing.T) {
 	s := h.start(t)
 	group, _ := h.gang(t, "waits", "")
 	cluster.Eventually(t, "it knows of the pods", func() error {
-		if n := s.Sum(t, "scheduler_queue_incoming_pods_total"); n < 2 {
-			return fmt.Errorf("it knows of %v", n)
+		// It rejects requests for metrics until it has read the certificate authority of clients.
+		if n, err := s.Value("scheduler_queue_incoming_pods_total"); err != nil || n < 2 {
+			return errors.Join(fmt.Errorf("it knows of %v", n), err)
 		}
 
 		return nil

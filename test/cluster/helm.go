@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -54,10 +55,12 @@ func Objects(text string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// Set makes flags of Helm's of values, each as key=value.
+// Set makes flags of Helm's of values, each as key=value. Those that the chart has no default
+// for come first, so that values can replace them.
 func Set(values ...string) []string {
 	var args []string
-	for _, v := range values {
+	required := []string{"image.repository=registry.example.com/arbor-manager", "scheduler.image.repository=registry.example.com/arbor-scheduler"}
+	for _, v := range slices.Concat(required, values) {
 		args = append(args, "--set", v)
 	}
 

@@ -23,6 +23,8 @@ type obstacle struct {
 	code    int
 	longest time.Duration
 	gone    chan struct{}
+	// stalls has requests wait until the obstacle is gone, and answers them with code then.
+	stalls bool
 	// swallow is how many requests are carried out and get no answer.
 	swallow int
 }
@@ -55,6 +57,16 @@ func (p *Proxy) Reject(t testing.TB, like string, code, skip, times int) (stop f
 func (p *Proxy) Trap(t testing.TB, like string, skip int) (caught <-chan struct{}, release func()) {
 	t.Helper()
 	o := &obstacle{like: regexp.MustCompile(like), skip: skip}
+	release = p.block(t, o)
+
+	return o.met, release
+}
+
+// Stall holds requests, and answers those that it holds with a code when they are released. The
+// channel is closed when it holds one.
+func (p *Proxy) Stall(t testing.TB, like string, code int) (caught <-chan struct{}, release func()) {
+	t.Helper()
+	o := &obstacle{like: regexp.MustCompile(like), code: code, stalls: true}
 	release = p.block(t, o)
 
 	return o.met, release
@@ -123,7 +135,7 @@ func (p *Proxy) passes(r *http.Request) int {
 		what = "WATCH"
 	}
 	for _, o := range p.obstacles(what + " " + r.URL.Path) {
-		if o.code != 0 {
+		if o.code != 0 && !o.stalls {
 			return o.code
 		}
 		var late <-chan time.Time
@@ -134,6 +146,9 @@ func (p *Proxy) passes(r *http.Request) int {
 		case <-o.gone:
 		case <-late:
 		case <-r.Context().Done():
+		}
+		if o.code != 0 {
+			return o.code
 		}
 	}
 
@@ -180,8 +195,12 @@ func (o *obstacle) stops() bool {
 
 // hinder puts what is in the way of a watch between it and whoever watches.
 func (p *Proxy) hinder(r *http.Response) error {
+	p.count(r)
 	if r.Request.URL.Query().Get("watch") != "" {
-		r.Body = &events{ReadCloser: r.Body, passed: func() { p.passes(r.Request) }}
+		r.Body = &events{ReadCloser: r.Body, passed: func(data []byte) {
+			p.expired(data)
+			p.passes(r.Request)
+		}}
 	}
 
 	return nil
@@ -191,12 +210,12 @@ func (p *Proxy) hinder(r *http.Response) error {
 type events struct {
 	io.ReadCloser
 
-	passed func()
+	passed func(data []byte)
 }
 
 func (e *events) Read(into []byte) (int, error) {
 	n, err := e.ReadCloser.Read(into)
-	e.passed()
+	e.passed(into[:n])
 
 	return n, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,9 +27,11 @@ type Process struct {
 func StartProcess(path string, args ...string) (*Process, error) {
 	p := &Process{cmd: exec.CommandContext(context.Background(), path, args...), done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	// Directories of tests are not recorded in the home of the user.
+	p.cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(os.TempDir(), "arbor-test-state"))
 	if dir := os.Getenv("ARBOR_COVERDIR"); dir != "" {
 		// go test has a directory of its own for what the tests cover.
-		p.cmd.Env = append(os.Environ(), "GOCOVERDIR="+dir)
+		p.cmd.Env = append(p.cmd.Env, "GOCOVERDIR="+dir)
 	}
 	if err := start(p.cmd); err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", path, err)

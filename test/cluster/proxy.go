@@ -40,6 +40,8 @@ type Weather struct {
 	Race, Conflict float64
 	// Watch is the longest that a watch lives. Zero: as long as it likes.
 	Watch time.Duration
+	// NoBookmarks has watches without bookmarks, except for the one after the initial events.
+	NoBookmarks bool
 }
 
 // A Proxy is a way to the API server on which requests can be late, or lost.
@@ -55,6 +57,7 @@ type Proxy struct {
 	counts  map[string]int
 	watches int
 	inWay   map[*obstacle]bool
+	traffic traffic
 }
 
 // NewProxy starts one, which ends with the test, after what was started later. With a
@@ -149,6 +152,7 @@ func (p *Proxy) Watches() int {
 
 // ServeHTTP carries a request, or does not.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.arrived(r)
 	if code := p.passes(r); code != 0 {
 		answer(w, code, reasons[code])
 
@@ -174,6 +178,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 var reasons = map[int]metav1.StatusReason{
 	http.StatusForbidden:           metav1.StatusReasonForbidden,
 	http.StatusConflict:            metav1.StatusReasonConflict,
+	http.StatusGone:                metav1.StatusReasonExpired,
+	http.StatusTooManyRequests:     metav1.StatusReasonTooManyRequests,
 	http.StatusInternalServerError: metav1.StatusReasonInternalError,
 }
 
@@ -186,7 +192,6 @@ func (p *Proxy) carry(w http.ResponseWriter, r *http.Request, what string) {
 		p.forward.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithoutCancel(r.Context())))
 		panic(http.ErrAbortHandler)
 	case "busy":
-		w.Header().Set("Retry-After", "1")
 		answer(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)
 	case "broken":
 		answer(w, http.StatusInternalServerError, metav1.StatusReasonInternalError)
@@ -208,6 +213,9 @@ func (p *Proxy) watch(w http.ResponseWriter, r *http.Request) {
 	if p.weather.Watch > 0 {
 		life = time.Duration(p.random.Int64N(int64(p.weather.Watch)))
 		p.counts["watch"]++
+	}
+	if p.weather.NoBookmarks {
+		r = withoutBookmarks(r)
 	}
 	p.mu.Unlock()
 	defer func() {
@@ -267,6 +275,9 @@ func (p *Proxy) touch(r *http.Request) {
 // answer is as the API server would say it.
 func answer(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 	w.Header().Set("Content-Type", "application/json")
+	if code == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1")
+	}
 	w.WriteHeader(code)
 	data, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},

@@ -67,6 +67,7 @@ func chartValues(flags []string) (release, namespace string, values []string) {
 	for _, part := range parts {
 		values = append(values, fmt.Sprintf("%s.enabled=%t", part, slices.Contains(on, part)))
 	}
+	values = append(values, "delivery.scope="+cmp.Or(flagOf(flags, "delivery-scope"), "cluster"))
 	if flagOf(flags, "crds") == "check" {
 		values = append(values, "crds.manage=none")
 	}

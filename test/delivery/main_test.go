@@ -141,9 +141,10 @@ func (w *world) synthesize(texts ...string) {
 func (w *world) write(all []enov1.Manifest) {
 	w.Helper()
 	next := &enov1.Synthesis{UUID: string(uuid.NewUUID()), Synthesized: &metav1.Time{Time: metav1.Now().Time}}
+	owner := metav1.NewControllerRef(w.composition(), enov1.GroupVersion.WithKind(enov1.CompositionKind))
 	for i := 0; i < len(all); i += w.perSlice {
 		s := &enov1.ResourceSlice{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, GenerateName: "app-"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, GenerateName: "app-", OwnerReferences: []metav1.OwnerReference{*owner}},
 			Spec:       enov1.ResourceSliceSpec{SynthesisUUID: next.UUID, Resources: all[i:min(i+w.perSlice, len(all))]},
 		}
 		must(w, w.c.Create(w.Context(), s))

@@ -53,22 +53,7 @@ func TestUnservedVersion(t *testing.T) {
 			e.compose("app", nil, fmt.Sprintf("{apiVersion: eno.example.com/v1alpha1, kind: %s, metadata: {name: one}, spec: {a: b}}", name))
 			e.ready("app")
 
-			versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
-			must(t, err)
-			must(t, unstructured.SetNestedField(versions[1].(map[string]any), false, "served"))
-			must(t, unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
-			must(t, e.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(stripped(crd)), client.FieldOwner("other"), client.ForceOwnership))
-			fresh := server.Client(t, nil)
-			cluster.Eventually(t, "the version is not served", func() error {
-				o := &unstructured.UnstructuredList{}
-				o.SetAPIVersion("eno.example.com/v1alpha1")
-				o.SetKind(name + "List")
-				if err := fresh.List(t.Context(), o); err == nil {
-					return errors.New("it is")
-				}
-
-				return nil
-			})
+			e.serve(crd, name, false)
 			if err := e.get("v1", name, "one"); err != nil {
 				t.Fatalf("the object does not exist in the other version: %v", err)
 			}
@@ -82,6 +67,58 @@ func TestUnservedVersion(t *testing.T) {
 			}
 		})
 	}
+}
+
+// serve has v1alpha1 of a kind served, or not, and waits until it is so.
+func (e *env) serve(crd *unstructured.Unstructured, kind string, served bool) {
+	e.Helper()
+	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	must(e, err)
+	must(e, unstructured.SetNestedField(versions[1].(map[string]any), served, "served"))
+	must(e, unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
+	must(e, e.Apply(e.Context(), client.ApplyConfigurationFromUnstructured(stripped(crd)), client.FieldOwner("other"), client.ForceOwnership))
+	fresh, err := server.NewClient(nil)
+	must(e, err)
+	cluster.Eventually(e, fmt.Sprintf("v1alpha1 is served: %t", served), func() error {
+		o := &unstructured.UnstructuredList{}
+		o.SetAPIVersion("eno.example.com/v1alpha1")
+		o.SetKind(kind + "List")
+		if err := fresh.List(e.Context(), o); (err == nil) != served {
+			return fmt.Errorf("it is not so: %w", errors.Join(err))
+		}
+
+		return nil
+	})
+}
+
+// TestUnservedVersionIsReported has a version that is not served for a while. The composition
+// reports that, although its object exists, and is corrected when the version is served again.
+func TestUnservedVersionIsReported(t *testing.T) {
+	e := newEnv(t)
+	crd := &unstructured.Unstructured{}
+	must(t, yaml.Unmarshal(fmt.Appendf(nil, definition, "moss", "Moss"), &crd.Object))
+	must(t, e.Create(t.Context(), crd))
+	t.Cleanup(func() { _ = e.Delete(t.Context(), crd) })
+	e.compose("app", nil, "{apiVersion: eno.example.com/v1alpha1, kind: Moss, metadata: {name: one}, spec: {a: b}}")
+	e.ready("app")
+	e.serve(crd, "Moss", false)
+	e.status("app", enov1.StatusReconciling, "does not serve Moss.eno.example.com in version v1alpha1")
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "eno.example.com/v1", "kind": "Moss"}}
+	o.SetNamespace(e.namespace)
+	o.SetName("one")
+	must(t, e.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"a":"changed"}}`)), client.FieldOwner("another")))
+	e.serve(crd, "Moss", true)
+	e.ready("app")
+	cluster.Eventually(t, "the object is corrected", func() error {
+		if err := e.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		if a, _, _ := unstructured.NestedString(o.Object, "spec", "a"); a != "b" {
+			return fmt.Errorf("spec.a is %q", a)
+		}
+
+		return nil
+	})
 }
 
 // stripped is an object without what only a server writes.
@@ -140,8 +177,8 @@ func TestClusterScopedWithNamespace(t *testing.T) {
 	})
 }
 
-// TestUnreadable has a composition that cannot be read, because a slice was deleted by
-// hand and a rollback keeps it from being synthesized: others delete their objects.
+// TestUnreadable has a composition that cannot be read, because a slice was deleted while no
+// manager ran and a rollback keeps it from being synthesized: others delete their objects.
 func TestUnreadable(t *testing.T) {
 	e := newEnv(t)
 	e.compose("broken", nil, configMap("broken", "1"))
@@ -150,9 +187,10 @@ func TestUnreadable(t *testing.T) {
 	c := e.ready("broken")
 	e.edit("broken", annotated(enov1.AnnotationRollback, c.Status.CurrentSynthesis.UUID))
 	slice := &enov1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: c.Status.CurrentSynthesis.ResourceSlices[0].Name}}
+	manager.Kill()
 	must(t, e.Patch(t.Context(), slice, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 	must(t, client.IgnoreNotFound(e.Delete(t.Context(), slice)))
-	e.restart()
+	must(t, startManager())
 	e.change("app", configMap("one", "1"))
 	e.absent("two")
 	e.event("Unreadable", slice.Name)

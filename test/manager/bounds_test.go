@@ -48,8 +48,48 @@ func TestLargeRequests(t *testing.T) {
 	if _, answer := post(path, header, []byte(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{}}`)); !strings.Contains(answer, "response") {
 		t.Errorf("a small one is not answered: %.200s", answer)
 	}
+	foreign := `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"1","operation":"%s","namespace":"%s","object":{"metadata":{"name":"a","namespace":"other"}}}}`
+	for _, namespace := range []string{"", "default"} {
+		if _, answer := post(path, header, fmt.Appendf(nil, foreign, "CREATE", namespace)); !strings.Contains(answer, `"code":400`) || !strings.Contains(answer, "namespace") {
+			t.Errorf("an object of another namespace than %q: %.200s", namespace, answer)
+		}
+	}
+	for i := range 20 {
+		post(path, header, fmt.Appendf(nil, foreign, fmt.Sprintf("MADE-UP-%d", i), "other"))
+	}
+	if other := m.Sum(t, `arbor_admission_decisions_total{operation="other"}`); other < 20 {
+		t.Errorf("%v decisions about other operations are counted", other)
+	}
+	all, err := m.Series("arbor_admission_decisions_total")
+	must(t, err)
+	for labels := range all {
+		if strings.Contains(labels, "MADE-UP") {
+			t.Errorf("there is a time series for %s", labels)
+		}
+	}
 	if code, _ := post(path, http.Header{"X-Large": {strings.Repeat("x", 2<<20)}}, nil); code != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("2 MiB of headers are answered with %d", code)
+	}
+}
+
+// TestMetricsProtocol : metrics need no HTTP/2. Webhooks do: a replica that ends tells the
+// API server so by it.
+func TestMetricsProtocol(t *testing.T) {
+	m := server.StartManager(t, "--metrics-secure=true")
+	for address, want := range map[string]string{m.Metrics: "http/1.1", fmt.Sprintf("127.0.0.1:%d", m.WebhookPort): "h2"} {
+		cluster.Eventually(t, want+" is spoken", func() error {
+			dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}}}
+			conn, err := dialer.DialContext(t.Context(), "tcp", address)
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			if got := conn.(*tls.Conn).ConnectionState().NegotiatedProtocol; got != want {
+				return fmt.Errorf("%s speaks %q", address, got)
+			}
+
+			return nil
+		})
 	}
 }
 

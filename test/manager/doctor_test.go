@@ -57,7 +57,7 @@ func TestDoctor(t *testing.T) {
 		r, code := examine(t)
 		leader, why := stateOf(r, "leader", "")
 		hook, because := stateOf(r, "webhook", "podgroups")
-		if code != cli.ExitFound || leader != health.Problem || !strings.Contains(why, "nobody took over") || hook != health.Problem || !strings.Contains(because, "refused") {
+		if code != cli.ExitFound || leader != health.Problem || !strings.Contains(why, "no other replica took over") || hook != health.Problem || !strings.Contains(because, "refused") {
 			return fmt.Errorf("exit code %d: the leader is %s (%s), the webhook is %s (%s)", code, leader, why, hook, because)
 		}
 

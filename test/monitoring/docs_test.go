@@ -4,8 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // page returns a document.
@@ -40,6 +42,47 @@ func TestAlertsAreExplained(t *testing.T) {
 			t.Errorf("docs/monitoring.md lists the alert %s, and there is none", m[1])
 		}
 	}
+}
+
+// runbooks is where alerts point to: the documents of the project.
+const runbooks = "https://github.com/arbor-control/arbor/blob/main/docs/"
+
+// heading is a heading of a document.
+var heading = regexp.MustCompile("(?m)^#+ (.+)$")
+
+// TestRunbooks follows the link of every alert: the page and the section have to exist.
+func TestRunbooks(t *testing.T) {
+	for _, r := range rules(t) {
+		if r.Alert == "" {
+			continue
+		}
+		path, ours := strings.CutPrefix(r.Annotations["runbook_url"], runbooks)
+		if !ours {
+			t.Errorf("%s has the runbook_url %q, want one that begins with %s", r.Alert, r.Annotations["runbook_url"], runbooks)
+
+			continue
+		}
+		name, anchor, _ := strings.Cut(path, "#")
+		if !slices.ContainsFunc(heading.FindAllStringSubmatch(page(t, name), -1), func(m []string) bool { return anchorOf(m[1]) == anchor }) {
+			t.Errorf("%s points to %s, and docs/%s has no section #%s", r.Alert, path, name, anchor)
+		}
+		if anchor != anchorOf(r.Alert) {
+			t.Errorf("%s points to the section #%s, want its own", r.Alert, anchor)
+		}
+	}
+}
+
+// anchorOf is what forges make of a heading.
+func anchorOf(heading string) string {
+	kept := strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r == ' ' || unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+
+		return -1
+	}, heading)
+
+	return strings.ReplaceAll(kept, " ", "-")
 }
 
 // listed is an alert in the table.

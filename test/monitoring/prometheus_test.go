@@ -25,8 +25,14 @@ const (
 	plainJob = "arbor"
 	// securedJob is scraped as docs/monitoring.md says, with a token.
 	securedJob = "arbor-secured"
+	// tenantsJob is a manager that delivers as ServiceAccounts.
+	tenantsJob = "arbor-tenants"
 	// gangsJob is the scheduler, which serves over HTTPS only.
 	gangsJob = "arbor-gangs"
+	// leaderlessJob is a manager that waits for its lease.
+	leaderlessJob = "arbor-leaderless"
+	// restartingJob is a process that starts again and again.
+	restartingJob = "arbor-restarting"
 )
 
 // A monitor is a real Prometheus.
@@ -50,9 +56,9 @@ func startPrometheus(t *testing.T) *monitor {
 	must(t, err)
 	address := fmt.Sprintf("127.0.0.1:%d", ports[0])
 	p := &monitor{dir: t.TempDir(), url: "http://" + address, began: time.Now()}
-	p.scrape(t, plainJob)
-	p.scrape(t, securedJob)
-	p.scrape(t, gangsJob)
+	for _, job := range []string{plainJob, securedJob, tenantsJob, gangsJob, leaderlessJob, restartingJob} {
+		p.scrape(t, job)
+	}
 	p.rules(t)
 	found := func(job string) []any {
 		return []any{map[string]any{"files": []string{p.targets(job)}, "refresh_interval": scrapes.String()}}
@@ -62,6 +68,9 @@ func startPrometheus(t *testing.T) *monitor {
 		"rule_files": []string{p.file("rules/*.yaml")},
 		"scrape_configs": []any{
 			map[string]any{"job_name": plainJob, "file_sd_configs": found(plainJob)},
+			map[string]any{"job_name": leaderlessJob, "file_sd_configs": found(leaderlessJob)},
+			map[string]any{"job_name": restartingJob, "file_sd_configs": found(restartingJob)},
+			map[string]any{"job_name": tenantsJob, "file_sd_configs": found(tenantsJob)},
 			map[string]any{
 				"job_name": securedJob, "file_sd_configs": found(securedJob), "scheme": "https",
 				"tls_config": map[string]any{"insecure_skip_verify": true}, "authorization": map[string]any{"credentials_file": p.token()},

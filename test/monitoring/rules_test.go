@@ -121,7 +121,7 @@ func TestAlertsTell(t *testing.T) {
 		if s := r.Labels["severity"]; s != "warning" && s != "critical" {
 			t.Errorf("%s has the severity %q, want warning (in working hours) or critical (now)", r.Alert, s)
 		}
-		for _, name := range []string{"summary", "description"} {
+		for _, name := range []string{"summary", "description", "runbook_url"} {
 			if r.Annotations[name] == "" {
 				t.Errorf("%s has no %s", r.Alert, name)
 			}

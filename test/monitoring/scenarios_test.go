@@ -73,6 +73,7 @@ var work = []scenario{
 	{alert: "CompositionSynthesisFailing", what: "a program ends with an error, until its input is another", breaks: failing},
 	{alert: "CompositionsStuckReconciling", what: "the API server refuses a manifest, until there is another", breaks: stuck},
 	{alert: "CompositionPruneBlocked", what: "a program prints no manifests any more, until it does", breaks: pruneBlocked},
+	{alert: "CompositionDeletionForbidden", what: "a ServiceAccount may not delete what it delivered, until it may", breaks: deletionForbidden},
 	{alert: "CompositionUnhealthy", what: "the API server rejects a manifest, until there is another", breaks: unhealthy},
 	{alert: "SynthesizerRolloutHalted", what: "users roll back three compositions, until the rollout is resumed", breaks: halted},
 	{alert: "DeliveryErrorRate", what: "manifests change, and the API server refuses half of them", breaks: refused},
@@ -80,6 +81,10 @@ var work = []scenario{
 	{alert: "WebhookDenialsSurging", what: "twenty invalid PodGroups a second, until nobody asks any more", breaks: denied},
 	{alert: "ArborGangBindFailures", what: "the API server refuses to bind pods of gangs, until it does not", breaks: unbound},
 	{alert: "ArborGangCycleSlow", what: "an extender takes 1.2 s for each gang, until it takes less", breaks: slowGangs},
+	{alert: "WebhookErrors", what: "the manager may not review who may use a PriorityClass, until it may", breaks: undecided},
+	{alert: "ArborGangsWaiting", what: "a gang has waited for an hour, until it is deleted", breaks: waitingGang},
+	{alert: "ArborLeaderMissing", what: "another process holds the lease of a manager, until it is deleted", breaks: leaderless},
+	{alert: "ArborRestarting", what: "a process starts again and again, until it does not", breaks: restarting},
 	{alert: "WebhookCertificateExpiring", what: "the manager may not read the Secret of the webhooks, until it may", breaks: expiring},
 }
 
@@ -90,6 +95,7 @@ var outage = []scenario{
 	{alert: "SubnetQueueNotDraining", what: "the API server holds new SubnetClaims of SubnetPoolClaims, until it answers", breaks: heldClaims},
 	{alert: "CompositionQueueNotDraining", what: "the API server holds new compositions of symphonies, until it answers", breaks: heldSymphonies},
 	{alert: "DeliveryNotDraining", what: "the API server holds manifests that are applied, until it answers", breaks: heldDeliveries},
+	{alert: "WebhookSlow", what: "the API server takes 1.5 s to review who may use a PriorityClass, until it takes less", breaks: slowReviews},
 	{alert: "SynthesisSlotsExhausted", what: "as many programs hang as may run, until they end", breaks: hanging},
 }
 
@@ -115,7 +121,7 @@ func (w *world) start(t *testing.T) {
 	must(t, err)
 	m, err := server.Manager(
 		kubeconfig, "--local-synthesizers", "--rollout-cooldown=0s", "--synthesis-timeout=5m",
-		fmt.Sprintf("--synthesis-concurrency=%d", slots), "--watchdog-threshold=2s", "--delivery-workers=2", "--log-format=text",
+		fmt.Sprintf("--synthesis-concurrency=%d", slots), "--watchdog-threshold=2s", "--delivery-workers=2", "--composition-label-selector=!tenant", "--log-format=text",
 	)
 	must(t, err)
 	w.manager = m

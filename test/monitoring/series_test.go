@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
+	admissionmetrics "k8s.io/apiserver/pkg/admission/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/arbor-control/arbor/internal/controller/delivery"
@@ -44,9 +46,9 @@ func (s series) labels(name string) ([]string, bool) {
 }
 
 // isHistogram goes by the name: the registry does not tell, and everything that
-// is observed here is a duration or a size.
+// is observed here is a duration or a size. A start is a point in time.
 func isHistogram(name string) bool {
-	return slices.ContainsFunc([]string{"_duration_seconds", "_time_seconds", "_latency_seconds", "_wait_seconds", "_flush_size"}, func(suffix string) bool {
+	return name != "process_start_time_seconds" && slices.ContainsFunc([]string{"_duration_seconds", "_time_seconds", "_latency_seconds", "_wait_seconds", "_flush_size"}, func(suffix string) bool {
 		return strings.HasSuffix(name, suffix)
 	})
 }
@@ -81,8 +83,32 @@ func served(t *testing.T) series {
 	all := series{}
 	maps.Copy(all, own(t))
 	maps.Copy(all, described(t, theirs))
+	maps.Copy(all, ofServer(t))
 
 	return all
+}
+
+// ofServer are metrics of the API server that rules ask for. It describes a metric once there is
+// something to count.
+func ofServer(t *testing.T) series {
+	t.Helper()
+	const name = "apiserver_admission_webhook_rejection_count"
+	admissionmetrics.Metrics.ObserveWebhookRejection(t.Context(), "w", "validating", "CREATE", admissionmetrics.WebhookRejectionCallingWebhookError, 500)
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	must(t, err)
+	for _, f := range families {
+		if f.GetName() == name {
+			var labels []string
+			for _, l := range f.GetMetric()[0].GetLabel() {
+				labels = append(labels, l.GetName())
+			}
+
+			return series{name: labels}
+		}
+	}
+	t.Errorf("the API server has no metric %s any more", name)
+
+	return nil
 }
 
 // description is how a Desc prints itself, which is all that it tells.

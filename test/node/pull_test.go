@@ -19,6 +19,16 @@ func serve(t *testing.T, r *registry.Registry) string {
 	return strings.TrimPrefix(s.URL, "http://")
 }
 
+// noNetwork: a pod that gets no network is reported with the cause that the kubelet reports, and
+// not as a slow pull. containerd does not create the sandbox of a pod whose bandwidth is no quantity.
+func noNetwork(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.annotations = map[string]string{"kubernetes.io/ingress-bandwidth": "none"}
+	s.compose(testImage, "/program", "synthesize", s.namespace, output)
+	s.fails("It has no network.", "the sandbox of the pod, with its network, was not created within 30s (--image-pull-timeout): FailedCreatePodSandBox", "bandwidth")
+}
+
 // slowPull: the time that the node needs to pull an image is not part of the time of a synthesis.
 func slowPull(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,6 @@ package node_test
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -95,15 +93,13 @@ func (s *stream) check(t *testing.T) {
 	}
 }
 
-// Requests are admitted while managers are replaced: by rollouts, and by an eviction, as a
-// drain makes them.
+// Requests are admitted while managers are replaced by rollouts.
 func TestRollingRestart(t *testing.T) {
 	c := server.Client(t, nil)
 	s := admit(t, c)
 	for n := range *restarts {
 		restart(t, c, strconv.Itoa(n))
 	}
-	evict(t, c)
 	settled(t, c)
 	s.check(t)
 }
@@ -115,34 +111,6 @@ func restart(t *testing.T, c client.Client, value string) {
 	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, value)
 	must(t, c.Patch(t.Context(), d, client.RawPatch("application/merge-patch+json", []byte(patch))))
 	cluster.Eventually(t, "the managers are new", func() error { return rolledOut(t.Context(), c, d.Name) })
-}
-
-// drain is how long the chart has a manager serve webhooks after SIGTERM.
-const drain = 5 * time.Second
-
-// evict evicts the manager that leads, and waits for its successor. It must release the lease
-// before it has served webhooks for as long as it has to.
-func evict(t *testing.T, c client.Client) {
-	t.Helper()
-	pod, began := leader(t, c), time.Now()
-	must(t, c.SubResource("eviction").Create(t.Context(), &pod, &policyv1.Eviction{}))
-	cluster.Eventually(t, "the evicted manager has released the lease", func() error {
-		if name := holder(t, c); name == pod.Name {
-			return fmt.Errorf("%s holds it", name)
-		}
-
-		return nil
-	})
-	if took := time.Since(began); took >= drain {
-		t.Errorf("the evicted manager released the lease after %s, want less than %s", took, drain)
-	}
-	cluster.Eventually(t, "the evicted manager has a successor", func() error {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(&pod), &corev1.Pod{}); err == nil {
-			return errors.New("the pod exists")
-		}
-
-		return rolledOut(t.Context(), c, "arbor-manager")
-	})
 }
 
 // settled waits until the pods of managers that are to end have ended.

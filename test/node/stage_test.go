@@ -21,6 +21,8 @@ type stage struct {
 
 	t         *testing.T
 	namespace string
+	// annotations of the pods.
+	annotations map[string]string
 }
 
 func newStage(t *testing.T) *stage {
@@ -39,6 +41,7 @@ func (s *stage) compose(image string, command ...string) {
 	s.t.Helper()
 	synthesizer := &enov1.Synthesizer{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}, Spec: enov1.SynthesizerSpec{Image: image, Command: command}}
 	synthesizer.Spec.PodOverrides.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
+	synthesizer.Spec.PodOverrides.Annotations = s.annotations
 	must(s.t, s.Create(s.t.Context(), synthesizer))
 	composition := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.namespace}}
 	composition.Spec.Synthesizer.Name = s.namespace

@@ -28,6 +28,7 @@ func TestSynthesis(t *testing.T) { //nolint:tparallel // the tests change the re
 // These syntheses take longer than it takes until another manager leads.
 func TestSlowSynthesis(t *testing.T) { //nolint:tparallel // the tests change the release
 	t.Run("SlowPull", slowPull)
+	t.Run("NoNetwork", noNetwork)
 	t.Run("Endless", endless)
 	t.Run("LeaderKilled", leaderKilled)
 }

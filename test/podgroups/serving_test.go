@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
@@ -265,6 +266,61 @@ func TestRegistrationOfItsOwn(t *testing.T) {
 	cluster.Eventually(t, "it is made", func() error { return registered(t, c) })
 	must(t, c.Delete(t.Context(), getRegistration(t, c)))
 	cluster.Eventually(t, "it is made again", func() error { return registered(t, c) })
+}
+
+// Two managers with different webhooks, as in a rollout, do not overwrite each other's
+// registration in a loop: the one that was started last has it.
+func TestTwoVersions(t *testing.T) {
+	c := newClient(t, nil)
+	unregister(t, c)
+	server.StartManager(t, podGroupsOnly, server.Administrator())
+	cluster.Eventually(t, "the first one registers its webhooks", func() error { return registered(t, c) })
+	server.StartManager(t, "--controllers=podgroups,subnets", "--webhook-timeout-seconds=4", server.Administrator())
+	all := func() error {
+		if w := getRegistration(t, c).Webhooks; len(w) != 3 || *w[0].TimeoutSeconds != 4 {
+			return fmt.Errorf("there are %d webhooks, the first with a timeout of %d s", len(w), *w[0].TimeoutSeconds)
+		}
+
+		return nil
+	}
+	cluster.Eventually(t, "the second one registers its webhooks", all)
+
+	// Both see each of these changes, and only the second one corrects it.
+	before := getRegistration(t, c).Generation
+	const changes = 5
+	for range changes {
+		cluster.Eventually(t, "it is edited", func() error {
+			w := getRegistration(t, c)
+			*w.Webhooks[0].TimeoutSeconds = 9
+
+			return c.Update(t.Context(), w)
+		})
+		cluster.Eventually(t, "it is corrected", all)
+	}
+	if got := getRegistration(t, c).Generation - before; got > 2*changes {
+		t.Errorf("%d writes after %d changes", got, changes)
+	}
+}
+
+// The break-glass label of a namespace works while managers run, and while none does.
+func TestSkipAdmission(t *testing.T) {
+	c := newClient(t, nil)
+	m := startManager(t)
+	ns := cluster.Namespace(t, c)
+	awaitDenial(t, c, ns)
+	label := func(value any) {
+		t.Helper()
+		patch := fmt.Sprintf(`{"metadata": {"labels": {"arbor-control.dev/skip-admission": %v}}}`, value)
+		must(t, c.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, client.RawPatch(types.MergePatchType, []byte(patch))))
+	}
+	unreviewed := func() error { return c.Create(t.Context(), group(ns, "bad", sub("Refused")), client.DryRunAll) }
+	label(`"true"`)
+	cluster.Eventually(t, "nothing is reviewed", unreviewed)
+	label("null")
+	awaitDenial(t, c, ns)
+	m.Kill()
+	label(`"true"`)
+	cluster.Eventually(t, "nothing waits for a manager that is away", unreviewed)
 }
 
 // forgetCertificates makes the next manager start with none.

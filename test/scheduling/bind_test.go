@@ -63,6 +63,7 @@ func (l *lab) nominations(group string) map[string]string {
 // H6: one member waits for a volume. No member runs, other gangs are not
 // delayed, and the room is free again when the member or its claim is deleted.
 func TestVolumeNotProvisioned(t *testing.T) {
+	t.Parallel()
 	cases := map[string]func(l *lab) client.Object{
 		"PodDeleted": func(l *lab) client.Object {
 			return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: "g-slow"}}
@@ -76,6 +77,7 @@ func TestVolumeNotProvisioned(t *testing.T) {
 	}
 	for name, object := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			l := newLab(t, 1, 8).unprovisioned().own("--stale-grace=0s")
 			l.stuck(3)
 			if got := l.nominations("g"); len(got) != 1 || got["g-slow"] != l.ns+"-node-0" {

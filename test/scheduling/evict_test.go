@@ -261,6 +261,7 @@ func TestRoomIsNotKeptForNobody(t *testing.T) {
 // A gang is edited before the scheduler has seen its own nominations in the pods. They
 // are removed all the same, so other pods can use the room.
 func TestNominationsAreSeenLate(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, 1, 4)
 	proxy := server.NewProxy(t, "", 0)
 	l.start("--kubeconfig=" + proxy.Kubeconfig)

@@ -3,10 +3,12 @@ package scheduling_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -179,6 +181,7 @@ func TestKilled(t *testing.T) {
 // Of two replicas the one that leads is killed while it binds. The other has done
 // nothing until then, and brings to an end what was begun.
 func TestLeaderKilled(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, 3, 8)
 	l.name = l.ns
 	proxy := server.NewProxy(t, "", 0)
@@ -356,4 +359,74 @@ func TestTwoSchedulers(t *testing.T) {
 	c = l.hire("again", 12, 4)
 	c.settles(12)
 	l.none("never")
+}
+
+// Of two replicas the leader is suspended for longer than its lease, in the middle of
+// evictions: some are under way, and others are not sent yet. The gang that needed the
+// room is deleted in the meantime. The leader resumes as a former leader, and must not write.
+func TestLeaderSuspended(t *testing.T) {
+	const (
+		pods     = 20
+		underWay = 16 // of one gang, at the same time
+	)
+	l := newLab(t, 1, pods)
+	l.name = l.ns
+	low, high := l.classes()
+	proxy := server.NewProxy(t, "", 0)
+	start := func(args ...string) *cluster.Scheduler {
+		return server.StartScheduler(t, append(args, "--scheduler-name="+l.name, "--leader-elect=true", "--leader-elect-resource-name="+l.name,
+			"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=500ms")...)
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: l.name}}
+	t.Cleanup(func() { _ = l.c.Delete(l.background(), lease) })
+	holder := func(other string) string {
+		cluster.Eventually(t, "a replica leads", func() error {
+			if err := l.c.Get(t.Context(), key(lease), lease); err != nil {
+				return err
+			}
+			if is := lease.Spec.HolderIdentity; is == nil || *is == "" || *is == other {
+				return fmt.Errorf("the lease is %+v", lease.Spec)
+			}
+
+			return nil
+		})
+
+		return *lease.Spec.HolderIdentity
+	}
+	leader := start("--kubeconfig=" + proxy.Kubeconfig)
+	first := holder("")
+	start()
+	l.placed("low", pods, low)
+	l.runs("", pods)
+
+	marks := fmt.Sprintf(`^PATCH /api/v1/namespaces/%s/pods/low-[^/]+/status$`, l.ns)
+	sent := proxy.Record(t, marks)
+	_, release := proxy.Stall(t, marks, http.StatusInternalServerError)
+	l.gang("high", pods, high)
+	cluster.Eventually(t, "evictions are under way", func() error {
+		if n := len(sent()); n < underWay {
+			return fmt.Errorf("%d are", n)
+		}
+
+		return nil
+	})
+	leader.Signal(syscall.SIGSTOP)
+	t.Cleanup(func() { leader.Signal(syscall.SIGCONT) })
+	l.end("high")
+	holder(first)
+	writes := proxy.Record(t, `^(POST|PUT|PATCH|DELETE) .*/(pods|podgroups)\b`)
+	leader.Signal(syscall.SIGCONT)
+	release()
+	select {
+	case <-leader.Done():
+	case <-time.After(time.Minute):
+		t.Error("a leader that was suspended goes on as if nothing had happened")
+	}
+	if w := writes(); len(w) > 0 {
+		t.Errorf("the former leader has sent %q", w)
+	}
+	l.hadItsTurn()
+	if n := len(l.members("")); n != pods {
+		t.Errorf("%d of %d pods are left", n, pods)
+	}
 }

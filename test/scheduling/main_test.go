@@ -10,8 +10,11 @@ package scheduling_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/arbor-control/arbor/api/crds"
@@ -66,6 +69,13 @@ func (s suite) run() (int, error) {
 	defer shared.Stop()
 	if err := shared.Await(); err != nil {
 		return 1, fmt.Errorf("%w\n%s", err, shared.Output())
+	}
+	// Most of a test is waiting, and tests that are parallel use nodes and mostly schedulers
+	// of their own.
+	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		if err := flag.Set("test.parallel", "4"); err != nil {
+			return 1, err
+		}
 	}
 	code := s.M.Run()
 	if code != 0 {

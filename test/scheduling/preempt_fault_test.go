@@ -30,6 +30,7 @@ import (
 // The API server answers with errors while victims are evicted. The gang is placed
 // all the same, and no pod is evicted beyond those that are needed.
 func TestEvictionFails(t *testing.T) {
+	t.Parallel()
 	const (
 		marks   = `^PATCH /api/v1/namespaces/%s/pods/low-[^/]+/status$`
 		deletes = `^DELETE /api/v1/namespaces/%s/pods/low-[^/]+$`
@@ -51,6 +52,7 @@ func TestEvictionFails(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			l := newLab(t, 1, 8)
 			proxy := server.NewProxy(t, "", 0)
 			l.start("--kubeconfig=" + proxy.Kubeconfig)
@@ -75,6 +77,7 @@ func (l *lab) pin(node int) func(*corev1.Pod) {
 
 // A victim never ends. Its gang says so, and gangs that need other room get it.
 func TestVictimNeverEnds(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, 3, 4)
 	low, high := l.classes()
 	k := l.keep(nil)
@@ -287,6 +290,7 @@ func TestExtenderRefuses(t *testing.T) {
 // where gangs may not. The PodGroup reports what is wrong, other gangs are not delayed, and
 // the gang is placed once the extender answers, although nothing else happens.
 func TestExtenderDown(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason         string
 		args           []string
@@ -302,6 +306,7 @@ func TestExtenderDown(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			e := newExtender(t)
 			l := newLab(t, 1, 4)
 			l.startWith(e, tc.args...)
@@ -401,8 +406,10 @@ func killed(t *testing.T, kill func(l *lab, proxy *cluster.Proxy, gang func(), r
 
 // The scheduler is killed at any moment of a preemption.
 func TestKilledWhilePreempting(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(5) {
 		t.Run(fmt.Sprintf("Seed%d", seed), func(t *testing.T) {
+			t.Parallel()
 			killed(t, func(l *lab, _ *cluster.Proxy, gang, restart func()) {
 				random := rand.New(rand.NewPCG(seed, seed))
 				gang()
@@ -416,6 +423,7 @@ func TestKilledWhilePreempting(t *testing.T) {
 // The scheduler is killed between the steps of a preemption. The request that it was
 // about to make never reaches the API server.
 func TestKilledBetweenSteps(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		like   string
@@ -433,6 +441,7 @@ func TestKilledBetweenSteps(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		tc := cases[name]
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			killed(t, func(l *lab, proxy *cluster.Proxy, gang, restart func()) {
 				caught, release := proxy.Trap(t, fmt.Sprintf(tc.like, l.ns), tc.skip)
 				gang()

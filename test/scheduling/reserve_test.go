@@ -18,6 +18,7 @@ func nodeByNode(node, nth int) time.Duration {
 // again at once. The room stays reserved until the gang has it: exactly the pods
 // are evicted whose room it uses, and none of those that replace them.
 func TestSlowTermination(t *testing.T) {
+	t.Parallel()
 	type gangs map[string]int // pods of 8 GPUs
 	cases := map[string]struct {
 		reason  string
@@ -61,6 +62,7 @@ func TestSlowTermination(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			l := newLab(t, tc.nodes, 8)
 			if tc.kill {
 				l.start()

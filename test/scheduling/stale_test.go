@@ -80,7 +80,7 @@ func (l *lab) evictedByClock(text string) {
 			return fmt.Errorf("the annotation was %s and is %s: %w", text, now, errNever)
 		}
 		if left := l.members("g"); len(left) > 0 {
-			return fmt.Errorf("%d of them are left", len(left))
+			return fmt.Errorf("%d of them are left, the first since %v; the annotation is %q", len(left), left[0].DeletionTimestamp, l.staleness())
 		}
 
 		return nil
@@ -89,6 +89,7 @@ func (l *lab) evictedByClock(text string) {
 
 // A change of the spec evicts nothing that runs. A loss afterwards does.
 func TestSpecIsNotStale(t *testing.T) {
+	t.Parallel()
 	const grace = 500 * time.Millisecond
 	cases := map[string]struct {
 		reason string
@@ -113,6 +114,7 @@ func TestSpecIsNotStale(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			l := newLab(t, 1, 4)
 			spec := tree(leaf("a", 2), leaf("b", 2))
 			spec.MinMember, spec.StalenessGracePeriod = num(4), patience(grace)
@@ -295,6 +297,7 @@ func TestStaleAtOnce(t *testing.T) {
 // A replacement that cannot be bound does not count: the gang stays below its
 // minimum, and is not left like that.
 func TestStaleWhileBinding(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, 1, 4)
 	late := storagev1.VolumeBindingWaitForFirstConsumer
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: l.ns}, Provisioner: "example.com/none", VolumeBindingMode: &late}

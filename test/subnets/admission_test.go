@@ -108,6 +108,29 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
+// Reviews read caches: a caller cannot make the manager send lists to the API server, and
+// safety does not need them, since every Subnet and every pool is checked again before its
+// addresses are used.
+func TestReviewsFromCache(t *testing.T) {
+	c := newClient(t)
+	m := startAdmission(t, c)
+	ns := cluster.Namespace(t, c)
+	pool := newPool(ns, "p", "10.0.0.0/16")
+	must(t, c.Create(t.Context(), pool))
+	allocated(t, c, newSubnet(ns, "block", "10.0.0.0/24"))
+	awaitStatus(t, c, pool, 1, nil)
+	before := m.Sum(t, `rest_client_requests_total{method="GET"}`)
+	const reviews = 50
+	for i := range reviews {
+		for _, o := range []client.Object{newPool(ns, "x", fmt.Sprintf("10.%d.0.0/16", i+1)), newSubnet(ns, "x", fmt.Sprintf("10.0.%d.0/24", i+1))} {
+			must(t, c.Create(t.Context(), o, client.DryRunAll))
+		}
+	}
+	if sent := m.Sum(t, `rest_client_requests_total{method="GET"}`) - before; sent >= reviews/2 {
+		t.Errorf("%v requests to the API server for %d reviews", sent, 2*reviews)
+	}
+}
+
 // A pool may grow. It may not leave out what is in use.
 func TestResize(t *testing.T) {
 	c := newClient(t)

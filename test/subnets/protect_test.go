@@ -24,7 +24,7 @@ import (
 // waits until a Subnet there cannot be deleted.
 func (w *world) installPolicy(probe *v1alpha1.Subnet) {
 	w.t.Helper()
-	text, err := server.Helm(w.t.Context(), "template", "arbor", cluster.Chart(), "--namespace", "arbor-system", "--set", "fullnameOverride=arbor")
+	text, err := server.Helm(w.t.Context(), append([]string{"template", "arbor", cluster.Chart(), "--namespace", "arbor-system"}, cluster.Set("fullnameOverride=arbor")...)...)
 	must(w.t, err)
 	objects, err := cluster.Objects(text)
 	must(w.t, err)

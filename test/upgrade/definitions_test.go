@@ -43,6 +43,10 @@ const statusOfManager = "Only the manager writes the status of a pool, by merge 
 var deliberate = map[string]string{
 	"subnetclaims.plexaubnet.io: v1alpha1: .spec.clusterID must match ^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$ now": "" +
 		"It becomes a label of the Subnet, and the API server refuses a label value that begins or ends with . or -: such a claim never got a block.",
+	"resourceslices.eno.azure.io: v1: . has another rule: has(self.spec) == has(oldSelf.spec) && (!has(self.spec) || self.spec == oldSelf.spec)": "" +
+		"Neither Arbor nor Eno changes the spec of a slice. Whoever else does has anything delivered.",
+	"synthesizers.eno.azure.io: v1: .spec.refs[] has another rule: !has(self.pinned) || !self.pinned || has(self.resource.name)": "" +
+		"The field pinned is new: no manifest of the last release has it.",
 	"subnetpools.plexaubnet.io: v1alpha1: .status.allocatableCountBySize is merged in another way, which changes who owns its parts": statusOfManager,
 	"subnetpools.plexaubnet.io: v1alpha1: .status.allocatedCIDRs is merged in another way, which changes who owns its parts":         statusOfManager,
 	"subnetpools.plexaubnet.io: v1alpha1: .status.freeCountBySize is merged in another way, which changes who owns its parts":        statusOfManager,

@@ -103,6 +103,8 @@ func (v version) start(t *testing.T, c client.Client) *cluster.Manager {
 	must(t, err)
 	// A process has neither a Service nor a port of its own.
 	args = append(args, "--kubeconfig="+kubeconfig, "--webhook-service=", "--metrics-bind-address=0")
+	// There is no kubelet, either. Older charts have the flag already.
+	args = append(slices.DeleteFunc(args, func(arg string) bool { return arg == "--local-synthesizers" }), "--local-synthesizers")
 	if v.definitions != nil {
 		for _, crd := range v.definitions {
 			must(t, kube.EnsureCRD(t.Context(), c, crd.DeepCopy(), true))

@@ -2,6 +2,8 @@ module github.com/arbor-control/arbor/tools/generate
 
 go 1.26.0
 
+toolchain go1.26.8
+
 tool sigs.k8s.io/controller-tools/cmd/controller-gen
 
 require (

@@ -38,6 +38,8 @@ type options struct {
 	out               string
 	// programs is a folder of programs that are built already, for images of one platform.
 	programs string
+	// signKey is the file with the key that a release is signed with; "" if it is not signed.
+	signKey  string
 	progress io.Writer
 }
 
@@ -52,6 +54,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	platforms := flags.String("platforms", "", "platforms, such as linux/amd64; all if it is empty")
 	flags.StringVar(&o.out, "out", "", "what is written: the folder of images or of a release, the file of notices")
 	flags.StringVar(&o.programs, "programs", "", "folder of programs that are built already, for images of one platform; they are built if it is empty")
+	flags.StringVar(&o.signKey, "sign-key", "", "file with the private key, P-256 in PEM, that the checksums of a release are signed with; unsigned if it is empty")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

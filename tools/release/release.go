@@ -18,10 +18,15 @@ import (
 const checksums = "SHA256SUMS"
 
 // makeRelease writes a folder with all that is released: programs, their SBOMs,
-// the images, the licences, and the checksums of all these.
+// the images, the licences, the checksums of all these, and their signature if there is a key.
 func (o options) makeRelease(ctx context.Context) error {
 	if entries, err := os.ReadDir(o.out); err == nil && len(entries) > 0 {
 		return fmt.Errorf("%s is not empty: remove it first, so that nothing of another release gets into this one", o.out)
+	}
+	// A key that cannot be used is found before anything is built.
+	key, err := readKey(o.signKey)
+	if err != nil {
+		return err
 	}
 	var all [][]licence.Module
 	for _, p := range o.platforms {
@@ -42,7 +47,16 @@ func (o options) makeRelease(ctx context.Context) error {
 		return err
 	}
 
-	return sum(o.out)
+	if err := sum(o.out); err != nil {
+		return err
+	}
+	if key == nil {
+		fmt.Fprintf(o.progress, "%s is not signed: name a key with COSIGN_KEY=FILE\n", checksums)
+
+		return nil
+	}
+
+	return sign(o.out, key)
 }
 
 // buildPrograms builds all for one platform, and returns what they are made of.

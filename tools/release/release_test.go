@@ -60,12 +60,12 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func produce(t *testing.T, what, root, out string) {
+func produce(t *testing.T, what, root, out string, flags ...string) {
 	t.Helper()
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	t.Setenv("GOFLAGS", "-mod=mod")
 	t.Setenv("GOWORK", "off")
-	must(t, run(t.Context(), []string{"-root", root, "-out", out, "-version", "v1.2.3", "-revision", "abc", "-ldflags", "-X main.release=v1.2.3", what}, io.Discard))
+	must(t, run(t.Context(), slices.Concat(flags, []string{"-root", root, "-out", out, "-version", "v1.2.3", "-revision", "abc", "-ldflags", "-X main.release=v1.2.3", what}), io.Discard))
 }
 
 // untar reads an archive into memory.
@@ -282,14 +282,15 @@ func checkProgram(t *testing.T, data []byte, arch string) {
 
 func TestRelease(t *testing.T) {
 	root, dir := tiny(t), filepath.Join(t.TempDir(), "dist")
-	produce(t, "release", root, dir)
+	key, file := newKey(t, "PRIVATE KEY")
+	produce(t, "release", root, dir, "-sign-key", file)
 	entries, err := os.ReadDir(dir)
 	must(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	want := []string{"SHA256SUMS", "THIRD_PARTY_NOTICES"}
+	want := []string{"SHA256SUMS", "SHA256SUMS.sig", "THIRD_PARTY_NOTICES"}
 	for _, i := range product.Images {
 		want = append(want, i.Name+".oci.tar")
 	}
@@ -305,9 +306,10 @@ func TestRelease(t *testing.T) {
 	check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", checksums)
 	check.Dir = dir
 	out, err := check.CombinedOutput()
-	if err != nil || strings.Count(string(out), ": OK\n") != len(want)-1 {
+	if err != nil || strings.Count(string(out), ": OK\n") != len(want)-2 {
 		t.Errorf("the checksums: %v\n%s", err, out)
 	}
+	checkSignature(t, dir, key)
 	if err := run(t.Context(), []string{"-root", root, "-out", dir, "release"}, io.Discard); err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("a release was written over another one: %v", err)
 	}
@@ -373,10 +375,12 @@ func TestDockerfile(t *testing.T) {
 	}
 	modfile, err := os.ReadFile("../../go.mod")
 	must(t, err)
-	_, version, _ := strings.Cut(string(modfile), "\ngo ")
-	minor := strings.Join(strings.SplitN(strings.SplitN(version, "\n", 2)[0], ".", 3)[:2], ".")
-	if want := "FROM --platform=$BUILDPLATFORM golang:" + minor + " AS build\n"; !strings.Contains(text, want) {
-		t.Errorf("the Dockerfile has no %q", want)
+	_, version, _ := strings.Cut(string(modfile), "\ntoolchain go")
+	version, _, _ = strings.Cut(version, "\n")
+	for _, want := range []string{"\nARG GO_IMAGE=golang:" + version + "\n", "\nFROM --platform=$BUILDPLATFORM $GO_IMAGE AS build\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the Dockerfile has no %q", strings.TrimSpace(want))
+		}
 	}
 }
 

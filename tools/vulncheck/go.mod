@@ -2,6 +2,8 @@ module github.com/arbor-control/arbor/tools/vulncheck
 
 go 1.26.0
 
+toolchain go1.26.8
+
 tool golang.org/x/vuln/cmd/govulncheck
 
 require (

@@ -37,17 +37,30 @@ type CompositionSpec struct {
 	// Synthesizer that is run.
 	Synthesizer SynthesizerRef `json:"synthesizer,omitempty"`
 	// Bindings are the objects that the Synthesizer is given. Those that it does not
-	// know are left alone.
+	// know are left alone. With --delivery-scope=namespace, they must be in the namespace
+	// of the composition or in one of --input-namespaces.
 	Bindings []Binding `json:"bindings,omitempty"`
-	// SynthesisEnv is added to the environment of the Synthesizer.
+	// SynthesisEnv is added to the environment of the Synthesizer. With
+	// --delivery-scope=namespace, variables that make programs load other code, such as
+	// LD_PRELOAD and PATH, are rejected.
 	//
 	// +kubebuilder:validation:MaxItems:=500
 	SynthesisEnv []EnvVar `json:"synthesisEnv,omitempty"`
 	// DependsOn are compositions that must be ready before this one is synthesized,
-	// and that are deleted after it.
+	// and that are deleted after it. With --delivery-scope=namespace, a composition of
+	// another namespace is deleted after it only if it has the annotation
+	// arbor-control.dev/dependents-from.
 	//
 	// +kubebuilder:validation:MaxItems:=50
 	DependsOn []CompositionDependency `json:"dependsOn,omitempty"`
+	// ServiceAccountName is the ServiceAccount, in the namespace of the composition, that
+	// its objects are read, written and deleted as if the manager runs with
+	// --delivery-scope=namespace. Empty: that of --default-service-account. It may be
+	// changed while the composition is being deleted.
+	//
+	// +kubebuilder:validation:MaxLength:=253
+	// +kubebuilder:validation:Pattern:=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
 
 // A Binding gives an object to an input.
@@ -190,7 +203,8 @@ type DependencyStatus struct {
 	BlockedBy []BlockedBy `json:"blockedBy,omitempty"`
 }
 
-// BlockedBy is one composition that another waits for.
+// BlockedBy is one composition that another waits for. Without a name, it stands for
+// compositions of other namespaces.
 type BlockedBy struct {
 	Name      string `json:"name,omitempty"`
 	Namespace string `json:"namespace,omitempty"`

@@ -94,6 +94,9 @@ const (
 	// AnnotationSuspend on a composition has delivery write nothing for it. Its value is a
 	// time, a space and the reason.
 	AnnotationSuspend = "arbor-control.dev/suspend"
+	// AnnotationRestored on a ResourceSlice is set if delivery has created it again after
+	// another client deleted it in spite of its finalizer.
+	AnnotationRestored = "arbor-control.dev/restored"
 	// AnnotationPruneFirst on a composition has the uuid of a synthesis, and the objects
 	// that are deleted before the manifests of that synthesis are applied, each as
 	// KIND[.GROUP]/[NAMESPACE/]NAME, separated by spaces.
@@ -108,6 +111,10 @@ const (
 	// separated by spaces, that it was created in place of. They are kept until it has
 	// manifests.
 	AnnotationSucceeds = "arbor-control.dev/succeeds"
+	// AnnotationDependentsFrom on a composition has namespaces, separated by commas, or * for
+	// all. With --delivery-scope=namespace, compositions of other namespaces that depend on it
+	// delay its deletion only if they are in one of these.
+	AnnotationDependentsFrom = "arbor-control.dev/dependents-from"
 )
 
 // IsSetting reports whether a label or annotation is one of those that Eno or Arbor read. It
@@ -199,6 +206,25 @@ const (
 	ConditionSuspended = "Suspended"
 	// ReasonRequested is that of ConditionSuspended.
 	ReasonRequested = "Requested"
+	// ConditionAccessDenied is true while objects are not written or deleted because the
+	// ServiceAccount of the composition has no permission for it, or there is none. It is
+	// absent otherwise, and always with --delivery-scope=cluster.
+	ConditionAccessDenied = "AccessDenied"
+	// ReasonNoServiceAccount is that of ConditionAccessDenied if neither the composition nor
+	// the manager names a ServiceAccount.
+	ReasonNoServiceAccount = "NoServiceAccount"
+	// ReasonImpersonationForbidden is that of ConditionAccessDenied if the manager has no
+	// permission to impersonate the ServiceAccount.
+	ReasonImpersonationForbidden = "ImpersonationForbidden"
+	// ReasonDeletionForbidden is that of ConditionAccessDenied if an object must be deleted
+	// and cannot be.
+	ReasonDeletionForbidden = "DeletionForbidden"
+	// ReasonOutOfScope is that of ConditionAccessDenied if the ServiceAccount has no
+	// permission for an object outside of the namespace of the composition, or without one.
+	ReasonOutOfScope = "OutOfScope"
+	// ReasonWriteForbidden is that of ConditionAccessDenied if the ServiceAccount has no
+	// permission for an object in the namespace of the composition.
+	ReasonWriteForbidden = "WriteForbidden"
 	// ConditionHealthy is whether the objects work now. It is unknown while some of them
 	// are progressing, while the composition is suspended or being deleted, and if several
 	// deliveries share it.
@@ -216,6 +242,22 @@ const (
 	ReasonShared    = "Shared"
 	// ConditionReady : all of its objects are ready.
 	ConditionReady = "Ready"
+	// ConditionInputForbidden is true while the composition has bindings that it may not have.
+	// It is absent otherwise. Nothing is read for such a binding.
+	ConditionInputForbidden = "InputForbidden"
+	// ReasonNamespaceNotAllowed and ReasonClusterScoped are those of ConditionInputForbidden
+	// for objects that only a Synthesizer may bind. Nothing is synthesized until then.
+	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
+	ReasonClusterScoped       = "ClusterScoped"
+	// ReasonPinned is that of ConditionInputForbidden for an input whose object the Synthesizer
+	// has pinned. The pinned object is used.
+	ReasonPinned = "Pinned"
+	// ConditionEnvForbidden is true while nothing is synthesized because of a variable in
+	// synthesisEnv. It is absent otherwise.
+	ConditionEnvForbidden = "EnvForbidden"
+	// ReasonLoaderVariable is that of ConditionEnvForbidden: the variable makes programs load
+	// other code.
+	ReasonLoaderVariable = "LoaderVariable"
 
 	// ConditionRolloutHalted of a Synthesizer is true while no further composition is
 	// resynthesized for its generation because too many have failed. It is absent otherwise.

@@ -5,8 +5,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A ResourceSlice holds manifests of one synthesis, and what has become of each.
+// A ResourceSlice holds manifests of one synthesis, and what has become of each. It belongs to a
+// Composition if the status of the Composition names it, its controller reference has the UID of
+// the Composition, and its spec has the recorded digest. Its spec cannot be changed.
 //
+// +kubebuilder:validation:XValidation:rule="has(self.spec) == has(oldSelf.spec) && (!has(self.spec) || self.spec == oldSelf.spec)",message="spec is immutable: a synthesis creates new ResourceSlices"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Composition",type=string,JSONPath=`.metadata.ownerReferences[0].name`
@@ -78,4 +81,10 @@ type ResourceState struct {
 // A ResourceSliceRef names a slice in the namespace of the composition.
 type ResourceSliceRef struct {
 	Name string `json:"name,omitempty"`
+	// Digest is computed from the spec of the slice when it is created. A slice of this name with
+	// another digest does not belong to the synthesis. It is empty for slices of Eno.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Digest string `json:"digest,omitempty"`
 }

@@ -60,6 +60,11 @@ type Variation struct {
 	//
 	// +kubebuilder:validation:MaxItems:=50
 	DependsOn []VariationDependency `json:"dependsOn,omitempty"`
+	// ServiceAccountName of the composition.
+	//
+	// +kubebuilder:validation:MaxLength:=253
+	// +kubebuilder:validation:Pattern:=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
 
 // A VariationDependency names another variation of the same Symphony.

@@ -64,6 +64,8 @@ type SynthesizerStatus struct {
 }
 
 // A Ref is an input of a Synthesizer.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.pinned) || !self.pinned || has(self.resource.name)",message="a pinned input needs resource.name"
 type Ref struct {
 	// Key that compositions bind an object to.
 	Key string `json:"key"`
@@ -74,6 +76,9 @@ type Ref struct {
 	Defer bool `json:"defer,omitempty"`
 	// Optional inputs may be absent.
 	Optional bool `json:"optional,omitempty"`
+	// Pinned inputs are always the object that resource names. A composition cannot bind
+	// another one.
+	Pinned bool `json:"pinned,omitempty"`
 }
 
 // A ResourceRef is a kind of object, or one object of it for all compositions.

@@ -71,7 +71,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
-{{- define "arbor.podsNamespace" -}}{{ .Values.synthesis.pods.namespace | default .Release.Namespace }}{{- end -}}
+{{- define "arbor.podsNamespace" -}}{{ .Values.synthesis.pods.namespace | default (printf "%s-synthesizers" (.Release.Namespace | trunc 50 | trimSuffix "-")) }}{{- end -}}
 {{- define "arbor.podsServiceAccount" -}}{{ .Values.synthesis.pods.serviceAccount | default (printf "%s-synthesizer" (include "arbor.fullname" .)) }}{{- end -}}
 
 {{/* Quantities of resources, as flags want them: cpu=10m,memory=32Mi. */}}
@@ -81,27 +81,80 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- join "," $all -}}
 {{- end -}}
 
+{{/* The same of "own", with the quantities of "default" whose names are neither in "own" nor in "other". A default limit
+     next to a request of the user, or the other way round, could be the smaller one. "" if "own" is null. */}}
+{{- define "arbor.quantitiesOr" -}}
+{{- if not (kindIs "invalid" .own) -}}
+{{- $all := dict -}}
+{{- range $name, $quantity := .default }}{{ if not (hasKey ($.other | default dict) $name) }}{{ $_ := set $all $name $quantity }}{{ end }}{{ end -}}
+{{- include "arbor.quantities" (merge (dict) .own $all) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The environment of a program: its memory limit, from which it sets the limit of Go's garbage collector, and what the
+     user adds. "" if there is none. */}}
+{{- define "arbor.env" -}}
+{{- $limits := (.resources | default dict).limits | default dict -}}
+{{- if or $limits.memory .extra -}}
+env:
+  {{- if $limits.memory }}
+  - name: ARBOR_MEMORY_LIMIT
+    valueFrom:
+      resourceFieldRef: {resource: limits.memory}
+  {{- end }}
+  {{- with .extra }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end -}}
+{{- end -}}
+
 {{/* What a schema cannot say: values that do not go together. */}}
 {{- define "arbor.validate" -}}
-{{- range $name, $value := dict "synthesis.timeout" .Values.synthesis.timeout "synthesis.pods.imagePullTimeout" .Values.synthesis.pods.imagePullTimeout "synthesis.rolloutCooldown" .Values.synthesis.rolloutCooldown "webhooks.caLifetime" .Values.webhooks.caLifetime "metrics.serviceMonitor.interval" .Values.metrics.serviceMonitor.interval "delivery.healthTimeout" .Values.delivery.healthTimeout "scheduler.staleGrace" .Values.scheduler.staleGrace "scheduler.bindTimeout" .Values.scheduler.bindTimeout -}}
+{{- range $name, $value := dict "synthesis.timeout" .Values.synthesis.timeout "synthesis.pods.imagePullTimeout" .Values.synthesis.pods.imagePullTimeout "synthesis.rolloutCooldown" .Values.synthesis.rolloutCooldown "webhooks.caLifetime" .Values.webhooks.caLifetime "metrics.serviceMonitor.interval" .Values.metrics.serviceMonitor.interval "delivery.healthTimeout" .Values.delivery.healthTimeout "delivery.forbiddenGrace" .Values.delivery.forbiddenGrace "scheduler.staleGrace" .Values.scheduler.staleGrace "scheduler.bindTimeout" .Values.scheduler.bindTimeout -}}
 {{- if not (regexMatch "^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$" $value) }}{{ fail (printf "%s %q: it must be a duration, such as 30s or 8760h" $name $value) }}{{ end -}}
 {{- end -}}
 {{- range .Values.extraArgs -}}
 {{- if not (hasPrefix "--" .) }}{{ fail (printf "extraArgs %q: it must be a flag, such as --log-level=debug" .) }}{{ end -}}
 {{- if hasPrefix "--leader-election-id" . }}{{ fail (printf "extraArgs %q: the manager has rights on the lease arbor-manager alone; install a second release in a namespace of its own instead" .) }}{{ end -}}
+{{- if hasPrefix "--local-synthesizers" . }}{{ fail (printf "extraArgs %q: programs of Synthesizers would run with the manager's token within reach; set synthesis.pods.enabled" .) }}{{ end -}}
+{{- if hasPrefix "--delivery-scope" . }}{{ fail (printf "extraArgs %q: set delivery.scope, which permissions depend on" .) }}{{ end -}}
 {{- if hasPrefix "--namespace-cleanup" . }}{{ fail (printf "extraArgs %q: the manager would have no rights for it; set synthesis.namespaceCleanup" .) }}{{ end -}}
 {{- end -}}
 {{- range $name, $image := dict "image" .Values.image "scheduler.image" .Values.scheduler.image -}}
 {{- if and $image.digest (not (regexMatch "^sha256:[0-9a-f]{64}$" $image.digest)) }}{{ fail (printf "%s.digest %q: it must be sha256: and 64 hexadecimal digits" $name $image.digest) }}{{ end -}}
 {{- end -}}
+{{- if not .Values.image.repository }}{{ fail "image.repository is empty: name the repository of the manager's image, such as registry.example.com/arbor-manager; make image builds the image" }}{{ end -}}
 {{- if not (include "arbor.parts" .) }}{{ fail "podgroups.enabled, subnets.enabled, synthesis.enabled, delivery.enabled: all parts are off; switch at least one on" }}{{ end -}}
+{{- if .Values.delivery.enabled }}{{ include "arbor.validateScope" . }}{{ end -}}
+{{- if and .Values.synthesis.inputNamespaces (ne .Values.delivery.scope "namespace") }}{{ fail "synthesis.inputNamespaces: it is for delivery.scope=namespace; otherwise Compositions may bind inputs of all namespaces" }}{{ end -}}
 {{- if and .Values.delivery.clusterAdmin .Values.delivery.rules }}{{ fail "delivery.rules: delivery.clusterAdmin already gives all rights; set one of the two" }}{{ end -}}
 {{- if and .Values.synthesis.pods.enabled (not .Values.synthesis.enabled) }}{{ fail "synthesis.pods.enabled: the part synthesis is off; set synthesis.enabled too" }}{{ end -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) }}{{ fail "metrics.serviceMonitor.enabled: there is nothing to scrape; set metrics.enabled too" }}{{ end -}}
+{{- if and .Values.scheduler.enabled (not (semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version)) }}{{ fail (printf "scheduler.enabled: the scheduler needs Kubernetes 1.36 or later, and the cluster has %s; upgrade the cluster or set scheduler.enabled to false (helm template: name the version of the cluster with --kube-version)" .Capabilities.KubeVersion.Version) }}{{ end -}}
 {{- if .Values.scheduler.enabled }}{{ include "arbor.validateScheduler" .Values.scheduler }}{{ end -}}
 {{- end -}}
 
+{{/* What the manager is allowed to do depends on the scope. */}}
+{{- define "arbor.validateScope" -}}
+{{- $d := .Values.delivery -}}
+{{- if not $d.scope }}{{ fail "delivery.scope is empty: choose one. cluster: every author of a Composition or Synthesizer has all permissions that the manager has (delivery.rules), as with Eno. namespace: every Composition is delivered as a ServiceAccount of its own namespace, which you must name (spec.serviceAccountName or delivery.defaultServiceAccount) and which the manager must be allowed to impersonate (delivery.tenantNamespaces)" }}{{ end -}}
+{{- if eq $d.scope "cluster" -}}
+{{- if or $d.tenantNamespaces $d.defaultServiceAccount }}{{ fail "delivery.tenantNamespaces, delivery.defaultServiceAccount: they are for delivery.scope=namespace; with cluster, the manager writes as itself" }}{{ end -}}
+{{- else -}}
+{{- if $d.clusterAdmin }}{{ fail "delivery.clusterAdmin: with delivery.scope=namespace, the manager has no permission to write; give permissions to the ServiceAccounts of tenants" }}{{ end -}}
+{{- range $i, $rule := $d.rules }}{{ range $rule.verbs -}}
+{{- if not (has . (list "list" "watch")) }}{{ fail (printf "delivery.rules[%d].verbs %q: with delivery.scope=namespace, the manager only watches: list, watch; give other permissions to the ServiceAccounts of tenants" $i .) }}{{ end -}}
+{{- end }}{{ end -}}
+{{- range $d.tenantNamespaces -}}
+{{- if or (eq . $.Release.Namespace) (eq . (include "arbor.podsNamespace" $)) }}{{ fail (printf "delivery.tenantNamespaces %q: it has ServiceAccounts of Arbor, and Compositions in it could use them" .) }}{{ end -}}
+{{- if hasPrefix "kube-" . }}{{ fail (printf "delivery.tenantNamespaces %q: it has ServiceAccounts of Kubernetes, and Compositions in it could use them" .) }}{{ end -}}
+{{- end -}}
+{{- if and $d.remoteKubeconfigSecret $d.tenantNamespaces }}{{ fail "delivery.tenantNamespaces: with delivery.remoteKubeconfigSecret, ServiceAccounts are those of that cluster; give the user of that kubeconfig permission to impersonate them there" }}{{ end -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "arbor.validateScheduler" -}}
+{{- if not .image.repository }}{{ fail "scheduler.image.repository is empty: name the repository of the scheduler's image, such as registry.example.com/arbor-scheduler; make image builds the image" }}{{ end -}}
 {{- if not .names }}{{ fail "scheduler.names: name at least one, such as arbor-scheduler" }}{{ end -}}
 {{- range .extraArgs -}}
 {{- if not (hasPrefix "--" .) }}{{ fail (printf "scheduler.extraArgs %q: it must be a flag, such as --profiling=false" .) }}{{ end -}}

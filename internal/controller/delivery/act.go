@@ -57,8 +57,10 @@ func (d *Deliverer) put(ctx context.Context, k key, v *view, it *item, a decide.
 		return outcome{}, err
 	}
 	d.metrics.did(a.Verb)
-	if live != nil && live.GetDeletionTimestamp() != nil && !it.IsPatch() {
-		return d.wroteInVain(k, it, live), nil
+	if a := decide.AfterWrite(it.Resource, live); a.Verb == decide.Wait {
+		d.remember(k, it, live)
+
+		return outcome{waits: a.Reason, again: patience}, nil // it may be gone already: see AfterWrite
 	}
 	if v.drift.note(it.Identity, "") {
 		d.status.drifted(v)
@@ -70,15 +72,6 @@ func (d *Deliverer) put(ctx context.Context, k key, v *view, it *item, a decide.
 	d.verdict(ctx, k, v, it, live)
 
 	return outcome{live: live}, nil
-}
-
-// wroteInVain is for an object that is being deleted: what was written is gone with it. It may be
-// gone already, if its last finalizer was removed by this write, and the event of that may have
-// come before the object was watched. So it is looked at again without one, too.
-func (d *Deliverer) wroteInVain(k key, it *item, live *unstructured.Unstructured) outcome {
-	d.remember(k, it, live)
-
-	return outcome{waits: "the object is being deleted; it is created again when it is gone", again: patience}
 }
 
 // expectRemoval remembers which object a Patch is about to delete.
@@ -104,7 +97,7 @@ func (d *Deliverer) wrote(k key, v *view, it *item, live *unstructured.Unstructu
 
 		return
 	}
-	if s.Drifted && live.GetResourceVersion() != s.seen.version {
+	if s.Drifted && !s.seen.unserved && live.GetResourceVersion() != s.seen.version {
 		it.memory.damper.Corrected(d.now())
 		it.memory.rival = "" // whoever changes it next
 		d.metrics.drift.Inc()
@@ -279,6 +272,10 @@ func (d *Deliverer) applyPlainly(ctx context.Context, it *item) (*unstructured.U
 	o := it.Object.DeepCopy()
 	o.SetResourceVersion(it.base) // what overrides took from another version may not hold
 	err := d.remote.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.ForceOwnership, client.FieldOwner(d.manager))
+	if isUnserved(err) {
+		return nil, fmt.Errorf("cannot apply %s: the API server does not serve %s in version %s: change the apiVersion of the manifest, or have the version served again: %w",
+			it.Identity, it.GVK.GroupKind(), it.GVK.Version, err)
+	}
 	if err != nil {
 		return nil, homeless(fmt.Errorf("cannot apply %s: %w", it.Identity, err))
 	}

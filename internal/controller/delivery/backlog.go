@@ -7,22 +7,31 @@ import (
 )
 
 // A backlog has the compositions that are not read yet, and the views that must not
-// delete anything before they are. A view waits for those that were in the backlog when
-// it came in, and for none that came later, so that both are two queues: to enter costs
-// as much as what is new, and to leave costs the same for each, however many wait.
-// Whoever uses it holds the lock of the Deliverer.
+// delete anything before they are. Tenants do not wait for each other, so each has its own
+// queues. Callers hold the lock of the Deliverer.
 type backlog struct {
+	// tenant returns the tenant that a namespace belongs to.
+	tenant func(namespace string) string
+	// tenants are the queues of those tenants that have views in them.
+	tenants map[string]*waitingQueues
+	// lists counts the lists of compositions that are being read, and since has the
+	// versions that were read while there were any: they may be newer than what a list
+	// has, and are not read again.
+	lists int
+	since map[types.NamespacedName]string
+}
+
+// waitingQueues are the compositions of one tenant that are not read yet, and the views that wait
+// for them. A view waits for those that were in the queue when it came in, and for none that
+// came later: to enter costs as much as what is new, and to leave costs the same for each,
+// however many wait.
+type waitingQueues struct {
 	// number counts the views that came in.
 	number int
 	// unread are the compositions, and views the views, in the order of their numbers.
 	unread, views *list.List
 	byName        map[types.NamespacedName]*list.Element
 	byView        map[*view]*list.Element
-	// lists counts the lists of compositions that are being read, and since has the
-	// versions that were read while there were any: they may be newer than what a list
-	// has, and are not read again.
-	lists int
-	since map[types.NamespacedName]string
 }
 
 // An unreadEntry is a composition that is not read yet.
@@ -41,8 +50,12 @@ type waitingView struct {
 	number int
 }
 
-func newBacklog() *backlog {
-	return &backlog{unread: list.New(), views: list.New(), byName: map[types.NamespacedName]*list.Element{}, byView: map[*view]*list.Element{}, since: map[types.NamespacedName]string{}}
+func newBacklog(tenant func(namespace string) string) *backlog {
+	return &backlog{tenant: tenant, tenants: map[string]*waitingQueues{}, since: map[types.NamespacedName]string{}}
+}
+
+func newQueues() *waitingQueues {
+	return &waitingQueues{unread: list.New(), views: list.New(), byName: map[types.NamespacedName]*list.Element{}, byView: map[*view]*list.Element{}}
 }
 
 // beginList has versions remembered that are read from now on until endList. Between the
@@ -63,36 +76,32 @@ func (b *backlog) hasRead(name types.NamespacedName, version string) bool {
 	return ok && !older(read, version)
 }
 
-// add has a view wait for compositions, each with the version that it has now.
+// add has a view wait for compositions of its tenant, each with the version that it has now.
 func (b *backlog) add(v *view, unread []unreadEntry) {
 	b.remove(v)
 	if len(unread) == 0 {
 		return
 	}
-	b.number++
-	b.byView[v] = b.views.PushBack(waitingView{v, b.number})
-	for _, one := range unread {
-		at, ok := b.byName[one.name]
-		if !ok {
-			b.byName[one.name] = b.unread.PushBack(&unreadEntry{one.name, one.version, b.number})
-
-			continue
-		}
-		if e, ok := at.Value.(*unreadEntry); ok && e.version != one.version && older(e.version, one.version) {
-			e.version = one.version
-		}
+	tenant := b.tenant(v.name.Namespace)
+	if b.tenants[tenant] == nil {
+		b.tenants[tenant] = newQueues()
 	}
+	b.tenants[tenant].add(v, unread)
 }
 
 // remove forgets a view.
 func (b *backlog) remove(v *view) {
-	if at, ok := b.byView[v]; ok {
-		b.views.Remove(at)
-		delete(b.byView, v)
+	tenant := b.tenant(v.name.Namespace)
+	if q := b.tenants[tenant]; q != nil {
+		q.remove(v)
+		b.tidy(tenant)
 	}
-	if b.views.Len() == 0 { // nobody waits for what is left
-		b.unread.Init()
-		clear(b.byName)
+}
+
+// tidy drops the queues of a tenant without views: what is left in them is waited for by none.
+func (b *backlog) tidy(tenant string) {
+	if b.tenants[tenant].views.Len() == 0 {
+		delete(b.tenants, tenant)
 	}
 }
 
@@ -102,22 +111,68 @@ func (b *backlog) read(name types.NamespacedName, version string) []*view {
 	if b.lists > 0 {
 		b.since[name] = version
 	}
-	at, ok := b.byName[name]
+	tenant := b.tenant(name.Namespace)
+	q := b.tenants[tenant]
+	if q == nil {
+		return nil
+	}
+	released := q.read(name, version)
+	b.tidy(tenant)
+
+	return released
+}
+
+// unreadFor returns the first composition that a view waits for and that is not passed
+// over, "" if there is none.
+func (b *backlog) unreadFor(v *view, passed func(types.NamespacedName) bool) string {
+	q := b.tenants[b.tenant(v.name.Namespace)]
+	if q == nil {
+		return ""
+	}
+
+	return q.unreadFor(v, passed)
+}
+
+func (q *waitingQueues) add(v *view, unread []unreadEntry) {
+	q.number++
+	q.byView[v] = q.views.PushBack(waitingView{v, q.number})
+	for _, one := range unread {
+		at, ok := q.byName[one.name]
+		if !ok {
+			q.byName[one.name] = q.unread.PushBack(&unreadEntry{one.name, one.version, q.number})
+
+			continue
+		}
+		if e, ok := at.Value.(*unreadEntry); ok && e.version != one.version && older(e.version, one.version) {
+			e.version = one.version
+		}
+	}
+}
+
+func (q *waitingQueues) remove(v *view) {
+	if at, ok := q.byView[v]; ok {
+		q.views.Remove(at)
+		delete(q.byView, v)
+	}
+}
+
+func (q *waitingQueues) read(name types.NamespacedName, version string) []*view {
+	at, ok := q.byName[name]
 	if !ok {
 		return nil
 	}
 	if e, ok := at.Value.(*unreadEntry); ok && older(version, e.version) {
 		return nil
 	}
-	b.unread.Remove(at)
-	delete(b.byName, name)
+	q.unread.Remove(at)
+	delete(q.byName, name)
 	var released []*view
-	for first := b.views.Front(); first != nil; first = b.views.Front() {
+	for first := q.views.Front(); first != nil; first = q.views.Front() {
 		v, ok := first.Value.(waitingView)
-		if !ok || b.waits(v.number) {
+		if !ok || q.waits(v.number) {
 			break
 		}
-		b.remove(v.view)
+		q.remove(v.view)
 		released = append(released, v.view)
 	}
 
@@ -125,24 +180,22 @@ func (b *backlog) read(name types.NamespacedName, version string) []*view {
 }
 
 // waits reports whether a view with a number waits for anything.
-func (b *backlog) waits(number int) bool {
-	if b.unread.Len() == 0 {
+func (q *waitingQueues) waits(number int) bool {
+	if q.unread.Len() == 0 {
 		return false
 	}
-	e, ok := b.unread.Front().Value.(*unreadEntry)
+	e, ok := q.unread.Front().Value.(*unreadEntry)
 
 	return ok && e.number <= number
 }
 
-// unreadFor returns the first composition that a view waits for and that is not passed
-// over, "" if there is none.
-func (b *backlog) unreadFor(v *view, passed func(types.NamespacedName) bool) string {
-	at, ok := b.byView[v]
+func (q *waitingQueues) unreadFor(v *view, passed func(types.NamespacedName) bool) string {
+	at, ok := q.byView[v]
 	if !ok {
 		return ""
 	}
 	w, _ := at.Value.(waitingView)
-	for next := b.unread.Front(); next != nil; next = next.Next() {
+	for next := q.unread.Front(); next != nil; next = next.Next() {
 		e, ok := next.Value.(*unreadEntry)
 		if !ok || e.number > w.number {
 			break

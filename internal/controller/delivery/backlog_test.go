@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
 func TestBacklog(t *testing.T) {
@@ -20,7 +22,7 @@ func TestBacklog(t *testing.T) {
 	}
 	none := func(types.NamespacedName) bool { return false }
 	a, b, own := &view{name: named("a")}, &view{name: named("b")}, &view{name: named("x")}
-	all := newBacklog()
+	all := newBacklog(tenancy.Cluster.Tenant)
 	names := func(views []*view) (got []string) {
 		for _, v := range views {
 			got = append(got, v.name.Name)
@@ -47,10 +49,47 @@ func TestBacklog(t *testing.T) {
 	check("the view that waits for the rest goes on", []string{"b", "x", "a"}, names(all.read(named("y"), "3")))
 	check("nobody waits", "", all.unreadFor(b, none))
 	all.add(a, nil)
-	check("a view that waits for nothing is not entered", 0, all.views.Len())
+	check("a view that waits for nothing is not entered", 0, len(all.tenants))
 	all.add(a, unread("x", "1"))
 	all.remove(a)
 	check("a view that is gone is not released", []string(nil), names(all.read(named("x"), "1")))
+	check("no queue is left", 0, len(all.tenants))
+}
+
+// TestBacklogOfTenants has a view of a tenant wait for a composition that cannot be read, and
+// then one of another tenant for a composition that is read.
+func TestBacklogOfTenants(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		scope    tenancy.Scope
+		released bool
+		unread   string
+	}{
+		"Namespace": {"A tenant neither delays another one nor is named to it.", tenancy.Namespace, true, ""},
+		"Cluster":   {"All compositions share their objects, and wait for each other.", tenancy.Cluster, false, "team-a/broken"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			named := func(namespace, name string) types.NamespacedName {
+				return types.NamespacedName{Namespace: namespace, Name: name}
+			}
+			none := func(types.NamespacedName) bool { return false }
+			x, y := &view{name: named("team-a", "x")}, &view{name: named("team-b", "y")}
+			b := newBacklog(tc.scope.Tenant)
+			b.add(x, []unreadEntry{{name: named("team-a", "broken"), version: "1"}})
+			b.add(y, []unreadEntry{{name: named("team-b", "other"), version: "1"}})
+			released := b.read(named("team-b", "other"), "1")
+			if got := slices.Contains(released, y); got != tc.released {
+				t.Errorf("%s\nreleased: %t", tc.reason, got)
+			}
+			if diff := cmp.Diff(tc.unread, b.unreadFor(y, none)); diff != "" {
+				t.Errorf("%s\nit waits for: -want, +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff("team-a/broken", b.unreadFor(x, none)); diff != "" {
+				t.Errorf("%s\nthe first view waits for: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
 }
 
 // BenchmarkBacklog has 5,000 views wait for 5,000 compositions, as after a restart.
@@ -62,7 +101,7 @@ func BenchmarkBacklog(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		all := newBacklog()
+		all := newBacklog(tenancy.Cluster.Tenant)
 		for i := range many {
 			all.add(&view{name: types.NamespacedName{Namespace: "d", Name: strconv.Itoa(i)}}, unread)
 		}

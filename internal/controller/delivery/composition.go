@@ -35,13 +35,14 @@ func (d *Deliverer) Reconcile(ctx context.Context, request reconcile.Request) (r
 		return reconcile.Result{}, fmt.Errorf("cannot read composition %s: %w", request, err)
 	}
 	old := d.view(request.NamespacedName)
-	if old.isOf(d.versionOf(c)) {
+	d.checkSlices(ctx, old, c)
+	if d.isCurrent(old, c) {
 		for _, it := range old.inform(c) {
 			d.queue.Add(key{old.name, it.Identity})
 		}
 		d.known(request.NamespacedName, c)
 
-		return reconcile.Result{}, d.reportConditions(ctx, old, c)
+		return reconcile.Result{RequeueAfter: d.reloadAfter(old)}, d.reportConditions(ctx, old, c)
 	}
 	v, err := d.load(ctx, c, old)
 	if err != nil {
@@ -54,6 +55,7 @@ func (d *Deliverer) Reconcile(ctx context.Context, request reconcile.Request) (r
 	}
 	d.swap(request.NamespacedName, v)
 	d.known(request.NamespacedName, c)
+	d.checkMissed(ctx, v, old)
 	for _, it := range v.begin() {
 		d.queue.Forget(key{v.name, it.Identity})
 		d.queue.Add(key{v.name, it.Identity})
@@ -69,12 +71,24 @@ func (d *Deliverer) Reconcile(ctx context.Context, request reconcile.Request) (r
 // load reads the slices of a composition, past the cache, which has no manifests.
 func (d *Deliverer) load(ctx context.Context, c *enov1.Composition, old *view) (*view, error) {
 	all, err := d.slices(ctx, c, c.Status.CurrentSynthesis, c.DeletionTimestamp != nil)
+	if isLost(all, err, c) && old.isOfSlices(c) && !old.elsewhere {
+		switch failed := d.restoreAll(ctx, old, c); {
+		case failed == nil:
+			all, err = d.slices(ctx, c, c.Status.CurrentSynthesis, c.DeletionTimestamp != nil)
+		case !isTerminating(failed):
+			return nil, failed // only the old view has the manifests
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
 	v := d.newView(c, all)
+	if len(all) < len(c.Status.CurrentSynthesis.ResourceSlices) {
+		v.reloadAt = d.now().Add(reloadDelay)
+	}
 	v.adopt(old)
 	if old == nil {
+		v.recallHooks(c)
 		if err := d.recall(ctx, c, v); err != nil {
 			return nil, err
 		}
@@ -138,17 +152,17 @@ func (d *Deliverer) recallFrom(ctx context.Context, c *enov1.Composition, from *
 	return nil
 }
 
-// slices reads those of a synthesis. Those that do not exist are an error, unless some are
-// enough.
+// slices reads those of a synthesis. Those that are lost are an error, unless some are enough.
 func (d *Deliverer) slices(ctx context.Context, c *enov1.Composition, s *enov1.Synthesis, some bool) ([]enov1.ResourceSlice, error) {
 	read := make([]*enov1.ResourceSlice, len(s.ResourceSlices))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(readers)
 	for i, ref := range s.ResourceSlices {
 		group.Go(func() error {
-			one := &enov1.ResourceSlice{}
-			err := d.reader.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: ref.Name}, one)
-			if some && apierrors.IsNotFound(err) {
+			one, err := d.slice(ctx, c, ref)
+			if some && (apierrors.IsNotFound(err) || isRejected(err)) {
+				d.reportLeft(c, s, err)
+
 				return nil
 			}
 			if err != nil {

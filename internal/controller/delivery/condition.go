@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -36,7 +37,7 @@ func (d *Deliverer) conditions(v *view) []metav1.Condition {
 		waiting.Reason, waiting.Message = enov1.ReasonApplyRejected, clip(text)
 	}
 
-	return []metav1.Condition{suspended, blocked, waiting}
+	return []metav1.Condition{suspended, blocked, waiting, v.deniedCondition()}
 }
 
 // reportConditions writes the conditions of a composition that delivery knows about.
@@ -88,9 +89,12 @@ func (d *Deliverer) requeues(_ context.Context, queue workqueue.TypedRateLimitin
 
 // requeue has the conditions of a composition reported again, once for everything that
 // happens at about the same time.
-func (d *Deliverer) requeue(name types.NamespacedName) {
+func (d *Deliverer) requeue(name types.NamespacedName) { d.requeueAfter(name, gather) }
+
+// requeueAfter has a composition reconciled after some time.
+func (d *Deliverer) requeueAfter(name types.NamespacedName, wait time.Duration) {
 	if queue := d.compositions.Load(); queue != nil {
-		(*queue).AddAfter(reconcile.Request{NamespacedName: name}, gather)
+		(*queue).AddAfter(reconcile.Request{NamespacedName: name}, wait)
 	}
 }
 

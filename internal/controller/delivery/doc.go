@@ -28,5 +28,6 @@
 // apply.
 //
 // States are gathered for a moment and written to the slices by their index, in
-// one patch for each slice.
+// one patch for each slice. Slices are watched, too: one that another client deletes or
+// overwrites is repaired from memory.
 package delivery

@@ -72,6 +72,8 @@ type trackedComposition struct {
 
 // A healthTarget is an object to be read.
 type healthTarget struct {
+	composition types.NamespacedName
+
 	gvk schema.GroupVersionKind
 	at  place
 	// version is the last one that was judged, "" if none was.
@@ -156,7 +158,7 @@ func (t *healthTracker) take(k key, r *decide.Resource, m *memory, live *unstruc
 		o = &trackedObject{}
 		c.objects[k.object] = o
 	}
-	o.gvk = r.GVK
+	o.composition, o.gvk = k.composition, r.GVK
 	if m.tracked {
 		o.at = m.at
 	}

@@ -202,7 +202,7 @@ func (d *Deliverer) writeHealth(ctx context.Context, v *view, condition metav1.C
 func (d *Deliverer) readForHealth(ctx context.Context, target healthTarget) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(target.gvk)
-	if err := d.remote.Get(ctx, target.at.NamespacedName, live); err != nil {
+	if err := d.remote.Get(d.as(ctx, d.view(target.composition)), target.at.NamespacedName, live); err != nil {
 		if isUnserved(err) || client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("cannot read %s %s: %w", target.gvk.Kind, target.at.NamespacedName, err)
 		}

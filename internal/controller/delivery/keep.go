@@ -35,7 +35,12 @@ func (d *Deliverer) keep(ctx context.Context, k key, v *view, it *item) (time.Du
 	last := it.as(&r, m.desired, "")
 	last.previous = "" // what is desired now may never have been applied
 	s := d.gather(v, last, decide.Situation{})
-	if !s.Drifted || !d.corrects() {
+	if !s.Drifted {
+		d.permitted(v, it)
+
+		return 0, nil
+	}
+	if !d.corrects() {
 		return 0, nil
 	}
 	if hold := m.damper.Hold(d.now()); hold > 0 {
@@ -43,7 +48,7 @@ func (d *Deliverer) keep(ctx context.Context, k key, v *view, it *item) (time.Du
 	}
 	a, s, err := d.decide(ctx, v, last, s)
 	if err != nil {
-		return 0, last.discreet(err, s.Live)
+		return 0, d.cannotKeep(v, last, s, err)
 	}
 	switch a.Verb {
 	case decide.Wait:
@@ -54,11 +59,21 @@ func (d *Deliverer) keep(ctx context.Context, k key, v *view, it *item) (time.Du
 	}
 	live, err := d.write(ctx, v, last, a, s)
 	if err != nil {
-		return 0, last.discreet(err, s.Live)
+		return 0, d.cannotKeep(v, last, s, err)
 	}
+	d.permitted(v, it)
 	d.metrics.did(a.Verb)
 	d.wrote(k, v, last, live, s)
 	m.created(live, a.Verb)
 
 	return 0, nil
+}
+
+// cannotKeep returns the error of an object that could not be kept. A missing permission is
+// reported in the condition of the composition, because the state of the item does not show it.
+func (d *Deliverer) cannotKeep(v *view, last *item, s situation, err error) error {
+	err = last.discreet(err, s.Live)
+	d.deny(v, last, err)
+
+	return err
 }

@@ -1,11 +1,18 @@
 package delivery
 
 import (
+	"errors"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
 // An object of a later group is kept as it was applied last, unless a Patch of the same
@@ -31,5 +38,37 @@ func TestKeeps(t *testing.T) {
 		if got := v.keeps(it); got != want {
 			t.Errorf("%s is kept: %t, want %t", it.Identity, got, want)
 		}
+	}
+}
+
+// TestKeepDenied has an object of a later group changed, and the account without permission to
+// correct it.
+func TestKeepDenied(t *testing.T) {
+	d := idle()
+	d.scope = tenancy.Namespace
+	d.remote = &deaf{err: apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "x", errors.New(`User "system:serviceaccount:a:deployer" cannot get resource "configmaps" in API group "" in the namespace "a"`))}
+	d.watches = newWatches(nil, decide.Manager, func(key) {})
+	c, slices := tenantOf("a", false)
+	v := d.newView(c, slices)
+	d.swap(v.name, v)
+	it := v.items[0].unpacked()
+	k := key{v.name, it.Identity}
+	m := it.memory
+	m.desired, m.tracked = it.text, true
+	m.at = place{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, types.NamespacedName{Namespace: "a", Name: "x"}}
+	kind := &kindWatch{informer: cache.NewSharedIndexInformer(nil, &metav1.PartialObjectMetadata{}, 0, nil), words: map[types.NamespacedName]*word{m.at.NamespacedName: {}}}
+	d.watches.kinds[m.at.GroupVersionResource] = kind
+	if _, err := d.keep(t.Context(), k, v, it); err == nil {
+		t.Fatal("the object is kept without permission")
+	}
+	if got := v.deniedCondition().Reason; got != enov1.ReasonWriteForbidden {
+		t.Errorf("the condition has the reason %q, want %q", got, enov1.ReasonWriteForbidden)
+	}
+	clear(kind.words) // another client has corrected it
+	if _, err := d.keep(t.Context(), k, v, it); err != nil {
+		t.Fatal(err)
+	}
+	if got := v.deniedCondition().Reason; got != "" {
+		t.Errorf("nothing is to be done, and the condition has the reason %q", got)
 	}
 }

@@ -49,6 +49,8 @@ type memory struct {
 	// outdated : it did not follow, and is judged all the same.
 	observed decide.Observation
 	outdated bool
+	// limited is set if a readiness expression exceeds a limit, and that was reported.
+	limited bool
 
 	damper decide.Damper
 	// rival is who keeps changing the object, once that was found out.

@@ -29,7 +29,7 @@ type Metrics struct {
 
 	// queued and unwritten are how much there is to do, asked when somebody wants to
 	// know. They are nil until there is a Deliverer.
-	queued, unwritten, pruneBlocked, unhealthy func() int
+	queued, unwritten, pruneBlocked, unhealthy, forbidden func() int
 }
 
 // What came of writing the status of a slice, as a label.
@@ -119,6 +119,7 @@ func (m *Metrics) gauges() []prometheus.Collector {
 		asked("eno_reconciliation_controller_workqueue_depth", "Resources that wait to be worked on.", &m.queued),
 		asked("eno_write_buffer_depth", "States and reports that wait to be written.", &m.unwritten),
 		asked("eno_compositions_prune_blocked", "Compositions whose objects are not deleted before a user confirms it.", &m.pruneBlocked),
+		asked("eno_compositions_deletion_forbidden", "Compositions with objects that must be deleted and that their ServiceAccount may not delete.", &m.forbidden),
 		asked("eno_compositions_unhealthy", "Compositions with objects that are degraded or have failed.", &m.unhealthy),
 	}
 }

@@ -1,6 +1,8 @@
 package delivery
 
 import (
+	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -15,36 +17,64 @@ const (
 	backoffMax  = time.Minute
 )
 
-// newResourceQueue returns the queue of the workers, in the order of a fairQueue.
-func newResourceQueue() workqueue.TypedRateLimitingInterface[key] {
+// newResourceQueue returns the queue of a number of workers, in the order of a fairQueue.
+func newResourceQueue(workers int) workqueue.TypedRateLimitingInterface[key] {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[key](backoffBase, backoffMax)
-	order := &fairQueue{failed: func(k key) bool { return limiter.NumRequeues(k) > 0 }}
+	order := &fairQueue{
+		failed: func(k key) bool { return limiter.NumRequeues(k) > 0 }, workers: workers, queued: map[string]int{}, busy: map[string]int{},
+	}
 
-	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[key]{
+	return &resourceQueue{order: order, TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[key]{
 		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[key]{
 			Name:  queueName,
 			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[key]{Name: queueName, Queue: order}),
 		}),
-	})
+	})}
 }
 
-// A fairQueue alternates between resources that failed last time and all others, and among
-// each of these between compositions. So neither the size nor the failures of one
-// composition delay another one, and retries still make progress under load. It is not
-// safe for concurrent use: the work queue has a lock.
+// A resourceQueue tells the fairQueue which resources workers have done: a work queue does not.
+type resourceQueue struct {
+	workqueue.TypedRateLimitingInterface[key]
+
+	order *fairQueue
+}
+
+// Done implements workqueue.TypedInterface.
+func (q *resourceQueue) Done(k key) {
+	q.order.done(k)
+	q.TypedRateLimitingInterface.Done(k)
+}
+
+// A fairQueue alternates between resources that failed last time and all others, among each of
+// these between namespaces, and in a namespace between compositions. So neither the size nor the
+// failures of one composition delay another one, and retries still make progress under load.
+//
+// While resources of other namespaces wait, a namespace gets no more workers than its share: one
+// whose requests are slow, for example because of a webhook, would otherwise occupy all workers,
+// since the requests of the others end sooner. While nothing else waits, it gets all of them.
 type fairQueue struct {
 	// failed reports whether a resource failed last time.
-	failed func(key) bool
+	failed  func(key) bool
+	workers int
 
+	// mu is for done, which is called without the lock of the work queue.
+	mu                sync.Mutex
 	attempts, retries rotation
 	// retryNext is true if a retry is next.
 	retryNext bool
+	// queued counts the resources of each namespace that wait, and busy those that workers
+	// have. Neither has zeros.
+	queued, busy map[string]int
 }
 
 // Touch is called for a resource that is queued already. It keeps its place.
 func (*fairQueue) Touch(key) {}
 
+// Push adds a resource.
 func (q *fairQueue) Push(k key) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.queued[k.composition.Namespace]++
 	if q.failed(k) {
 		q.retries.push(k)
 	} else {
@@ -52,51 +82,129 @@ func (q *fairQueue) Push(k key) {
 	}
 }
 
-func (q *fairQueue) Len() int { return q.attempts.size + q.retries.size }
+// Len is how many resources wait.
+func (q *fairQueue) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 
-func (q *fairQueue) Pop() key {
-	retry := q.attempts.size == 0 || q.retryNext && q.retries.size > 0
-	q.retryNext = !retry
-	if retry {
-		return q.retries.pop()
-	}
-
-	return q.attempts.pop()
+	return q.attempts.size + q.retries.size
 }
 
-// A rotation has queues of resources, one for each composition, which take turns.
+// Pop returns the next resource. There must be one.
+func (q *fairQueue) Pop() key {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	share := q.share()
+	mayHave := func(namespace string) bool { return q.busy[namespace] < share }
+	first, second := &q.attempts, &q.retries
+	if q.retryNext || first.size == 0 {
+		first, second = second, first
+	}
+	if at := first.find(mayHave); first.size == 0 || at < 0 && second.find(mayHave) >= 0 {
+		first = second
+	}
+	q.retryNext = first == &q.attempts
+	k := first.pop(max(first.find(mayHave), 0)) // if all have their share, a worker that is idle helps none
+	count(q.queued, k, -1)
+	count(q.busy, k, 1)
+
+	return k
+}
+
+// done notes that a worker has done a resource.
+func (q *fairQueue) done(k key) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	count(q.busy, k, -1)
+}
+
+// share is how many workers a namespace gets while others wait, too.
+func (q *fairQueue) share() int {
+	active := len(q.queued)
+	for namespace := range q.busy { // there are not more of them than workers
+		if q.queued[namespace] == 0 {
+			active++
+		}
+	}
+
+	return max(q.workers/max(active, 1), 1)
+}
+
+// count adds to the number of the namespace of a resource.
+func count(numbers map[string]int, k key, by int) {
+	namespace := k.composition.Namespace
+	if numbers[namespace] += by; numbers[namespace] <= 0 {
+		delete(numbers, namespace)
+	}
+}
+
+// A rotation has lines of resources, one for each namespace, which take turns.
 type rotation struct {
-	// next are the compositions that have resources here, in the order of their turns.
-	next   []types.NamespacedName
-	queues map[types.NamespacedName][]key
-	size   int
+	// turns are the namespaces that have resources here, in the order of their turns.
+	turns []string
+	lines map[string]*line
+	size  int
 }
 
 func (r *rotation) push(k key) {
-	if r.queues == nil {
-		r.queues = map[types.NamespacedName][]key{}
+	if r.lines == nil {
+		r.lines = map[string]*line{}
 	}
-	queue, queued := r.queues[k.composition]
-	if !queued {
-		r.next = append(r.next, k.composition)
+	namespace := k.composition.Namespace
+	if r.lines[namespace] == nil {
+		r.lines[namespace] = &line{queues: map[types.NamespacedName][]key{}}
+		r.turns = append(r.turns, namespace)
 	}
-	r.queues[k.composition] = append(queue, k)
+	r.lines[namespace].push(k)
 	r.size++
 }
 
+// find is the turn of the first namespace that meets a condition, -1 if none does.
+func (r *rotation) find(met func(namespace string) bool) int { return slices.IndexFunc(r.turns, met) }
+
+// pop returns the next resource of the namespace at a turn. There must be one. Those before it
+// keep their turns.
+func (r *rotation) pop(turn int) key {
+	namespace := r.turns[turn]
+	copy(r.turns[1:turn+1], r.turns[:turn])
+	r.turns = r.turns[1:]
+	r.size--
+	k := r.lines[namespace].pop()
+	if len(r.lines[namespace].turns) > 0 {
+		r.turns = append(r.turns, namespace)
+	} else {
+		delete(r.lines, namespace)
+	}
+
+	return k
+}
+
+// A line has the resources of a namespace in queues, one for each composition, which take turns.
+type line struct {
+	turns  []types.NamespacedName
+	queues map[types.NamespacedName][]key
+}
+
+func (l *line) push(k key) {
+	queue, queued := l.queues[k.composition]
+	if !queued {
+		l.turns = append(l.turns, k.composition)
+	}
+	l.queues[k.composition] = append(queue, k)
+}
+
 // pop returns the first resource of the composition whose turn it is. There must be one.
-func (r *rotation) pop() key {
-	composition := r.next[0]
-	r.next = r.next[1:]
-	queue := r.queues[composition]
+func (l *line) pop() key {
+	composition := l.turns[0]
+	l.turns = l.turns[1:]
+	queue := l.queues[composition]
 	k := queue[0]
 	queue[0] = key{} // the array behind the slice keeps nothing
-	r.size--
 	if len(queue) > 1 {
-		r.queues[composition] = queue[1:]
-		r.next = append(r.next, composition)
+		l.queues[composition] = queue[1:]
+		l.turns = append(l.turns, composition)
 	} else {
-		delete(r.queues, composition)
+		delete(l.queues, composition)
 	}
 
 	return k

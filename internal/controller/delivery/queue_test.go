@@ -39,7 +39,7 @@ func TestQueueOrder(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			q := newResourceQueue()
+			q := newResourceQueue(1)
 			defer q.ShutDown()
 			for i, text := range strings.Fields(tc.failed) {
 				q.AddRateLimited(keyOf(text))
@@ -63,6 +63,48 @@ func TestQueueOrder(t *testing.T) {
 
 func keyOf(name string) key {
 	return key{types.NamespacedName{Namespace: "n", Name: name[:1]}, decide.Identity{Kind: "ConfigMap", Namespace: "n", Name: name}}
+}
+
+// TestQueueShare has workers that are busy for long. In the steps, +a1 adds a resource of namespace
+// a, a dot is a worker that gets one, and -a1 is a worker that has done it.
+func TestQueueShare(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		steps  string
+		want   string
+	}{
+		"Alone":    {"While nothing else waits, a namespace gets all workers.", "+a1 +a2 +a3 +a4 +a5 . . . .", "a1 a2 a3 a4"},
+		"Slow":     {"A namespace whose resources take long leaves half of the workers to the other one.", "+a1 +a2 +a3 +a4 +b1 +b2 +b3 +b4 . . -b1 . . -b2 . -b3 .", "a1 b1 a2 b2 b3 b4"},
+		"Late":     {"One that has all workers gets none of them back while another one waits.", "+a1 +a2 +a3 +a4 +a5 . . . . +b1 +b2 -a1 . -a2 .", "a1 a2 a3 a4 b1 b2"},
+		"Goes on":  {"When nothing else waits any more, it gets all of them again.", "+a1 +a2 +a3 +a4 +a5 . . . . +b1 -a1 . -a2 .", "a1 a2 a3 a4 b1 a5"},
+		"Third":    {"Each of three gets a worker before one of them gets a second one.", "+a1 +a2 +a3 +b1 +b2 +b3 +c1 +c2 . . . . -c1 .", "a1 b1 c1 a2 c2"},
+		"All busy": {"A worker is never idle while something waits.", "+a1 +a2 +a3 +b1 +b2 +b3 . . . . .", "a1 b1 a2 b2 a3"},
+		"Others":   {"Those that were passed over keep their turns.", "+a1 +a2 +b1 +b2 +c1 +c2 . . . -b1 -c1 . . .", "a1 b1 c1 b2 c2 a2"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			q := newResourceQueue(4)
+			defer q.ShutDown()
+			in := func(text string) key {
+				return key{types.NamespacedName{Namespace: text[:1], Name: "c"}, decide.Identity{Kind: "ConfigMap", Name: text}}
+			}
+			var got []string
+			for step := range strings.FieldsSeq(tc.steps) {
+				switch step[0] {
+				case '+':
+					q.Add(in(step[1:]))
+				case '-':
+					q.Done(in(step[1:]))
+				default:
+					k, _ := q.Get()
+					got = append(got, k.object.Name)
+				}
+			}
+			if diff := cmp.Diff(strings.Fields(tc.want), got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
 }
 
 // awaitQueued waits until a queue has n items.
@@ -107,7 +149,7 @@ func (j *journal) place(name string) int {
 func TestFailuresDelayNoOthers(t *testing.T) {
 	remote := &journal{rigid: rigid{managers: []string{decide.Manager}}}
 	d := idle()
-	d.remote, d.status.client, d.migration, d.queue = remote, remote, MigrationOff, newResourceQueue()
+	d.remote, d.status.client, d.migration, d.queue = remote, remote, MigrationOff, newResourceQueue(1)
 	queue := func(composition string, objects int) {
 		c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: composition, UID: types.UID(composition)}}
 		c.Status.CurrentSynthesis = &enov1.Synthesis{UUID: "u"}

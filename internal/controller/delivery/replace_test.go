@@ -115,12 +115,12 @@ func TestReplacement(t *testing.T) {
 		"Broken": {reason: "One that cannot be read any more wants it.", manifest: manifestOfA, managers: []string{decide.Manager}, others: func(d *Deliverer) {
 			wants := []decide.Identity{{Kind: "ConfigMap", Namespace: "n", Name: "a"}}
 			d.broken[types.NamespacedName{Namespace: "n", Name: "d"}] = &unreadable{wants: wants}
-			d.add(wants, 1)
+			d.add(types.NamespacedName{Namespace: "n", Name: "d"}, wants, 1)
 		}, text: "composition n/d wants, too"},
 		"Own broken": {reason: "It is its own composition that could not be read.", manifest: manifestOfA, managers: []string{decide.Manager}, others: func(d *Deliverer) {
 			wants := []decide.Identity{{Kind: "ConfigMap", Namespace: "n", Name: "a"}}
 			d.broken[types.NamespacedName{Namespace: "n", Name: "c"}] = &unreadable{wants: wants}
-			d.add(wants, 1)
+			d.add(types.NamespacedName{Namespace: "n", Name: "c"}, wants, 1)
 		}, want: []types.UID{"present"}},
 		"Unread": {reason: "One that was not read yet may want it.", manifest: manifestOfA, managers: []string{decide.Manager}, others: func(d *Deliverer) {
 			c, _ := replacing(manifestOfA)

@@ -277,3 +277,11 @@ func clip(text string) string {
 
 	return strings.ToValidUTF8(text[:maxMessage-3], "") + "..."
 }
+
+// reportLimit records an event, once, if the readiness of an object cannot be evaluated within limits.
+func (d *Deliverer) reportLimit(v *view, it *item, err error) {
+	if err != nil && !it.memory.limited && d.courtesy.Allow() {
+		it.memory.limited = true
+		d.recorder.Eventf(v.owner, it.Object, corev1.EventTypeWarning, "ReadinessLimit", action, "%s", clip(fmt.Sprintf("%s: %v", it.Identity, err)))
+	}
+}

@@ -22,6 +22,16 @@ func (d *Deliverer) scopeOf(gvk schema.GroupVersionKind) (namespaced, known bool
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, true
 }
 
+// checkNamespace returns an error for an item without a namespace that needs one. It never
+// keeps an item from being deleted: there is no such object.
+func (d *Deliverer) checkNamespace(it *item, going bool) error {
+	if going || it.DisableReconciliation {
+		return nil
+	}
+
+	return it.CheckNamespace(d.manifests.Scopes)
+}
+
 // claimsOf are the identities under which no other composition may delete the object of
 // a resource. As long as the scope of its kind is not known, there are two.
 func claimsOf(r *decide.Resource) []decide.Identity {

@@ -39,7 +39,7 @@ func TestScopeIsLearned(t *testing.T) {
 			t.Errorf("the scope is not known, and %s is about another object", it.Identity)
 		}
 	}
-	if !d.taken(id("b")) || !d.taken(id("")) || d.taken(id("a")) {
+	if !d.taken(v.name, id("b")) || !d.taken(v.name, id("")) || d.taken(v.name, id("a")) {
 		t.Errorf("as long as the scope is not known, the object is claimed in its namespace and in none: %v", v.wants)
 	}
 

@@ -28,6 +28,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/ownership"
 )
@@ -71,6 +72,14 @@ type Options struct {
 	// HealthTimeout is how long an object may progress before it counts as degraded, 0 for
 	// any time.
 	HealthTimeout time.Duration
+	// Scope is what compositions can reach. In tenancy.Namespace, their objects are written
+	// as ServiceAccounts.
+	Scope tenancy.Scope
+	// DefaultAccount is the name of the ServiceAccount of compositions that name none.
+	DefaultAccount string
+	// ForbiddenGrace is how long objects that may not be deleted hold up a terminating
+	// namespace.
+	ForbiddenGrace time.Duration
 }
 
 func (o Options) manager() string { return cmp.Or(o.Manager, DefaultManager) }
@@ -122,6 +131,11 @@ type Deliverer struct {
 	now        func() time.Time
 	// healthTimeout is how long an object may progress, 0 for any time.
 	healthTimeout time.Duration
+	scope         tenancy.Scope
+	// defaultAccount is the name of the ServiceAccount of compositions that name none, and
+	// forbiddenGrace how long objects that may not be deleted hold up a terminating namespace.
+	defaultAccount string
+	forbiddenGrace time.Duration
 	// compositions is the queue of the controller, nil until that is started.
 	compositions atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
 
@@ -131,8 +145,8 @@ type Deliverer struct {
 	// for them.
 	broken map[types.NamespacedName]*unreadable
 	grace  time.Duration
-	// wanted is by how many compositions each object is wanted.
-	wanted map[decide.Identity]int
+	// wanted is by how many compositions of a tenant each object is wanted.
+	wanted map[claim]int
 	// backlog has the views that must not delete anything before other compositions are
 	// read.
 	backlog *backlog
@@ -154,6 +168,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("delivery").
 		For(&enov1.Composition{}).
+		WatchesMetadata(&enov1.ResourceSlice{}, d.sliceHandler()).
 		WatchesRawSource(source.Func(d.requeues)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: loaders, RateLimiter: kube.NewLimiter()}).
 		Complete(kube.Patient(d))
@@ -172,6 +187,11 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Scope.Restricts() {
+		if remote, err = tenantClient(config, kinds); err != nil {
+			return nil, err
+		}
+	}
 	m := NewMetrics(metrics.Registry)
 	d := &Deliverer{
 		client: mgr.GetClient(), reader: mgr.GetAPIReader(), remote: remote, mapper: kinds, discovery: served, manifests: decide.NewReader(),
@@ -179,14 +199,16 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 		migration: o.Migration, workers: o.Workers, status: newStatusWriter(mgr.GetClient(), mgr.GetAPIReader(), m),
 		recorder: mgr.GetEventRecorder("arbor-delivery"), courtesy: rate.NewLimiter(eventsPerSecond, eventsAtOnce),
 		metrics: m, now: time.Now,
-		views: map[types.NamespacedName]*view{}, broken: map[types.NamespacedName]*unreadable{}, wanted: map[decide.Identity]int{}, backlog: newBacklog(),
+		views: map[types.NamespacedName]*view{}, broken: map[types.NamespacedName]*unreadable{}, wanted: map[claim]int{},
 	}
-	d.queue = newResourceQueue()
+	d.backlog = newBacklog(d.tenant)
+	d.queue = newResourceQueue(o.Workers)
 	m.workers.Set(float64(o.Workers))
-	m.queued, m.unwritten, m.pruneBlocked = d.queue.Len, d.status.depth, d.countBlocked
+	m.queued, m.unwritten, m.pruneBlocked, m.forbidden = d.queue.Len, d.status.depth, d.countBlocked, d.countForbidden
 	d.selector, d.filter, d.pruneGuard, d.grace = o.Selector, o.Filter, o.PruneGuard, o.UnreadableGrace
 	d.manifests.FailOpen, d.manifests.Scopes, d.manifests.Manager, d.manifests.Readiness = o.FailOpen, d.scopeOf, o.manager(), o.Readiness
 	d.drift, d.manager, d.healthTimeout = o.Drift, o.manager(), o.HealthTimeout
+	d.scope, d.defaultAccount, d.forbiddenGrace = o.Scope, o.DefaultAccount, o.ForbiddenGrace
 	if d.selector == nil {
 		d.selector = labels.Everything()
 	}

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
-	"github.com/arbor-control/arbor/internal/krm"
 )
 
 const (
@@ -39,43 +38,6 @@ const (
 	// always be stored.
 	maxErrors = 256 << 10
 )
-
-// A slice is where states are written.
-type slice struct {
-	types.NamespacedName
-
-	// mu is held while the slice is written.
-	mu    sync.Mutex
-	count int
-	// initialized : its status has a place for each resource. version is that of the
-	// slice while it has not.
-	initialized bool
-	version     string
-
-	// restUntil is when it may be written again, zero if it has no state to be written yet.
-	// It is guarded by the statusWriter.
-	restUntil time.Time
-}
-
-func newSlice(s *enov1.ResourceSlice) *slice {
-	return &slice{
-		NamespacedName: client.ObjectKeyFromObject(s), count: len(s.Spec.Resources), version: s.ResourceVersion,
-		initialized: len(s.Status.Resources) == len(s.Spec.Resources),
-	}
-}
-
-// bound shortens the error of a state so that those of all resources fit.
-func (s *slice) bound(state enov1.ResourceState) enov1.ResourceState {
-	if state.ReconciliationError == nil || s == nil || s.count == 0 {
-		return state
-	}
-	if most := maxErrors / s.count; len(*state.ReconciliationError) > most {
-		text := krm.Shorten(*state.ReconciliationError, max(most-len("…"), 0))
-		state.ReconciliationError = &text
-	}
-
-	return state
-}
 
 // A statusWriter writes what has become of manifests, and of compositions.
 type statusWriter struct {
@@ -241,7 +203,14 @@ func (w *statusWriter) flush(ctx context.Context) {
 		})
 	}
 	for _, u := range dirty {
-		do(func() error { return w.write(ctx, u.slice, u) }, func() { w.again(u) })
+		do(func() error {
+			err := w.write(ctx, u.slice, u)
+			if isRejected(err) {
+				return nil // all states are written if the slice is restored
+			}
+
+			return err
+		}, func() { w.again(u) })
 	}
 	for c := range views {
 		do(func() error { return w.do(ctx, c) }, func() { time.AfterFunc(writePause, func() { w.add(c) }) })
@@ -292,6 +261,9 @@ type operation struct {
 func (w *statusWriter) write(ctx context.Context, s *slice, u *unwritten) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.rejected != "" {
+		return &rejectedError{s.rejected}
+	}
 	var ops []operation
 	if s.initialized {
 		if err := w.writeHints(ctx, s, u.hints); err != nil {
@@ -358,6 +330,9 @@ func (w *statusWriter) patch(ctx context.Context, s *slice, ops []operation) err
 	o.SetGroupVersionKind(enov1.GroupVersion.WithKind(enov1.ResourceSliceKind))
 	o.Namespace, o.Name = s.Namespace, s.Name
 	err = w.client.Status().Patch(ctx, o, client.RawPatch(types.JSONPatchType, data))
+	if err == nil {
+		s.events.wrote(o.ResourceVersion)
+	}
 	w.metrics.updates.WithLabelValues(resultOf(err)).Inc()
 
 	return err

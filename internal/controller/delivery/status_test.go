@@ -24,7 +24,7 @@ import (
 // view said and is not written yet must not be written after what the new one says.
 func TestLastWordIsWritten(t *testing.T) {
 	said := func(s enov1.ResourceState) (*view, *item) {
-		at := &slice{NamespacedName: types.NamespacedName{Namespace: "n", Name: "s"}, count: 2}
+		at := &slice{events: &sliceEvents{}, NamespacedName: types.NamespacedName{Namespace: "n", Name: "s"}, count: 2}
 		it := &item{slice: at, state: s}
 		v := &view{items: []*item{it, {slice: at, index: 1, place: 1}}}
 
@@ -168,7 +168,7 @@ func TestCompleteSliceIsWrittenAtOnce(t *testing.T) {
 				defer cancel()
 				c := &writeTimes{at: make(chan time.Time, 1)}
 				w := newStatusWriter(c, c, NewMetrics(prometheus.NewRegistry()))
-				s := &slice{count: len(tc.states), initialized: true}
+				s := &slice{events: &sliceEvents{}, count: len(tc.states), initialized: true}
 				v := &view{}
 				for i, state := range tc.states {
 					v.items = append(v.items, &item{slice: s, index: i, place: i, state: state})

@@ -27,13 +27,16 @@ import (
 func idle() *Deliverer {
 	m := NewMetrics(prometheus.NewRegistry())
 
-	return &Deliverer{
+	d := &Deliverer{
 		health:    newHealthTracker(newWatches(nil, decide.Manager, func(key) {}), nil, func() int { return 0 }),
 		manifests: decide.NewReader(), manager: decide.Manager, mapper: newKindCache(meta.NewDefaultRESTMapper(nil), time.Now), selector: labels.Everything(), metrics: m, status: newStatusWriter(nil, nil, m),
 		recorder: &events.FakeRecorder{}, courtesy: rate.NewLimiter(0, 0), now: time.Now,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[key]()),
-		views: map[types.NamespacedName]*view{}, broken: map[types.NamespacedName]*unreadable{}, wanted: map[decide.Identity]int{}, backlog: newBacklog(),
+		views: map[types.NamespacedName]*view{}, broken: map[types.NamespacedName]*unreadable{}, wanted: map[claim]int{},
 	}
+	d.backlog = newBacklog(d.tenant)
+
+	return d
 }
 
 // TestSwapUnderLoad replaces the view of a composition while workers of every earlier

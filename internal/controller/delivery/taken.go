@@ -18,36 +18,61 @@ import (
 // compositions must have been read that were there when it was made: those that
 // wanted something before this one let go of it are among them, after a restart too.
 
+// With --delivery-scope=namespace, only compositions of the same namespace count: a tenant
+// must not keep objects of another one by naming them, nor by a composition that cannot be
+// read.
+
+// A claim is an object that compositions of a tenant want.
+type claim struct {
+	decide.Identity
+
+	tenant string
+}
+
 // count counts who wants which object.
-func (d *Deliverer) count(v *view, by int) { d.add(v.wants, by) }
+func (d *Deliverer) count(v *view, by int) { d.add(v.name, v.wants, by) }
 
 // add counts objects that a composition wants.
-func (d *Deliverer) add(all []decide.Identity, by int) {
+func (d *Deliverer) add(name types.NamespacedName, all []decide.Identity, by int) {
 	for _, id := range all {
-		if d.wanted[id] += by; d.wanted[id] == 0 {
-			delete(d.wanted, id)
+		one := d.claim(name, id)
+		if d.wanted[one] += by; d.wanted[one] == 0 {
+			delete(d.wanted, one)
 		}
 	}
 }
 
+// claim is that of a composition to an object.
+func (d *Deliverer) claim(name types.NamespacedName, id decide.Identity) claim {
+	return claim{id, d.tenant(name.Namespace)}
+}
+
+// tenant returns the tenant that a namespace belongs to.
+func (d *Deliverer) tenant(namespace string) string { return d.scope.Tenant(namespace) }
+
+// isNeighbor reports whether two compositions are of the same tenant.
+func (d *Deliverer) isNeighbor(a, b types.NamespacedName) bool {
+	return d.tenant(a.Namespace) == d.tenant(b.Namespace)
+}
+
 // taken says whether another composition wants an object that this one does not.
-func (d *Deliverer) taken(id decide.Identity) bool {
+func (d *Deliverer) taken(own types.NamespacedName, id decide.Identity) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 
-	return d.wanted[id] > 0
+	return d.wanted[d.claim(own, id)] > 0
 }
 
 // sharer is another composition that wants an object, "" if there is none.
 func (d *Deliverer) sharer(own types.NamespacedName, id decide.Identity) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.wanted[id] <= d.claims(own, id) {
+	if d.wanted[d.claim(own, id)] <= d.claims(own, id) {
 		return ""
 	}
 	first := ""
 	for _, name := range slices.AppendSeq(slices.Collect(maps.Keys(d.views)), maps.Keys(d.broken)) {
-		if text := name.String(); name != own && (first == "" || text < first) && d.claims(name, id) > 0 {
+		if text := name.String(); name != own && d.isNeighbor(name, own) && (first == "" || text < first) && d.claims(name, id) > 0 {
 			first = text
 		}
 	}
@@ -97,16 +122,21 @@ func (d *Deliverer) await(ctx context.Context, v *view) error {
 	for i := range list.Items {
 		c := &list.Items[i]
 		name := client.ObjectKeyFromObject(c)
-		if name == v.name || c.DeletionStarted() || c.Status.CurrentSynthesis == nil || d.backlog.hasRead(name, c.ResourceVersion) {
+		if name == v.name || !d.isNeighbor(name, v.name) || c.DeletionStarted() || c.Status.CurrentSynthesis == nil || d.backlog.hasRead(name, c.ResourceVersion) {
 			continue
 		}
-		if read := d.views[name]; read == nil || read.uid != c.UID || read.slices != slicesOf(c.Status.CurrentSynthesis) {
+		if !d.views[name].isRead(c) {
 			unread = append(unread, unreadEntry{name: name, version: c.ResourceVersion})
 		}
 	}
 	d.backlog.add(v, unread)
 
 	return nil
+}
+
+// isRead reports whether a view, if there is one, has the current slices of a composition.
+func (v *view) isRead(c *enov1.Composition) bool {
+	return v != nil && v.uid == c.UID && v.slices == slicesOf(c.Status.CurrentSynthesis)
 }
 
 // unread is a composition that has to be read before a view deletes anything, "" if

@@ -40,7 +40,7 @@ func (d *Deliverer) cannotRead(ctx context.Context, c *enov1.Composition, becaus
 	d.mu.Lock()
 	d.forgetBroken(name)
 	d.broken[name] = now
-	d.add(now.wants, 1)
+	d.add(name, now.wants, 1)
 	d.mu.Unlock()
 	if had == nil && d.courtesy.Allow() {
 		d.recorder.Eventf(c.DeepCopy(), nil, corev1.EventTypeWarning, "Unreadable", action, "%s",
@@ -61,8 +61,8 @@ func (d *Deliverer) remains(ctx context.Context, c *enov1.Composition) []decide.
 			continue
 		}
 		for _, ref := range s.ResourceSlices {
-			slice := &enov1.ResourceSlice{}
-			if err := d.reader.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: ref.Name}, slice); err != nil {
+			slice, err := d.slice(ctx, c, ref)
+			if err != nil {
 				continue
 			}
 			for _, m := range slice.Spec.Resources {
@@ -83,7 +83,7 @@ func (d *Deliverer) remains(ctx context.Context, c *enov1.Composition) []decide.
 // is held.
 func (d *Deliverer) forgetBroken(name types.NamespacedName) {
 	if was := d.broken[name]; was != nil {
-		d.add(was.wants, -1)
+		d.add(name, was.wants, -1)
 		delete(d.broken, name)
 	}
 }

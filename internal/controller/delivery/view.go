@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -13,6 +14,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/identity"
 )
 
@@ -34,13 +36,15 @@ type version struct {
 	elsewhere bool
 	// suspended is why nothing is written, "" if something may be.
 	suspended string
+	// account is what objects are written as, the zero value if that is the manager.
+	account tenancy.Account
 }
 
 // versionOf is what a view of a composition as it is now would be of.
 func (d *Deliverer) versionOf(c *enov1.Composition) version {
 	v := version{
 		uid: c.UID, slices: slicesOf(c.Status.CurrentSynthesis), settings: settingsOf(c),
-		deleting: c.DeletionStarted(), abandoned: c.Abandoned(),
+		deleting: c.DeletionStarted(), abandoned: c.Abandoned(), account: d.scope.AccountOf(c, d.defaultAccount),
 	}
 	if text, ok := c.Annotations[enov1.AnnotationSuspend]; ok && !v.deleting {
 		v.suspended = decide.ParseSuspension(text).String()
@@ -85,6 +89,10 @@ type view struct {
 	owner *enov1.Composition
 	items []*item
 	byID  map[decide.Identity]*item
+	// parts are the slices, by name.
+	parts map[string]*slice
+	// reloadAt is when the slices are read again because some of them were missing, zero if none was.
+	reloadAt time.Time
 	// pruning is what the synthesis would delete.
 	pruning pruneSet
 	// rescoped is true once a kind has turned out to be cluster-scoped: see outdated.
@@ -110,6 +118,8 @@ type view struct {
 	drift *driftReport
 	// corrections has its own lock, too. All views of a composition share it.
 	corrections *correctionLog
+	// denials has its own lock, too. Views of a composition with the same account share it.
+	denials *denials
 	// about is what expressions are told about the composition.
 	about *metav1.ObjectMeta
 }
@@ -120,6 +130,8 @@ type item struct {
 	*decide.Resource
 
 	text text
+	// unread is the manifest if it is hidden, nil otherwise.
+	unread *enov1.Manifest
 	// of is what the view has: those who work on it have it with its object.
 	of *decide.Resource
 	// place is that in the view, and slice and index are where its state is written.
@@ -173,9 +185,14 @@ func (v *view) adopt(old *view) {
 		}
 	}
 	if old.uid == v.uid {
+		v.shareEvents(old)
 		v.report, v.corrections = old.report, old.corrections
 		if old.slices == v.slices {
 			v.drift = old.drift
+		}
+		if old.account == v.account {
+			v.denials = old.denials
+			v.denials.keep(v.byID)
 		}
 	}
 	old.mu.Lock()
@@ -285,15 +302,16 @@ func (v *view) isReady(it *item) bool {
 // newView makes a view of a composition and its slices.
 func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *view {
 	v := &view{
-		name: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, version: d.versionOf(c), byID: map[decide.Identity]*item{},
+		name: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, version: d.versionOf(c), byID: map[decide.Identity]*item{}, parts: map[string]*slice{},
 		owner: &enov1.Composition{
 			TypeMeta:   metav1.TypeMeta{APIVersion: enov1.GroupVersion.String(), Kind: enov1.CompositionKind},
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID},
 		},
-		failing: map[int]bool{}, report: newReport(), drift: newDriftReport(), corrections: &correctionLog{}, about: about(c),
+		failing: map[int]bool{}, report: newReport(), drift: newDriftReport(), corrections: &correctionLog{}, denials: newDenials(), about: about(c),
 	}
 	for n := range all {
 		s := newSlice(&all[n])
+		v.parts[s.Name] = s
 		for index, manifest := range all[n].Spec.Resources {
 			it := &item{slice: s, index: index, place: len(v.items), memory: &memory{}}
 			it.Resource, it.problem = d.readManifest(manifest, c.Annotations)
@@ -313,6 +331,7 @@ func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *vi
 	v.requestFirst(c)
 	v.shared = slices.ContainsFunc(v.items, func(it *item) bool { return it.elsewhere })
 	v.chain()
+	v.keepUnread(all)
 	for _, it := range v.items {
 		if !hidden(it) && it.Prunes() {
 			v.tombstones = append(v.tombstones, it.place)

@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,8 +45,11 @@ type place struct {
 type observation struct {
 	// known : there is a watch, which is current. present : the object is there.
 	known, present bool
-	uid            types.UID
-	version        string
+	// unserved : the server does not serve the version of the kind any more, so that the watch
+	// sees nothing.
+	unserved bool
+	uid      types.UID
+	version  string
 	// own is what we hold of it, and writer who else wrote last.
 	own, writer string
 	going       bool
@@ -75,6 +80,8 @@ type kindWatch struct {
 	interest map[types.NamespacedName]map[key]bool
 	// words are the last that were written here to objects that several want.
 	words map[types.NamespacedName]*word
+	// unserved is set while the server does not know the resource.
+	unserved atomic.Bool
 }
 
 func newWatches(c metadata.Interface, manager string, changed func(key)) *watches {
@@ -144,6 +151,9 @@ func (w *watches) observe(at place, version string) observation {
 	if !ok || !k.informer.HasSynced() {
 		return observation{}
 	}
+	if k.unserved.Load() {
+		return observation{unserved: true}
+	}
 	name := at.Name
 	if at.Namespace != "" {
 		name = at.Namespace + "/" + name
@@ -178,11 +188,18 @@ func (w *watches) watch(gvr schema.GroupVersionResource) *kindWatch {
 	_ = k.informer.SetTransform(func(o any) (any, error) { return slim(o, w.manager) })
 	_ = k.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		log.V(1).Info("cannot watch what is delivered; trying again", "error", err.Error())
+		if apierrors.IsNotFound(err) && k.unserved.CompareAndSwap(false, true) {
+			w.tellAll(k) // they are applied, which fails with a reason that their compositions report
+		}
 	})
+	tell := func(o any) {
+		k.unserved.Store(false)
+		w.tell(k, o)
+	}
 	_, _ = k.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { w.tell(k, o) },
-		UpdateFunc: func(_, o any) { w.tell(k, o) },
-		DeleteFunc: func(o any) { w.tell(k, o) },
+		AddFunc:    tell,
+		UpdateFunc: func(_, o any) { tell(o) },
+		DeleteFunc: tell,
 	})
 	go k.informer.Run(k.stop)
 	// What went before the first list was never seen.

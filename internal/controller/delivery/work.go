@@ -53,6 +53,7 @@ func (d *Deliverer) one(ctx context.Context, k key) {
 
 		return
 	}
+	ctx = d.as(ctx, v)
 	do := d.deliver
 	if !v.open(it) {
 		if !v.keeps(it) {
@@ -98,7 +99,9 @@ func (d *Deliverer) deliver(ctx context.Context, k key, v *view, it *item) (time
 	going := v.deleting || it.Tombstone
 	it, known, err := d.override(ctx, k, v, it.unpacked())
 	if err != nil {
-		err = it.discreet(err, known.Live)
+		return d.fail(ctx, k, v, it, known.Live, err)
+	}
+	if err := d.checkNamespace(it, going); err != nil {
 		d.failed(v, it, err, going)
 
 		return 0, err
@@ -114,11 +117,10 @@ func (d *Deliverer) deliver(ctx context.Context, k key, v *view, it *item) (time
 	}
 	if err != nil {
 		it.memory.judged = nil
-		err = it.discreet(err, s.Live)
-		d.failed(v, it, err, going)
 
-		return 0, err
+		return d.fail(ctx, k, v, it, s.Live, err)
 	}
+	d.permitted(v, it)
 	if going {
 		d.health.forget(k)
 		d.removed(k, v, it, out)
@@ -145,7 +147,7 @@ func (d *Deliverer) gather(v *view, it *item, known decide.Situation) situation 
 	s := situation{Situation: known}
 	s.Deleting, s.Abandoned, s.Manager = v.deleting, v.abandoned, d.manager
 	if v.deleting || it.Tombstone {
-		s.Taken, s.Unread = d.taken(it.Identity), d.unread(v)
+		s.Taken, s.Unread = d.taken(v.name, it.Identity), d.unread(v)
 
 		return s
 	}
@@ -203,6 +205,8 @@ func (d *Deliverer) next(it *item) time.Duration {
 // isSame says whether an object is as it was written last, as far as that is ours.
 func isSame(m *memory, seen observation) bool {
 	switch {
+	case seen.unserved:
+		return false
 	case !seen.known:
 		return true // who does not know better believes so
 	case !seen.present:
@@ -295,7 +299,8 @@ func (d *Deliverer) ready(v *view, it *item, live *unstructured.Unstructured) (m
 	if !it.Kstatus && d.isOutdated(v, it, live) { // kstatus waits by itself
 		return metav1.Time{}, false
 	}
-	since, ok := it.Ready(live, v.asked(), d.now())
+	since, ok, err := it.Ready(live, v.asked(), d.now())
+	d.reportLimit(v, it, err)
 
 	return metav1.NewTime(since).Rfc3339Copy(), ok
 }

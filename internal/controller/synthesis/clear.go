@@ -14,12 +14,11 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
 )
 
-// heal has a composition synthesized anew if a slice of its current synthesis was
-// taken away.
+// heal forces a synthesis of a composition if a slice of its current synthesis is lost.
 func (r *Reconciler) heal(ctx context.Context, v decide.View) error {
 	c := v.Composition
 	lost := slices.ContainsFunc(v.Current, func(s *enov1.ResourceSlice) bool { return s == nil || s.DeletionTimestamp != nil })
-	if !lost || c.DeletionTimestamp != nil || c.Status.InFlightSynthesis != nil || c.Annotations[enov1.AnnotationForceResynthesis] == c.Status.CurrentSynthesis.UUID {
+	if !lost || !v.AwaitsSlices(r.now()).IsZero() || c.DeletionTimestamp != nil || c.Status.InFlightSynthesis != nil || c.Annotations[enov1.AnnotationForceResynthesis] == c.Status.CurrentSynthesis.UUID {
 		return nil
 	}
 	changed := c.DeepCopy()
@@ -30,6 +29,7 @@ func (r *Reconciler) heal(ctx context.Context, v decide.View) error {
 	if err := r.client.Patch(ctx, changed, client.MergeFrom(c)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("cannot force a synthesis of Composition %s/%s: %w", c.Namespace, c.Name, err))
 	}
+	r.reportLost(v)
 
 	return nil
 }

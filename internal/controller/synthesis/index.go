@@ -11,6 +11,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
 // Indexes of the cache.
@@ -127,17 +128,32 @@ func (r *Reconciler) list(ctx context.Context, which client.MatchingFields) []re
 	return all
 }
 
-// Slim is what is done to slices before a cache keeps them: of every manifest, only
-// which object it is about is left, which is all that is read from there. Whoever
-// needs the manifests asks the API server; a composition and its history would else
-// be in memory several times.
+// cachedDigest marks the entry of the managed fields of a slice in the cache that has the digest of
+// its spec. The API server accepts no such operation, so no user can write this entry.
+const cachedDigest = metav1.ManagedFieldsOperationType("Digest")
+
+// Slim reduces a slice before a cache keeps it: of every manifest, only the part remains that
+// names its object, and of the spec its digest. A composition and its history would otherwise be in
+// memory several times. Code that needs the manifests reads the slice from the API server.
 func Slim(o any) (any, error) {
-	if s, ok := o.(*enov1.ResourceSlice); ok {
-		s.ManagedFields = nil
+	if m, ok := o.(*metav1.PartialObjectMetadata); ok {
+		m.ManagedFields = nil // delivery watches slices without their content
+	}
+	if s, ok := o.(*enov1.ResourceSlice); ok && digestOf(s) == "" {
+		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: tenancy.Digest(&s.Spec), Operation: cachedDigest}}
 		for i := range s.Spec.Resources {
 			s.Spec.Resources[i].Manifest = decide.Head(s.Spec.Resources[i].Manifest)
 		}
 	}
 
 	return o, nil
+}
+
+// digestOf returns the digest of the spec of a slice in the cache.
+func digestOf(s *enov1.ResourceSlice) string {
+	if len(s.ManagedFields) != 1 || s.ManagedFields[0].Operation != cachedDigest {
+		return ""
+	}
+
+	return s.ManagedFields[0].Manager
 }

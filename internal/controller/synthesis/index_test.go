@@ -9,11 +9,12 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/identity"
 )
 
-// TestSlim keeps everything of a slice but the manifests, and what is measured by
-// them. It may be asked twice, as informers do.
+// TestSlim reduces a slice, once and again. Everything but the manifests stays, and so do what is
+// measured by them and the digest of the whole spec.
 func TestSlim(t *testing.T) {
 	reason := "held by a finalizer"
 	full := &enov1.ResourceSlice{
@@ -31,7 +32,8 @@ func TestSlim(t *testing.T) {
 		Status: enov1.ResourceSliceStatus{Resources: []enov1.ResourceState{{Reconciled: true}, {Reconciled: true}, {}, {ReconciliationError: &reason}}},
 	}
 	want := full.DeepCopy()
-	want.ManagedFields = nil
+	digest := tenancy.Digest(&full.Spec)
+	want.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: digest, Operation: "Digest"}}
 	for i, head := range []string{
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"n","name":"a"}}`,
 		`{"apiVersion":"eno.azure.io/v1","kind":"Patch","metadata":{"namespace":"n","name":"a"},"patch":{"apiVersion":"v1","kind":"ConfigMap"}}`,
@@ -52,6 +54,9 @@ func TestSlim(t *testing.T) {
 	}
 	if diff := cmp.Diff(measured, decide.Measure([]*enov1.ResourceSlice{full})); diff != "" {
 		t.Errorf("Measure(Slim(...)): -want, +got:\n%s", diff)
+	}
+	if got := digestOf(full); got != digest {
+		t.Errorf("digestOf(...): %s, want that of the whole spec, %s", got, digest)
 	}
 	if got, err := Slim("tombstone"); got != "tombstone" || err != nil {
 		t.Errorf("Slim(...) of something else: %v, %v", got, err)

@@ -20,6 +20,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/synthesis"
 )
 
@@ -36,6 +37,8 @@ const (
 type inputs struct {
 	cache  cache.Cache
 	mapper meta.RESTMapper
+	// rules are those between tenants.
+	rules tenancy.Rules
 
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -51,7 +54,7 @@ type watched struct {
 	targets  int
 }
 
-func newInputs(mgr ctrl.Manager) (*inputs, error) {
+func newInputs(mgr ctrl.Manager, rules tenancy.Rules) (*inputs, error) {
 	c, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: cache.TransformStripManagedFields(),
 	})
@@ -60,7 +63,7 @@ func newInputs(mgr ctrl.Manager) (*inputs, error) {
 	}
 
 	return &inputs{
-		cache: c, mapper: mgr.GetRESTMapper(), bound: map[types.NamespacedName][]synthesis.Target{},
+		cache: c, mapper: mgr.GetRESTMapper(), rules: rules, bound: map[types.NamespacedName][]synthesis.Target{},
 		users: map[synthesis.Target]map[types.NamespacedName]bool{}, kinds: map[schema.GroupVersionKind]*watched{},
 	}, mgr.Add(c)
 }
@@ -83,18 +86,18 @@ func (in *inputs) look(ctx context.Context, c *enov1.Composition, s *enov1.Synth
 		found   []decide.Input
 		again   time.Duration
 	)
-	for _, b := range decide.Bind(c, s) {
-		t, problem := synthesis.Resolve(in.mapper, b)
-		if problem != "" {
-			if b.Name != "" {
+	for _, b := range decide.Bind(c, s, in.rules) {
+		t, problem := synthesis.Resolve(in.mapper, b, in.rules)
+		if problem != nil {
+			if b.Name != "" && problem.Forbidden == nil {
 				again = unserved
 			}
-			found = append(found, decide.Input{Key: b.Key, Problem: problem})
+			found = append(found, decide.Input{Key: b.Key, Problem: problem.Text, Forbidden: problem.Forbidden, Ignored: b.Ignored})
 
 			continue
 		}
 		targets = append(targets, t)
-		found = append(found, decide.Input{Key: b.Key})
+		found = append(found, decide.Input{Key: b.Key, Ignored: b.Ignored})
 	}
 	if err := in.use(ctx, client.ObjectKeyFromObject(c), targets); err != nil {
 		return nil, 0, err

@@ -44,7 +44,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}),
 		free: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "eno_free_synthesis_slots",
-			Help: "Syntheses that could be begun now, beside those in flight.",
+			Help: "Syntheses that could be begun now, in addition to those in flight. 0 while one waits for a slot.",
 		}),
 		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "eno_scheduling_latency_seconds",

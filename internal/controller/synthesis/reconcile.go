@@ -20,6 +20,7 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	deliveryrules "github.com/arbor-control/arbor/internal/decide/delivery"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/executor"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/synthesis"
@@ -54,6 +55,8 @@ type Options struct {
 	Patience time.Duration
 	// HistoryLimit is how many syntheses before the previous one are kept.
 	HistoryLimit int
+	// Rules are those between tenants.
+	Rules tenancy.Rules
 }
 
 // A Reconciler keeps the status of compositions true, and clears up after them.
@@ -64,6 +67,7 @@ type Reconciler struct {
 	worker  *Worker
 	options Options
 	now     func() time.Time
+	lost    lostSlices
 }
 
 // SetupWithManager starts everything with the manager.
@@ -73,14 +77,14 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 	}
 	m.census.of(mgr, o.Patience)
 	m.free.Set(float64(o.Concurrency)) // until somebody looks, nothing is in flight
-	in, err := newInputs(mgr)
+	in, err := newInputs(mgr, o.Rules)
 	if err != nil {
 		return err
 	}
 	w := &Worker{
 		runner: &synthesis.Runner{
 			Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Executor: o.Executor, Manifests: deliveryrules.NewReader(), Timeout: o.Timeout, Now: time.Now,
-			HistoryLimit: o.HistoryLimit,
+			HistoryLimit: o.HistoryLimit, Rules: o.Rules,
 		},
 		pods: o.Pods, recorder: mgr.GetEventRecorder("arbor-synthesis"), metrics: m, now: time.Now, flights: map[types.UID]*flight{},
 	}
@@ -89,7 +93,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 	}
 	s := &Scheduler{
 		client: mgr.GetClient(), worker: w, metrics: m, now: time.Now,
-		limits: decide.Limits{Concurrency: o.Concurrency, Cooldown: o.Cooldown, MaxFailures: o.MaxFailures, Scope: o.Namespace}, recorder: w.recorder, ledger: decide.NewLedger(), since: map[types.UID]time.Time{},
+		limits: decide.Limits{Concurrency: o.Concurrency, Cooldown: o.Cooldown, MaxFailures: o.MaxFailures, Scope: o.Namespace, Rules: o.Rules}, recorder: w.recorder, ledger: decide.NewLedger(), since: map[types.UID]time.Time{},
 	}
 	if err := s.setup(mgr); err != nil {
 		return fmt.Errorf("cannot set up the scheduler: %w", err)
@@ -113,6 +117,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	c := &enov1.Composition{}
 	if err := r.client.Get(ctx, request.NamespacedName, c); apierrors.IsNotFound(err) {
 		r.worker.forget(request.NamespacedName)
+		r.lost.since(request.NamespacedName, false, time.Time{})
 
 		return reconcile.Result{}, r.forget(ctx, request.NamespacedName)
 	} else if err != nil {
@@ -158,7 +163,7 @@ func (r *Reconciler) look(ctx context.Context, c *enov1.Composition, all, orphan
 
 // gather reads everything that is decided on, and after how long to look again.
 func (r *Reconciler) gather(ctx context.Context, c *enov1.Composition, all []*enov1.ResourceSlice) (decide.View, time.Duration, error) {
-	v := decide.View{Composition: c, Refusal: r.options.Refusal, Timeout: r.options.Timeout, Startup: r.options.Startup, HistoryLimit: r.options.HistoryLimit, Scope: r.options.Namespace, Find: r.finder(ctx)}
+	v := decide.View{Composition: c, Refusal: r.options.Refusal, Timeout: r.options.Timeout, Startup: r.options.Startup, HistoryLimit: r.options.HistoryLimit, Scope: r.options.Namespace, Rules: r.options.Rules, Find: r.finder(ctx)}
 	var (
 		again time.Duration
 		err   error
@@ -179,37 +184,50 @@ func (r *Reconciler) gather(ctx context.Context, c *enov1.Composition, all []*en
 			return v, 0, err
 		}
 	}
-	v.Current, err = r.current(ctx, c, all)
+	v.Current, v.Rejected, err = r.current(ctx, c, all)
+	v.LostSince = r.lost.since(client.ObjectKeyFromObject(c), slices.Contains(v.Current, nil), r.now())
 	v.Mine = r.worker.runs(c, decide.Measure(v.Current))
 
 	return v, again, err
 }
 
-// current returns the slices of the current synthesis. The cache may have seen
-// the composition and not yet the slices.
-func (r *Reconciler) current(ctx context.Context, c *enov1.Composition, all []*enov1.ResourceSlice) ([]*enov1.ResourceSlice, error) {
+// current returns the slices of the current synthesis, nil for those that are lost, and why those
+// are lost that exist.
+func (r *Reconciler) current(ctx context.Context, c *enov1.Composition, all []*enov1.ResourceSlice) (current []*enov1.ResourceSlice, rejected []string, err error) {
 	if c.Status.CurrentSynthesis == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
-	var current []*enov1.ResourceSlice
 	for _, ref := range c.Status.CurrentSynthesis.ResourceSlices {
-		if i := slices.IndexFunc(all, func(s *enov1.ResourceSlice) bool { return s.Name == ref.Name }); i >= 0 {
-			current = append(current, all[i])
-
-			continue
-		}
-		s := &enov1.ResourceSlice{}
-		err := r.reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: ref.Name}, s)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("cannot read ResourceSlice %s/%s: %w", c.Namespace, ref.Name, err)
-		}
+		s, err := r.slice(ctx, c, ref, all)
 		if err != nil {
-			s = nil
+			return nil, nil, err
+		}
+		if s != nil {
+			if problem := tenancy.SliceProblem(c, ref, s, digestOf(s)); problem != "" {
+				s, rejected = nil, append(rejected, problem)
+			}
 		}
 		current = append(current, s)
 	}
 
-	return current, nil
+	return current, rejected, nil
+}
+
+// slice returns a slice as the cache would, nil if it does not exist. The cache may have seen the
+// composition and not yet its slices.
+func (r *Reconciler) slice(ctx context.Context, c *enov1.Composition, ref *enov1.ResourceSliceRef, all []*enov1.ResourceSlice) (*enov1.ResourceSlice, error) {
+	if i := slices.IndexFunc(all, func(s *enov1.ResourceSlice) bool { return s.Name == ref.Name }); i >= 0 {
+		return all[i], nil
+	}
+	s := &enov1.ResourceSlice{}
+	if err := r.reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: ref.Name}, s); apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // not existing is an answer
+	} else if err != nil {
+		return nil, fmt.Errorf("cannot read ResourceSlice %s/%s: %w", c.Namespace, ref.Name, err)
+	}
+	_, err := Slim(s)
+
+	return s, err
 }
 
 // slices lists those that a composition of this name owns, or owned.
@@ -286,6 +304,8 @@ func (r *Reconciler) apply(ctx context.Context, v decide.View, d decide.Decision
 		return nil // what was written brings it back
 	}
 	if d.Release {
+		r.reportLost(v)
+
 		return r.release(ctx, c, all)
 	}
 	if err := r.heal(ctx, v); err != nil {

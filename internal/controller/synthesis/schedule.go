@@ -200,7 +200,10 @@ func (s *Scheduler) begin(ctx context.Context, start decide.Start) error {
 	if err := s.client.Status().Update(ctx, c); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("cannot begin a synthesis of Composition %s/%s: %w", c.Namespace, c.Name, err))
 	}
-	s.ledger.Set(c) // else the next look would find the same room
+	s.ledger.Set(c) // else the next plan would find the same slot
+	if !decide.Running(&start.Composition.Status) {
+		s.ledger.Served(c.Namespace)
+	}
 	s.metrics.started(start.Wish.Cause, s.now().Sub(s.since[c.UID]))
 	delete(s.since, c.UID)
 	var synthesizer *enov1.Synthesizer

@@ -17,6 +17,7 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/api/names"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/executor"
 )
 
@@ -118,6 +119,17 @@ func build(c *enov1.Composition, s *enov1.Synthesizer, o Options) *corev1.Pod {
 
 func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
 
+// reservedLabels select Arbor's own pods: a pod that has them could be adopted by the ReplicaSet of
+// the manager, receive its requests, or use its NetworkPolicy and PodDisruptionBudget.
+var reservedLabels = []string{"app.kubernetes.io/component", "app.kubernetes.io/instance", "app.kubernetes.io/name", "pod-template-hash"}
+
+func isReserved(label string) bool { return slices.Contains(reservedLabels, label) }
+
+// ignoredLabels returns the labels that a Synthesizer must not set on its pods.
+func ignoredLabels(s *enov1.Synthesizer) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Spec.PodOverrides.Labels)), func(key string) bool { return !isReserved(key) })
+}
+
 // mark writes whom a pod is for. What a Synthesizer adds to that cannot change it.
 func mark(pod *corev1.Pod, c *enov1.Composition, s *enov1.Synthesizer) {
 	whom := map[string]string{
@@ -126,7 +138,11 @@ func mark(pod *corev1.Pod, c *enov1.Composition, s *enov1.Synthesizer) {
 		enov1.LabelSynthesizerName:      s.Name,
 		enov1.LabelSynthesisUUID:        c.Status.InFlightSynthesis.UUID,
 	}
-	maps.Copy(pod.Labels, s.Spec.PodOverrides.Labels)
+	for key, value := range s.Spec.PodOverrides.Labels {
+		if !isReserved(key) {
+			pod.Labels[key] = value
+		}
+	}
 	maps.Copy(pod.Annotations, s.Spec.PodOverrides.Annotations)
 	for key, value := range whom {
 		pod.Labels[key], pod.Annotations[key] = label(value), value
@@ -264,13 +280,23 @@ func filled(list, from corev1.ResourceList, named func(corev1.ResourceName) bool
 func publishing(c *enov1.Composition, s *enov1.Synthesizer, o Options) corev1.Container {
 	return confined(corev1.Container{
 		Name: decide.ContainerPublisher, Image: o.Image,
-		Command: []string{executorPath, "publish", "--socket=" + socket, fmt.Sprintf("--timeout=%s", o.Timeout), fmt.Sprintf("--history-limit=%d", o.HistoryLimit)},
+		Command: append([]string{executorPath, "publish", "--socket=" + socket, fmt.Sprintf("--timeout=%s", o.Timeout), fmt.Sprintf("--history-limit=%d", o.HistoryLimit)}, restrictions(o.Rules)...),
 		Env:     environment(c, s, nil), Resources: *o.HelperResources.DeepCopy(),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: shared, MountPath: folder, ReadOnly: true},
 			{Name: account, MountPath: accountPath, ReadOnly: true},
 		},
 	})
+}
+
+// restrictions are the flags with which the publisher checks the rules between tenants. An
+// executor that does not know them ends with an error.
+func restrictions(rules tenancy.Rules) []string {
+	if !rules.Scope.Restricts() {
+		return nil
+	}
+
+	return []string{"--delivery-scope=" + string(rules.Scope), "--input-namespaces=" + strings.Join(rules.InputNamespaces, ",")}
 }
 
 // environment is that of a job. Kubernetes would else look for variables in the

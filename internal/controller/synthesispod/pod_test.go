@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
 const id = "01234567-89ab-cdef-0123-456789abcdef"
@@ -82,6 +83,27 @@ func TestBuild(t *testing.T) {
 			check: func(t *testing.T, p *corev1.Pod) {
 				if p.Labels["a"] != "b" || p.Annotations["a"] != "b" || len(p.Spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) != 0 {
 					t.Errorf("labels %v, annotations %v, affinity %v", p.Labels, p.Annotations, p.Spec.Affinity)
+				}
+			},
+		},
+		"Reserved": {
+			reason: "A pod of a Synthesizer must not be selected as one of the manager's.",
+			change: func(s *enov1.Synthesizer) {
+				s.Spec.PodOverrides.Labels = map[string]string{"a": "b", "app.kubernetes.io/name": "arbor", "app.kubernetes.io/instance": "arbor", "app.kubernetes.io/component": "manager", "pod-template-hash": "1"}
+				want := []string{"app.kubernetes.io/component", "app.kubernetes.io/instance", "app.kubernetes.io/name", "pod-template-hash"}
+				if diff := cmp.Diff(want, ignoredLabels(s)); diff != "" {
+					t.Errorf("reported as ignored: %s", diff)
+				}
+			},
+			options: func(o *Options) { o.Labels = map[string]string{"app.kubernetes.io/name": "synthesizers"} },
+			check: func(t *testing.T, p *corev1.Pod) {
+				for _, key := range []string{"app.kubernetes.io/instance", "app.kubernetes.io/component", "pod-template-hash"} {
+					if value, ok := p.Labels[key]; ok {
+						t.Errorf("label %s is %s", key, value)
+					}
+				}
+				if p.Labels["a"] != "b" || p.Labels["app.kubernetes.io/name"] != "synthesizers" {
+					t.Errorf("labels %v", p.Labels)
 				}
 			},
 		},
@@ -266,5 +288,33 @@ func TestEnvironment(t *testing.T) {
 	reserved["OWN"], reserved["KUBERNETES_SERVICE_HOST"] = "$$(IMAGE) $$$$", "evil"
 	if diff := cmp.Diff(reserved, names("executor")); diff != "" {
 		t.Errorf("the executor: -want, +got:\n%s", diff)
+	}
+}
+
+// TestRestrictions has the publisher check the rules between tenants again.
+func TestRestrictions(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		rules  tenancy.Rules
+		want   []string
+	}{
+		"Cluster":   {reason: "There is nothing to check.", rules: tenancy.Rules{Scope: tenancy.Cluster}},
+		"Namespace": {"No other namespace is shared.", tenancy.Rules{Scope: tenancy.Namespace}, []string{"--delivery-scope=namespace", "--input-namespaces="}},
+		"Shared":    {"Some are.", tenancy.Rules{Scope: tenancy.Namespace, InputNamespaces: []string{"a", "b"}}, []string{"--delivery-scope=namespace", "--input-namespaces=a,b"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c, s, o := given()
+			o.Rules = tc.rules
+			var got []string
+			for _, arg := range build(c, s, o).Spec.Containers[1].Command {
+				if strings.HasPrefix(arg, "--delivery-scope") || strings.HasPrefix(arg, "--input-namespaces") {
+					got = append(got, arg)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n%s", tc.reason, diff)
+			}
+		})
 	}
 }

@@ -3,6 +3,8 @@ package synthesispod
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +24,7 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/api/names"
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/synthesis"
 )
@@ -41,7 +45,8 @@ type Options struct {
 	// Timeout of a synthesis, and CreationTTL how long the kubelet may take to say
 	// that it has heard of a pod.
 	Timeout, CreationTTL time.Duration
-	// PullTimeout is how long the kubelet may then take to pull images and start containers.
+	// PullTimeout is how long the kubelet may then take for volumes, network and images, and to
+	// start containers.
 	PullTimeout time.Duration
 	// Resources of the container that runs the program, unless its Synthesizer has some,
 	// and HelperResources of the others.
@@ -53,6 +58,8 @@ type Options struct {
 	Labels, Annotations map[string]string
 	// HistoryLimit is how many syntheses before the previous one a composition keeps.
 	HistoryLimit int
+	// Rules are those between tenants. They are checked before a pod is created, and again in it.
+	Rules tenancy.Rules
 }
 
 // A Reconciler keeps the pods of compositions.
@@ -62,7 +69,9 @@ type Reconciler struct {
 	runner  *synthesis.Runner
 	options Options
 	deleted *prometheus.CounterVec
-	now     func() time.Time
+	// recorder records events on compositions.
+	recorder events.EventRecorder
+	now      func() time.Time
 }
 
 // Cached is how pods are remembered: those of syntheses only, in one namespace,
@@ -86,7 +95,7 @@ func Cached(namespace string) cache.ByObject {
 // SetupWithManager starts the controller with the manager.
 func SetupWithManager(mgr ctrl.Manager, o Options, registry prometheus.Registerer) error {
 	r := &Reconciler{
-		client: mgr.GetClient(), reader: mgr.GetAPIReader(), options: o, now: time.Now,
+		client: mgr.GetClient(), reader: mgr.GetAPIReader(), options: o, now: time.Now, recorder: mgr.GetEventRecorder("arbor-synthesis"),
 		runner: &synthesis.Runner{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Now: time.Now},
 		deleted: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "eno_synthesis_pods_deleted_total",
@@ -146,6 +155,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		plan = decide.Pods(v, r.now())
 	}
+	if plan.Explain != nil {
+		v.Warnings = r.warnings(ctx, plan.Explain)
+		plan = decide.Pods(v, r.now())
+	}
 	if err := r.apply(ctx, v, plan); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -159,7 +172,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // gather reads everything that is decided on. Pods are read from the cache: one
 // that is not in it yet is found when it is made again.
 func (r *Reconciler) gather(ctx context.Context, from client.Reader, key types.NamespacedName) (decide.PodView, error) {
-	v := decide.PodView{Namespace: r.options.Namespace, Timeout: r.options.Timeout, CreationTTL: r.options.CreationTTL, PullTimeout: r.options.PullTimeout}
+	v := decide.PodView{Rules: r.options.Rules, Namespace: r.options.Namespace, Timeout: r.options.Timeout, CreationTTL: r.options.CreationTTL, PullTimeout: r.options.PullTimeout}
 	pods := &corev1.PodList{}
 	if err := r.client.List(ctx, pods, client.MatchingLabels{enov1.LabelCompositionName: label(key.Name)}, client.UnsafeDisableDeepCopy); err != nil {
 		return v, fmt.Errorf("cannot list Pods: %w", err)
@@ -188,6 +201,18 @@ func (r *Reconciler) gather(ctx context.Context, from client.Reader, key types.N
 	v.State, err = r.state(ctx)
 
 	return v, err
+}
+
+// warnings returns the warnings about a pod, not nil. They only explain a failure, which is
+// reported without them if they cannot be read.
+func (r *Reconciler) warnings(ctx context.Context, pod *corev1.Pod) []corev1.Event {
+	list := &corev1.EventList{}
+	err := r.reader.List(ctx, list, client.InNamespace(pod.Namespace), client.MatchingFields{"involvedObject.uid": string(pod.UID), "type": corev1.EventTypeWarning})
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list the events of a pod, which would name why it does not start", "pod", pod.Name)
+	}
+
+	return slices.Concat([]corev1.Event{}, list.Items)
 }
 
 // state looks at the namespace that pods are in.
@@ -225,6 +250,14 @@ func (r *Reconciler) remove(ctx context.Context, d decide.PodDeletion) error {
 	return nil
 }
 
+// reportIgnored records an event if a Synthesizer has labels for its pods that are reserved.
+func (r *Reconciler) reportIgnored(c *enov1.Composition, s *enov1.Synthesizer) {
+	if ignored := ignoredLabels(s); len(ignored) > 0 {
+		r.recorder.Eventf(c.DeepCopy(), nil, corev1.EventTypeWarning, "LabelsIgnored", "CreatePod",
+			"Synthesizer %s: spec.podOverrides.labels: %s: these labels select pods of Arbor itself and are ignored; use other ones", s.Name, strings.Join(ignored, ", "))
+	}
+}
+
 // apply does what was decided.
 func (r *Reconciler) apply(ctx context.Context, v decide.PodView, plan decide.PodPlan) error {
 	for _, d := range plan.Delete {
@@ -237,6 +270,8 @@ func (r *Reconciler) apply(ctx context.Context, v decide.PodView, plan decide.Po
 		err := r.client.Create(ctx, build(v.Composition, v.Synthesizer, r.options))
 		switch {
 		case err == nil, apierrors.IsAlreadyExists(err): // its events bring the composition back
+			r.reportIgnored(v.Composition, v.Synthesizer)
+
 			return nil
 		case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsBadRequest(err):
 			why = "cannot create the pod of the synthesis: " + err.Error()

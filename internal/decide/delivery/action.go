@@ -117,6 +117,21 @@ func deliver(r *Resource, s Situation) Action {
 	return Action{Verb: Apply, Reason: "the cluster may not agree with it"}
 }
 
+// AfterWrite decides what follows from a write that the server has accepted. live is what the
+// object became, nil if a Patch had no target.
+//
+// An object that is being deleted takes what was written along. It may even be gone already, if
+// the write has removed its last finalizer, and its event may have come before the object was
+// watched: so the caller must look again after a while, even without an event. A Patch does not
+// create its target again.
+func AfterWrite(r *Resource, live *unstructured.Unstructured) Action {
+	if isGoing(live) && !r.IsPatch() {
+		return Action{Verb: Wait, Reason: "the object is being deleted; it is created again when it is gone"}
+	}
+
+	return Action{Verb: Nothing, Reason: "the object is as it was written"}
+}
+
 // whole is about objects that are not merged.
 func whole(r *Resource, s Situation) Action {
 	switch {

@@ -247,17 +247,17 @@ func TestReady(t *testing.T) {
 				annotations = append(annotations, enov1.AnnotationReadiness+pair[0], pair[1])
 			}
 			r := read(t, with("T", annotations...))
-			since, ok := r.Ready(&unstructured.Unstructured{Object: object(t, live)}, &metav1.ObjectMeta{Name: "app", Labels: map[string]string{"stage": "done"}}, now)
+			since, ok, _ := r.Ready(&unstructured.Unstructured{Object: object(t, live)}, &metav1.ObjectMeta{Name: "app", Labels: map[string]string{"stage": "done"}}, now)
 			if ok == tc.no || !since.Equal(tc.want) {
 				t.Errorf("%s\nReady(...): %s, %t", tc.reason, since, ok)
 			}
 		})
 	}
 	crd := read(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ts.x}, spec: {group: x, names: {kind: T}}}`)
-	if _, ok := crd.Ready(&unstructured.Unstructured{Object: object(t, live)}, nil, now); ok || !crd.Watched() {
+	if _, ok, _ := crd.Ready(&unstructured.Unstructured{Object: object(t, live)}, nil, now); ok || !crd.Watched() {
 		t.Error("a definition that is not served is ready")
 	}
-	if _, ok := crd.Ready(&unstructured.Unstructured{Object: object(t, `{status: {conditions: [{type: Established, status: "True"}]}}`)}, nil, now); !ok {
+	if _, ok, _ := crd.Ready(&unstructured.Unstructured{Object: object(t, `{status: {conditions: [{type: Established, status: "True"}]}}`)}, nil, now); !ok {
 		t.Error("a definition that is served is not ready")
 	}
 }

@@ -14,15 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-const (
-	// costLimit is how much an expression may cost. Those that people write cost
-	// hundreds; this is some milliseconds.
-	costLimit = 1_000_000
-	// maxPrograms is how many compiled expressions are remembered. Expressions are
-	// few, since programs write them; one that writes a new one each time costs a
-	// compilation each time, and no memory.
-	maxPrograms = 4096
-)
+// maxSource is how many bytes of expressions are kept compiled. Expressions are few,
+// since programs write them; a program that writes a new one each time costs a
+// compilation each time, and no memory.
+const maxSource = 1 << 20
 
 // What expressions call what they are about.
 const (
@@ -33,21 +28,32 @@ const (
 
 // A compiler compiles expressions once.
 type compiler struct {
-	env  *cel.Env
-	fail error
+	env   *cel.Env
+	guard guard
+	fail  error
 
 	mu       sync.Mutex
-	programs map[string]cel.Program
+	compiled map[string]*expression
+	// source is how many bytes of expressions are compiled.
+	source int
 }
 
-// newCompiler is one for expressions about self and its composition, and more.
+// newCompiler is one for expressions about self and its composition, and more. Its
+// functions are those of Eno. The environment of Kubernetes lacks some of them, and
+// rejects literals with values of several types, which overrides need. Its limits are
+// used, see workLimit.
 func newCompiler(more ...cel.EnvOption) *compiler {
 	env, err := cel.NewEnv(append([]cel.EnvOption{
 		cel.Variable(varSelf, cel.DynType), cel.Variable(varComposition, cel.DynType), cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true),
 		ext.Strings(), ext.Encoders(), ext.Lists(), ext.Sets(), ext.Math(),
 	}, more...)...)
 
-	return &compiler{env: env, fail: err, programs: map[string]cel.Program{}}
+	c := &compiler{env: env, fail: err, compiled: map[string]*expression{}}
+	if err == nil {
+		c.guard, c.fail = newGuard(env)
+	}
+
+	return c
 }
 
 // forOverrides is what those can use that overrides have.
@@ -60,29 +66,30 @@ func forOverrides() []cel.EnvOption {
 	}
 }
 
-func (c *compiler) compile(expression string) (cel.Program, error) {
+func (c *compiler) compile(text string) (*expression, error) {
 	if c.fail != nil {
 		return nil, c.fail
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p, ok := c.programs[expression]; ok {
-		return p, nil
+	if e, ok := c.compiled[text]; ok {
+		return e, nil
 	}
-	ast, issues := c.env.Compile(expression)
+	ast, issues := c.env.Compile(text)
 	if err := issues.Err(); err != nil {
 		return nil, err
 	}
-	p, err := c.env.Program(ast, cel.CostLimit(costLimit))
+	e, err := c.guard.prepare(c.env, ast)
 	if err != nil {
-		return nil, fmt.Errorf("cannot prepare it: %w", err)
+		return nil, err
 	}
-	if len(c.programs) >= maxPrograms {
-		clear(c.programs)
+	if c.source += len(text); c.source > maxSource {
+		clear(c.compiled)
+		c.source = len(text)
 	}
-	c.programs[expression] = p
+	c.compiled[text] = e
 
-	return p, nil
+	return e, nil
 }
 
 // compareQuantities is -1, 0 or 1. A quantity may be written as a number, too, as
@@ -107,6 +114,14 @@ func compareQuantities(a, b ref.Val) ref.Val {
 
 // plain is a value of an expression as JSON has it.
 func plain(v ref.Val) (any, error) {
+	if deep(v) > valueLimit {
+		return nil, fmt.Errorf("cannot use a value of more than %d bytes", valueLimit)
+	}
+
+	return plainValue(v)
+}
+
+func plainValue(v ref.Val) (any, error) {
 	switch v := v.(type) {
 	case types.Null:
 		return nil, nil //nolint:nilnil // that is what null is
@@ -123,7 +138,7 @@ func plain(v ref.Val) (any, error) {
 			return nil, nil //nolint:nilnil // nothing was found
 		}
 
-		return plain(v.GetValue())
+		return plainValue(v.GetValue())
 	case traits.Mapper:
 		return plainMap(v)
 	case traits.Lister:
@@ -144,7 +159,7 @@ func plainNumber(f float64) (any, error) {
 func plainList(v traits.Lister) (any, error) {
 	all := []any{}
 	for it := v.Iterator(); it.HasNext() == types.True; {
-		item, err := plain(it.Next())
+		item, err := plainValue(it.Next())
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +177,7 @@ func plainMap(v traits.Mapper) (any, error) {
 		if !ok {
 			return nil, fmt.Errorf("cannot use a key of type %s: convert it to a string", key.Type().TypeName())
 		}
-		value, err := plain(v.Get(key))
+		value, err := plainValue(v.Get(key))
 		if err != nil {
 			return nil, err
 		}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/cel-go/cel"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -65,7 +64,7 @@ func (o Override) String() string {
 type override struct {
 	path path
 	// condition is nil if it always holds, expression if there is a value.
-	condition, expression cel.Program
+	condition, expression *expression
 	value                 any
 	// manager is the field manager that objects are applied as, "" for the default.
 	manager string
@@ -147,7 +146,7 @@ func (r *Resource) Release(before *unstructured.Unstructured) *unstructured.Unst
 func (o override) apply(manifest map[string]any, live *unstructured.Unstructured, composition *metav1.ObjectMeta) (OverrideState, string) {
 	known := o.variables(live, composition)
 	if o.condition != nil {
-		out, _, err := o.condition.Eval(known)
+		out, err := o.condition.eval(known)
 		if err != nil {
 			return InvalidCondition, err.Error()
 		}
@@ -164,7 +163,7 @@ func (o override) apply(manifest map[string]any, live *unstructured.Unstructured
 		if live == nil {
 			return Inactive, "" // there is nothing that a value could be made of
 		}
-		out, _, err := o.expression.Eval(known)
+		out, err := o.expression.eval(known)
 		if err == nil {
 			value, err = plain(out)
 		}
@@ -272,7 +271,7 @@ func (p *parser) override(at string, w written, c *compiler) override {
 }
 
 // expression compiles one, nil if there is none.
-func (p *parser) expression(at, text string, c *compiler) cel.Program {
+func (p *parser) expression(at, text string, c *compiler) *expression {
 	if text == "" {
 		return nil
 	}

@@ -1,10 +1,11 @@
 package delivery
 
 import (
+	"errors"
+	"fmt"
 	"reflect"
 	"time"
 
-	"github.com/google/cel-go/cel"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -15,8 +16,8 @@ const conditionTrue = "True"
 
 // A check is one readiness expression.
 type check struct {
-	name    string
-	program cel.Program
+	name  string
+	ready *expression
 }
 
 // Watched says whether it takes more than being there for the object to be ready.
@@ -56,30 +57,34 @@ func (o Observation) Behind() bool { return !o.Since.IsZero() }
 // Ready says since when an object is ready. It is at once if nobody says when
 // else; a definition is when its kind is served, and an object with the setting Kstatus
 // when it is healthy. An expression that fails is not
-// met: what it asks for is not there yet.
-func (r *Resource) Ready(live *unstructured.Unstructured, composition *metav1.ObjectMeta, now time.Time) (since time.Time, ok bool) {
+// met: what it asks for is not there yet. The error is that it exceeds a limit, and cannot
+// be met.
+func (r *Resource) Ready(live *unstructured.Unstructured, composition *metav1.ObjectMeta, now time.Time) (since time.Time, ok bool, _ error) {
 	since = now
 	if len(r.checks) > 0 {
 		since = time.Time{}
 	}
 	if r.Defines.Kind != "" && !established(live) || r.Kstatus && objecthealth.Of(live).State != objecthealth.Current {
-		return time.Time{}, false
+		return time.Time{}, false, nil
 	}
 	for _, c := range r.checks {
-		out, _, err := c.program.Eval(map[string]any{varSelf: live.Object, varComposition: func() any { return about(composition) }})
+		out, err := c.ready.eval(map[string]any{varSelf: live.Object, varComposition: func() any { return about(composition) }})
+		if limit, exceeded := errors.AsType[limitError](err); exceeded {
+			return time.Time{}, false, fmt.Errorf("annotation %s: %w", c.name, limit)
+		}
 		if err != nil {
-			return time.Time{}, false
+			return time.Time{}, false, nil //nolint:nilerr // it is not met yet
 		}
 		at, ok := readySince(out.Value(), now)
 		if !ok {
-			return time.Time{}, false
+			return time.Time{}, false, nil
 		}
 		if at.After(since) {
 			since = at
 		}
 	}
 
-	return since, true
+	return since, true, nil
 }
 
 // readySince reads the answer of an expression: true, or conditions of which one

@@ -127,7 +127,7 @@ func TestReadyByKstatus(t *testing.T) {
 		if err := o.UnmarshalJSON([]byte(manifest(t, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, status: {phase: "+phase+"}}").Manifest)); err != nil {
 			t.Fatal(err)
 		}
-		if since, got := r.Ready(o, nil, now); got != want || got && !since.Equal(now) {
+		if since, got, _ := r.Ready(o, nil, now); got != want || got && !since.Equal(now) {
 			t.Errorf("a claim that is %s: ready %t, since %s", phase, got, since)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -87,6 +86,8 @@ type Resource struct {
 	// paths are those of the operations of a Patch.
 	paths    []string
 	released []path
+	// written are the annotations of the manifest that are settings.
+	written map[string]string
 }
 
 // Scopes reports whether a kind is namespaced, and whether that is known. The scope is
@@ -130,7 +131,7 @@ func NewReader() *Reader {
 func (r *Reader) Read(m enov1.Manifest, composition map[string]string) (*Resource, error) {
 	o := &unstructured.Unstructured{}
 	if err := o.UnmarshalJSON([]byte(m.Manifest)); err != nil {
-		return nil, fmt.Errorf("cannot read the manifest: %w", err)
+		return nil, unreadable(m.Manifest, err)
 	}
 	// Overrides change the manifest as it is written, with its settings.
 	text, overridden, _ := unstructured.NestedString(o.Object, "metadata", "annotations", enov1.AnnotationOverrides)
@@ -176,6 +177,10 @@ func (r *Reader) understand(o *unstructured.Unstructured, deleted bool, composit
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the annotations of %s: each must be a string; put values such as true and 1 in quotes: %w", found.Identity, err)
 	}
+	if err := identity.CheckAPIVersion(o.GetAPIVersion()); err != nil {
+		return nil, fmt.Errorf("cannot read the manifest of %s: %w", found.Identity, err)
+	}
+	found.written = settingsIn(annotations)
 	strip(o)
 	if found.IsPatch() {
 		if err := found.readPatch(); err != nil {
@@ -207,7 +212,7 @@ func strip(o *unstructured.Unstructured) {
 			continue
 		}
 		maps.DeleteFunc(all, func(key string, _ any) bool {
-			return strings.HasPrefix(key, settingsPrefix) || slices.Contains(ownSettings, key)
+			return isSetting(key)
 		})
 		if len(all) == 0 {
 			unstructured.RemoveNestedField(o.Object, "metadata", at)
@@ -228,9 +233,9 @@ func (r *Resource) readPatch() error {
 	spec, _, _ := unstructured.NestedMap(r.Object.Object, "patch")
 	apiVersion, _ := spec["apiVersion"].(string)
 	kind, _ := spec["kind"].(string)
-	group, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil || kind == "" || apiVersion == "" {
-		return fmt.Errorf("cannot read Patch %s: patch.apiVersion and patch.kind must say what its target is", r.Name)
+	group, err := targetVersion(apiVersion, kind)
+	if err != nil {
+		return fmt.Errorf("cannot read Patch %s: %w", r.Name, err)
 	}
 	ops, ok := spec["ops"].([]any)
 	if spec["ops"] == nil {

@@ -306,13 +306,13 @@ func (p *parser) checks(c *compiler) []check {
 	slices.Sort(names)
 	var all []check
 	for _, name := range names {
-		program, err := c.compile(p.own[name])
+		ready, err := c.compile(p.own[name])
 		if err != nil {
 			p.wrong(name, p.own[name], fmt.Sprintf("write a CEL expression about %s and %s: %v", varSelf, varComposition, err))
 
 			continue
 		}
-		all = append(all, check{name: name, program: program})
+		all = append(all, check{name: name, ready: ready})
 	}
 
 	return all

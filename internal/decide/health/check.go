@@ -43,6 +43,7 @@ func Examine(f Facts, now time.Time) []Check {
 		f.webhooks(on, now),
 		f.authority(on, now),
 		f.rights(),
+		f.scheduler(now),
 		f.backlog(now),
 	)
 }
@@ -105,7 +106,7 @@ func (p Part) names() []string {
 
 // unknown is a check of what could not be looked at.
 func unknown(about, object string, err error) []Check {
-	return []Check{{About: about, Object: object, State: Unknown, Message: err.Error(), Fix: "ask somebody who may look, or be given the right to"}}
+	return []Check{{About: about, Object: object, State: Unknown, Message: err.Error(), Fix: "ask a user who has the permission to read it"}}
 }
 
 func ago(now, then time.Time) string {

@@ -40,7 +40,8 @@ type Facts struct {
 	// the webhook: "" if it refused.
 	Answers Found[map[string]string]
 	// Lacking are rights that the manager would need and does not have.
-	Lacking Found[[]string]
+	Lacking   Found[[]string]
+	Scheduler Scheduler
 	// Backlog is what waits, by kind.
 	Backlog []Backlog
 }

@@ -125,7 +125,7 @@ func TestExamine(t *testing.T) {
 		"DeniedManager":  {"One may not look.", func(f *health.Facts) { f.Deployment.Err = errDenied }, "manager", health.Unknown, "forbidden"},
 		"NoLease":        {"Nobody ever led.", func(f *health.Facts) { f.Lease.Is, f.Answers.Is = nil, nil }, "leader", health.Warning, "no manager has led"},
 		"NoElection":     {"Who answers runs, and needs no Lease.", func(f *health.Facts) { f.Lease.Is = nil }, "leader", health.OK, "without leader election"},
-		"NoLeader":       {"It went and said so.", func(f *health.Facts) { *f.Lease.Is.Spec.HolderIdentity = "" }, "leader", health.Problem, "nobody leads"},
+		"NoLeader":       {"It went and said so.", func(f *health.Facts) { *f.Lease.Is.Spec.HolderIdentity = "" }, "leader", health.Problem, "no manager leads, and nothing is reconciled"},
 		"DeadLeader":     {"It went and said nothing.", func(f *health.Facts) { f.Lease.Is.Spec.RenewTime.Time = now.Add(-time.Hour) }, "leader", health.Problem, "renewed 1h ago: it is gone"},
 		"NotEstablished": {"The kind is not served.", func(f *health.Facts) { have(f).Status.Conditions = nil }, "definition", health.Problem, "not served"},
 		"NoVersion":      {"It is of another age.", func(f *health.Facts) { have(f).Spec.Versions[0].Name = "v0" }, "definition", health.Problem, "version v1 is not served"},

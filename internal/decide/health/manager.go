@@ -6,6 +6,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/arbor-control/arbor/api/names"
@@ -48,15 +49,16 @@ func (f Facts) manager(on []Part) []Check {
 		return []Check{{About: about, State: OK, Message: "it runs outside of the cluster, as far as one can see; there are the kinds of " + runs}}
 	}
 
-	return []Check{deployment(d, runs)}
+	return []Check{replicas(about, d, "running "+runs)}
 }
 
-func deployment(d *appsv1.Deployment, runs string) Check {
+// replicas is about those of a Deployment, which do something.
+func replicas(about string, d *appsv1.Deployment, does string) Check {
 	wanted, ready := int32(1), d.Status.AvailableReplicas
 	if d.Spec.Replicas != nil {
 		wanted = *d.Spec.Replicas
 	}
-	c := Check{About: "manager", Object: d.Namespace + "/" + d.Name, State: OK, Message: fmt.Sprintf("%d of %d replicas are available, running %s", ready, wanted, runs)}
+	c := Check{About: about, Object: d.Namespace + "/" + d.Name, State: OK, Message: fmt.Sprintf("%d of %d replicas are available, %s", ready, wanted, does)}
 	look := fmt.Sprintf("kubectl -n %s describe deployment %s, and the log of its pods", d.Namespace, d.Name)
 	switch {
 	case wanted == 0:
@@ -87,22 +89,32 @@ func (f Facts) leader(now time.Time) []Check {
 			About: about, Object: name, State: Warning, Message: "there is no Lease: no manager has led, or it runs with --leader-elect=false",
 			Fix: "if no manager runs, start one; else run no more than one without leader election",
 		}}
-	case l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "":
-		return []Check{{About: about, Object: name, State: Problem, Message: "nobody leads, and nothing is reconciled", Fix: "see that a manager runs; its log says why it does not lead"}}
-	}
-	c := Check{About: about, Object: name, State: OK}
-	if l.Spec.RenewTime == nil || l.Spec.LeaseDurationSeconds == nil {
-		c.Message = *l.Spec.HolderIdentity
-
-		return []Check{c}
-	}
-	c.Message = fmt.Sprintf("%s, renewed %s ago", *l.Spec.HolderIdentity, ago(now, l.Spec.RenewTime.Time))
-	if ends := l.Spec.RenewTime.Add(time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second); now.After(ends) {
-		c.State, c.Message = Problem, c.Message+": it is gone or hangs, and nobody took over"
-		c.Fix = "see that a manager runs and reaches the API server"
 	}
 
-	return []Check{c}
+	return []Check{holder(name, l, now, "manager", "nothing is reconciled")}
+}
+
+// holder is about who holds the lease of a program. Without a holder, there is a consequence.
+func holder(name string, l *coordinationv1.Lease, now time.Time, program, consequence string) Check {
+	c := Check{About: "leader", Object: name, State: OK}
+	by, renewed, seconds := l.Spec.HolderIdentity, l.Spec.RenewTime, l.Spec.LeaseDurationSeconds
+	if by == nil || *by == "" {
+		c.State, c.Message = Problem, fmt.Sprintf("no %s leads, and %s", program, consequence)
+		c.Fix = fmt.Sprintf("see that a %s runs; its log says why it does not lead", program)
+
+		return c
+	}
+	c.Message = *by
+	if renewed == nil || seconds == nil {
+		return c
+	}
+	c.Message = fmt.Sprintf("%s, renewed %s ago", *by, ago(now, renewed.Time))
+	if ends := renewed.Add(time.Duration(*seconds) * time.Second); now.After(ends) {
+		c.State, c.Message = Problem, c.Message+": it is gone or hangs, and no other replica took over"
+		c.Fix = fmt.Sprintf("see that a %s runs and reaches the API server", program)
+	}
+
+	return c
 }
 
 // answered says whether any webhook did what it should: then a manager runs.

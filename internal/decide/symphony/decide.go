@@ -243,6 +243,8 @@ func wanted(s *enov1.Symphony, t *part, on []enov1.CompositionDependency) *enov1
 		Bindings:     merge(v.Bindings, s.Spec.Bindings, func(b enov1.Binding) string { return b.Key }),
 		SynthesisEnv: merge(v.SynthesisEnv, s.Spec.SynthesisEnv, func(e enov1.EnvVar) string { return e.Name }),
 		DependsOn:    on,
+
+		ServiceAccountName: v.ServiceAccountName,
 	}
 	// What means the same stays as it is: a new spec is a new synthesis.
 	if t.have != nil && same(&t.have.Spec, &c.Spec, s.Namespace) {

@@ -136,6 +136,9 @@ func describe(c *enov1.Composition) string {
 	for _, d := range c.Spec.DependsOn {
 		text += " after " + d.Name
 	}
+	if name := c.Spec.ServiceAccountName; name != "" {
+		text += " as " + name
+	}
 
 	return text
 }
@@ -157,6 +160,13 @@ func TestDecide(t *testing.T) {
 			reason:   "Each variation has a composition.",
 			symphony: aSymphony(variation("a"), variation("b")),
 			want:     []string{"create a-", "create b-"},
+		},
+		"Account": {
+			reason: "A composition is delivered as the ServiceAccount of its variation.",
+			symphony: aSymphony(variation("a", func(v *enov1.Variation) { v.ServiceAccountName = "x" }), variation("b"),
+				variation("c", func(v *enov1.Variation) { v.ServiceAccountName = "y" })),
+			compositions: []*enov1.Composition{composition("b-1", func(c *enov1.Composition) { c.Spec.ServiceAccountName = "x" }), composition("c-1")},
+			want:         []string{"create a- as x", "change b-1", "change c-1 as y"},
 		},
 		"Settled": {
 			reason:       "What is right is left alone.",

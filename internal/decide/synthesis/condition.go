@@ -2,6 +2,7 @@ package synthesis
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -190,9 +191,7 @@ func rolledBack(after *enov1.Composition, to string) word {
 func reconciled(after *enov1.Composition, p Progress) word {
 	switch current := after.Status.CurrentSynthesis; {
 	case after.DeletionTimestamp != nil && after.Status.DependencyStatus != nil:
-		by := after.Status.DependencyStatus.BlockedBy[0]
-
-		return word{metav1.ConditionFalse, enov1.StatusWaitingOnDependents, fmt.Sprintf("Composition %s/%s depends on this one and is not deleted", by.Namespace, by.Name)}
+		return word{metav1.ConditionFalse, enov1.StatusWaitingOnDependents, dependent(after.Status.DependencyStatus.BlockedBy[0])}
 	case after.DeletionTimestamp != nil && p.Undeleted.Count > 0:
 		return word{metav1.ConditionFalse, enov1.StatusDeleting, p.Undeleted.say("it is not deleted yet")}
 	case after.DeletionTimestamp != nil:
@@ -200,12 +199,30 @@ func reconciled(after *enov1.Composition, p Progress) word {
 	case current == nil:
 		return word{metav1.ConditionFalse, ReasonNotSynthesized, "nothing was synthesized yet"}
 	case p.Lost > 0:
-		return word{metav1.ConditionFalse, ReasonSliceLost, fmt.Sprintf("%d of %d slices of the current synthesis do not exist", p.Lost, p.Lost+p.Slices)}
+		return word{metav1.ConditionFalse, ReasonSliceLost, lost(p)}
 	case current.Reconciled == nil:
 		return word{metav1.ConditionFalse, enov1.StatusReconciling, p.Unreconciled.say("it is not reconciled yet")}
 	default:
 		return word{metav1.ConditionTrue, ReasonReconciled, fmt.Sprintf("the cluster agrees with all %d resources", p.Total)}
 	}
+}
+
+// lost describes slices of the current synthesis that do not exist, or do not belong to it.
+func lost(p Progress) string {
+	if len(p.Rejected) == 0 {
+		return fmt.Sprintf("%d of %d slices of the current synthesis do not exist", p.Lost, p.Lost+p.Slices)
+	}
+
+	return fmt.Sprintf("%d of %d slices of the current synthesis are lost, and their objects stay as they are: %s", p.Lost, p.Lost+p.Slices, strings.Join(p.Rejected, "; "))
+}
+
+// dependent describes what keeps a composition from being deleted.
+func dependent(by enov1.BlockedBy) string {
+	if by.Name == "" {
+		return fmt.Sprintf("compositions of other namespaces depend on this one and are not deleted; to delete it all the same, remove the annotation %s", enov1.AnnotationDependentsFrom)
+	}
+
+	return fmt.Sprintf("Composition %s/%s depends on this one and is not deleted", by.Namespace, by.Name)
 }
 
 func ready(after *enov1.Composition, p Progress) word {
@@ -226,6 +243,12 @@ func ready(after *enov1.Composition, p Progress) word {
 // Made says what a synthesis made.
 func Made(uuid string, resources int) string {
 	return fmt.Sprintf("Synthesis %s made %s", uuid, counted(resources, "resource"))
+}
+
+// Lost describes slices that were lost with the record of which objects were delivered.
+func Lost(names string) string {
+	return "ResourceSlice " + names + " was deleted in spite of its finalizer, and no manager that runs remembers its manifests: " +
+		"objects that are in no later synthesis may be left behind. To find them, look for objects with the field manager of delivery (eno by default) that no Composition has"
 }
 
 func counted(n int, what string) string {

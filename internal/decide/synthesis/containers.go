@@ -2,6 +2,7 @@ package synthesis
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -68,7 +69,7 @@ func deadline(v PodView, active, mine *corev1.Pod) (over time.Time, why string) 
 	case phase == podRunning && !since.IsZero():
 		return since.Add(v.Timeout + slack), overdue(mine)
 	case phase == podStarting && !since.IsZero():
-		return since.Add(v.PullTimeout), slow(active, v.PullTimeout)
+		return since.Add(v.PullTimeout), slow(active, v.Warnings, v.PullTimeout)
 	case in.Initialized != nil:
 		return in.Initialized.Add(v.Timeout + said), overdue(mine)
 	default:
@@ -76,8 +77,11 @@ func deadline(v PodView, active, mine *corev1.Pod) (over time.Time, why string) 
 	}
 }
 
-// slow names the container that keeps a pod from running.
-func slow(p *corev1.Pod, limit time.Duration) string {
+// slow names what keeps a pod from running: its volumes, its network, or a container.
+func slow(p *corev1.Pod, warnings []corev1.Event, limit time.Duration) string {
+	if isUnprepared(p) {
+		return unprepared(p, warnings, limit)
+	}
 	for _, s := range p.Status.InitContainerStatuses {
 		if s.State.Running != nil {
 			return fmt.Sprintf("container %s of the pod did not end within %s (--image-pull-timeout)", s.Name, limit)
@@ -91,6 +95,58 @@ func slow(p *corev1.Pod, limit time.Duration) string {
 	}
 
 	return fmt.Sprintf("the containers of the pod did not start within %s (--image-pull-timeout)", limit)
+}
+
+// isUnprepared reports whether a pod has no volumes or no network yet. The kubelet pulls images
+// after that.
+func isUnprepared(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReadyToStartContainers && c.Status == corev1.ConditionFalse
+	})
+}
+
+// unexplained returns the pod if its warnings, which were not read, name why it does not start.
+func unexplained(v PodView, p *corev1.Pod) *corev1.Pod {
+	if phase, _ := phaseOf(p); v.Warnings != nil || phase != podStarting || !isUnprepared(p) {
+		return nil
+	}
+
+	return p
+}
+
+// obstacles are the reasons of warnings about pods that do not get what they need before their
+// images are pulled.
+var obstacles = map[string]string{
+	"FailedMount":            "the volumes of the pod were not mounted",
+	"FailedAttachVolume":     "the volumes of the pod were not attached",
+	"FailedMapVolume":        "the volumes of the pod were not mapped",
+	"FailedCreatePodSandBox": "the sandbox of the pod, with its network, was not created",
+	"NetworkNotReady":        "the network of the node was not ready",
+}
+
+// unprepared names why a pod has no volumes or no network: the kubelet reports it in warnings only.
+func unprepared(p *corev1.Pod, warnings []corev1.Event, limit time.Duration) string {
+	var newest *corev1.Event
+	for i := range warnings {
+		if w := &warnings[i]; obstacles[w.Reason] != "" && (newest == nil || warnedAt(w).After(warnedAt(newest))) {
+			newest = w
+		}
+	}
+	if newest == nil {
+		return fmt.Sprintf("the volumes and the network of the pod were not ready within %s (--image-pull-timeout), before any image is pulled: see the events of pod %s", limit, p.Name)
+	}
+
+	return fmt.Sprintf("%s within %s (--image-pull-timeout): %s", obstacles[newest.Reason], limit, worded(newest.Reason, newest.Message))
+}
+
+// warnedAt is when an event happened last.
+func warnedAt(e *corev1.Event) time.Time {
+	at := later(later(e.CreationTimestamp.Time, e.LastTimestamp.Time), e.EventTime.Time)
+	if e.Series != nil {
+		at = later(at, e.Series.LastObservedTime.Time)
+	}
+
+	return at
 }
 
 // firstFailed returns the container that failed first: the end of one makes the others

@@ -4,26 +4,29 @@ import (
 	"slices"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
 // A Lookup finds a composition, or nil.
 type Lookup func(namespace, name string) *enov1.Composition
 
 // Dependencies says which compositions one waits for before it is synthesized,
-// in the order in which it names them; nil if for none.
-func Dependencies(c *enov1.Composition, find Lookup) *enov1.DependencyStatus {
+// in the order in which it names them; nil if for none. Of a composition that the rules hide
+// it says no more than that it is not ready, whether or not it exists.
+func Dependencies(c *enov1.Composition, find Lookup, rules tenancy.Rules) *enov1.DependencyStatus {
 	var by []enov1.BlockedBy
 	circular := false
 	for _, d := range c.Spec.DependsOn {
 		namespace := namespaceOf(d, c)
 		reason := enov1.ReasonDependencyNotReady
 		on := find(namespace, d.Name)
+		hidden := rules.Hides(c.Namespace, namespace)
 		switch {
-		case on == nil:
+		case on == nil && !hidden:
 			reason = enov1.ReasonDependencyNotFound
-		case Reaches(on, c, find):
+		case !hidden && Reaches(on, c, visible(find, c.Namespace, rules)):
 			reason, circular = enov1.ReasonCircularDependency, true
-		case on.Status.CurrentSynthesis != nil && on.Status.CurrentSynthesis.Ready != nil && on.DeletionTimestamp == nil:
+		case isReady(on):
 			continue
 		}
 		by = append(by, enov1.BlockedBy{Name: d.Name, Namespace: namespace, Reason: reason})
@@ -39,23 +42,46 @@ func Dependencies(c *enov1.Composition, find Lookup) *enov1.DependencyStatus {
 	return st
 }
 
-// Dependents says which compositions one waits for before it is deleted: those
-// that depend on it and are not gone. Of a circle nobody would ever be first, so
-// there nobody waits.
-func Dependents(c *enov1.Composition, dependents []*enov1.Composition, find Lookup) *enov1.DependencyStatus {
-	var by []enov1.BlockedBy
-	for _, d := range dependents {
-		if !slices.Contains(d.Finalizers, enov1.Finalizer) || Reaches(c, d, find) {
-			continue
+// isReady reports whether a composition, nil if it does not exist, is what others wait for.
+func isReady(c *enov1.Composition) bool {
+	return c != nil && c.Status.CurrentSynthesis != nil && c.Status.CurrentSynthesis.Ready != nil && c.DeletionTimestamp == nil
+}
+
+// visible finds only what is not hidden from a namespace.
+func visible(find Lookup, from string, rules tenancy.Rules) Lookup {
+	return func(namespace, name string) *enov1.Composition {
+		if rules.Hides(from, namespace) {
+			return nil
 		}
-		by = append(by, enov1.BlockedBy{Name: d.Name, Namespace: d.Namespace, Reason: enov1.ReasonDependentNotDeleted})
+
+		return find(namespace, name)
 	}
-	if len(by) == 0 {
-		return nil
+}
+
+// Dependents says which compositions one waits for before it is deleted: those
+// that depend on it and are not gone, as far as the rules let them delay it. Those of a cycle
+// would wait for each other, so they do not wait. Hidden ones are shown as one without a name.
+func Dependents(c *enov1.Composition, dependents []*enov1.Composition, find Lookup, rules tenancy.Rules) *enov1.DependencyStatus {
+	var by []enov1.BlockedBy
+	hidden := false
+	for _, d := range dependents {
+		switch {
+		case !rules.WaitsFor(c, d.Namespace) || !slices.Contains(d.Finalizers, enov1.Finalizer) || Reaches(c, d, find):
+		case rules.Hides(c.Namespace, d.Namespace):
+			hidden = true
+		default:
+			by = append(by, enov1.BlockedBy{Name: d.Name, Namespace: d.Namespace, Reason: enov1.ReasonDependentNotDeleted})
+		}
 	}
 	slices.SortFunc(by, func(a, b enov1.BlockedBy) int {
 		return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
 	})
+	if hidden {
+		by = append(by, enov1.BlockedBy{Reason: enov1.ReasonDependentNotDeleted})
+	}
+	if len(by) == 0 {
+		return nil
+	}
 
 	return &enov1.DependencyStatus{Blocked: true, Reason: enov1.StatusWaitingOnDependents, BlockedBy: by}
 }

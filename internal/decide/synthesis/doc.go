@@ -6,9 +6,9 @@
 //	 ▲                           │ Fail, timeout
 //	 └────────── Retry ──────────┘
 //
-// A Wish (wish.go) is why a composition should have a synthesis. Schedule
-// (schedule.go) looks at all compositions and says whose turn it is: there is a
-// limit of syntheses at once, and changes that reach many compositions are
+// A Wish (wish.go) is why a composition should have a synthesis. A Plan (plan.go)
+// is which of all compositions get one now: there is a limit of syntheses at once,
+// namespaces take turns (slots.go), and changes that reach many compositions are
 // rolled out one by one. What is in flight was written to the status under its
 // resourceVersion, so of several managers one began it; it ends by Promote or
 // Fail (move.go), which refuse whoever comes too late.

@@ -9,29 +9,68 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
 // A Bound is an input of a Synthesizer, and the object that it is bound to. It
-// has no name if nobody bound it.
+// has no name if it is not bound.
 type Bound struct {
 	enov1.Ref
 
 	Namespace, Name string
+	// Chosen is the binding if the Composition chose the object, nil if the Synthesizer did.
+	Chosen *tenancy.Binding
+	// Forbidden is why the Composition may not choose the object. It is then not read.
+	Forbidden *tenancy.Violation
+	// Ignored is why the binding of the Composition is not used: the input is pinned.
+	Ignored *tenancy.Violation
 }
 
 // Bind returns what the inputs of a composition are bound to. A binding of the
-// composition goes before one of the Synthesizer.
-func Bind(c *enov1.Composition, s *enov1.Synthesizer) []Bound {
+// composition goes before one of the Synthesizer, unless that is pinned.
+func Bind(c *enov1.Composition, s *enov1.Synthesizer, rules tenancy.Rules) []Bound {
 	all := make([]Bound, 0, len(s.Spec.Refs))
 	for _, ref := range s.Spec.Refs {
-		b := Bound{Ref: ref, Namespace: ref.Resource.Namespace, Name: ref.Resource.Name}
-		if i := slices.IndexFunc(c.Spec.Bindings, func(b enov1.Binding) bool { return b.Key == ref.Key }); i >= 0 {
-			b.Namespace, b.Name = c.Spec.Bindings[i].Resource.Namespace, c.Spec.Bindings[i].Resource.Name
-		}
-		all = append(all, b)
+		all = append(all, bind(c, s, ref, rules))
 	}
 
 	return all
+}
+
+func bind(c *enov1.Composition, s *enov1.Synthesizer, ref enov1.Ref, rules tenancy.Rules) Bound {
+	b := Bound{Ref: ref, Namespace: ref.Resource.Namespace, Name: ref.Resource.Name}
+	i := slices.IndexFunc(c.Spec.Bindings, func(b enov1.Binding) bool { return b.Key == ref.Key })
+	if i < 0 {
+		return b
+	}
+	to := c.Spec.Bindings[i].Resource
+	if to.Namespace == b.Namespace && to.Name == b.Name {
+		return b // both chose it
+	}
+	chosen := tenancy.Binding{Of: c.Namespace, Key: ref.Key, Kind: ref.Resource.Kind, Namespace: to.Namespace, Name: to.Name}
+	if ref.Pinned {
+		b.Ignored = tenancy.Pinned(chosen, s.Name)
+
+		return b
+	}
+	b.Namespace, b.Name, b.Chosen, b.Forbidden = to.Namespace, to.Name, &chosen, rules.Input(chosen)
+
+	return b
+}
+
+// Forbidden returns the first rule between tenants that keeps a composition from being
+// synthesized, nil if there is none.
+func Forbidden(c *enov1.Composition, s *enov1.Synthesizer, rules tenancy.Rules) *tenancy.Violation {
+	if !rules.Scope.Restricts() {
+		return nil
+	}
+	for _, ref := range s.Spec.Refs {
+		if b := bind(c, s, ref, rules); b.Forbidden != nil {
+			return b.Forbidden
+		}
+	}
+
+	return rules.Env(c.Spec.SynthesisEnv)
 }
 
 // Revision is what is remembered of an input. Annotations that are no numbers

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
 // A Ledger has the compositions and Synthesizers that syntheses are scheduled for. It
@@ -24,7 +25,10 @@ type Ledger struct {
 	// first.
 	users   map[string]map[ledgerKey]*ledgerEntry
 	wanting []*ledgerEntry
-	running int
+	// running counts the syntheses in flight by namespace, and turns has the namespaces in
+	// the order in which they were served. See slots.
+	running map[string]int
+	turns   turns
 	// rollout is when the last synthesis of a rollout was begun. lost : the composition
 	// that it was of has changed, so it has to be looked for.
 	rollout time.Time
@@ -55,6 +59,7 @@ func NewLedger() *Ledger {
 	return &Ledger{
 		entries: map[ledgerKey]*ledgerEntry{}, synthesizers: map[string]*enov1.Synthesizer{},
 		users: map[string]map[ledgerKey]*ledgerEntry{}, guards: map[string]*guard{}, halted: map[string]bool{},
+		running: map[string]int{},
 	}
 }
 
@@ -70,9 +75,7 @@ func (l *Ledger) Set(c *enov1.Composition) {
 	}
 	e := &ledgerEntry{composition: c, deferred: lastDeferred(&c.Status), running: Running(&c.Status)}
 	l.entries[key] = e
-	if e.running {
-		l.running++
-	}
+	l.count(e, 1)
 	l.rollout = later(l.rollout, e.deferred)
 	used := c.Spec.Synthesizer.Name
 	if l.users[used] == nil {
@@ -98,11 +101,24 @@ func (l *Ledger) drop(key ledgerKey, e *ledgerEntry) {
 	if delete(l.users[used], key); len(l.users[used]) == 0 {
 		delete(l.users, used)
 	}
-	if e.running {
-		l.running--
-	}
+	l.count(e, -1)
 	l.lost = l.lost || !e.deferred.IsZero() && e.deferred.Equal(l.rollout)
 }
+
+// count counts an entry that has a synthesis in flight, or with -1 undoes that.
+func (l *Ledger) count(e *ledgerEntry, by int) {
+	namespace := e.composition.Namespace
+	if !e.running {
+		return
+	}
+	if l.running[namespace] += by; l.running[namespace] == 0 {
+		delete(l.running, namespace)
+	}
+}
+
+// Served has a namespace be the last one to get a slot again, of those with as many
+// syntheses in flight. Call it when a synthesis has begun that a Plan gave a slot to.
+func (l *Ledger) Served(namespace string) { l.turns.served(namespace) }
 
 // SetSynthesizer enters a Synthesizer as it is now. One that is older than what is known is
 // ignored.
@@ -190,48 +206,6 @@ func (e *ledgerEntry) compare(other *ledgerEntry) int {
 	)
 }
 
-// Plan says which syntheses to begin: the most urgent ones that have all they need, as
-// many as there is room for, and one at a time of those that follow a change which
-// reaches many. The order of a rollout is another one for every generation of a
-// Synthesizer, and the same for every manager. A rollout that breaks too many compositions
-// reaches no further ones; those that it has broken are tried again all the same.
-func (l *Ledger) Plan(limits Limits, now time.Time) Plan {
-	rollout := l.lastRollout()
-	budgets := l.budgets(limits)
-	plan := Plan{Free: limits.Concurrency - l.running, Halts: l.halts(budgets, limits.Scope)}
-	for _, s := range l.candidates() {
-		if budgets.holds(s) {
-			plan.Held = append(plan.Held, s)
-
-			continue
-		}
-		at := s.earliest(rollout, limits.Cooldown)
-		// One that takes the place of another needs no room.
-		inPlace := Running(&s.Composition.Status)
-		switch {
-		case at.After(now):
-			plan.Next = sooner(plan.Next, at)
-			if !s.Wish.NotBefore.After(now) {
-				plan.Waiting = append(plan.Waiting, s)
-			}
-		case plan.Free <= 0 && !inPlace: // whoever ends makes room, and is seen to
-			plan.Waiting = append(plan.Waiting, s)
-		default:
-			plan.Begin = append(plan.Begin, s)
-			if !inPlace {
-				plan.Free--
-			}
-			if s.Wish.Cause.deferred() {
-				rollout = now
-				budgets.begin(s)
-			}
-		}
-	}
-	plan.Free = max(plan.Free, 0)
-
-	return plan
-}
-
 // lastRollout is when the last synthesis of a rollout was begun.
 func (l *Ledger) lastRollout() time.Time {
 	if l.lost {
@@ -246,7 +220,7 @@ func (l *Ledger) lastRollout() time.Time {
 
 // candidates returns the wishes that nothing but time and room stands against,
 // the most urgent one first.
-func (l *Ledger) candidates() []Start {
+func (l *Ledger) candidates(rules tenancy.Rules) []Start {
 	find := func(namespace, name string) *enov1.Composition {
 		if e := l.entries[ledgerKey{namespace, name}]; e != nil {
 			return e.composition
@@ -255,11 +229,11 @@ func (l *Ledger) candidates() []Start {
 		return nil
 	}
 	all := make([]Start, 0, len(l.wanting))
-	for _, e := range l.wanting {
+	for place, e := range l.wanting {
 		c := e.composition
 		s := l.synthesizers[c.Spec.Synthesizer.Name]
-		if e.wish.RollBackTo != "" || obstacle(c, s, Dependencies(c, find)) == nil {
-			all = append(all, Start{Composition: c, Synthesizer: s, Wish: e.wish, failed: e.stage == StageFailed})
+		if e.wish.RollBackTo != "" || obstacle(c, s, Dependencies(c, find, rules), rules) == nil {
+			all = append(all, Start{Composition: c, Synthesizer: s, Wish: e.wish, failed: e.stage == StageFailed, place: place})
 		}
 	}
 

@@ -98,7 +98,8 @@ func changeComposition(r *rand.Rand, l *synthesis.Ledger, all map[string]*enov1.
 }
 
 // BenchmarkSchedule has 10,000 compositions: with everything looked at, with one that
-// changed, and with one that changed while all the others wait for a rollout.
+// changed, with one that changed while all the others wait for a rollout, and with one that
+// changed while 10,000 of 1,000 namespaces wait for slots.
 func BenchmarkSchedule(b *testing.B) {
 	const many = 10_000
 	limits, now := synthesis.Limits{Concurrency: 10, Cooldown: time.Minute}, epoch.Add(time.Hour)
@@ -139,6 +140,13 @@ func BenchmarkSchedule(b *testing.B) {
 		s := synthesizer()
 		s.Generation++
 		changed(b, load(s))
+	})
+	b.Run("OneChangedInCrowd", func(b *testing.B) {
+		l := load(synthesizer())
+		for i := range many {
+			l.Set(named(fmt.Sprint("new", i), fresh, namespace(fmt.Sprint("n", i%1000))))
+		}
+		changed(b, l)
 	})
 	b.Run("OneChangedInHaltedRollout", func(b *testing.B) {
 		s := synthesizer()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
 // grace is how much longer than its time a synthesis is left in flight: whoever
@@ -21,6 +22,9 @@ type Input struct {
 	Unknown bool
 	// Problem is why it is not there.
 	Problem string
+	// Forbidden is why the composition may not bind its object: it was not looked for. Ignored
+	// is why another object than that of the composition is used.
+	Forbidden, Ignored *tenancy.Violation
 }
 
 // A View is everything that is known about one composition.
@@ -30,9 +34,11 @@ type View struct {
 	Synthesizer *enov1.Synthesizer
 	// Inputs in the order of the Synthesizer's refs.
 	Inputs []Input
-	// Current are the slices of the current synthesis, nil for those that are not
-	// there.
+	// Current are the slices of the current synthesis, nil for those that are lost.
 	Current []*enov1.ResourceSlice
+	// Rejected is why slices exist that the current synthesis names and that do not belong to it.
+	// They are nil in Current.
+	Rejected []string
 	// Find finds compositions that this one depends on, and Dependents are those
 	// that depend on this one.
 	Find       Lookup
@@ -52,6 +58,25 @@ type View struct {
 	HistoryLimit int
 	// Scope is the namespace that the manager is about, "" for all.
 	Scope string
+	// LostSince is since when slices of the current synthesis are known not to exist, zero if
+	// all of them do.
+	LostSince time.Time
+	// Rules are those between tenants.
+	Rules tenancy.Rules
+}
+
+// LostGrace is how long a lost slice may take to be restored by delivery, which remembers its
+// manifests. Until then nothing is done that needs them: a synthesis would not prune what the
+// slice had, and the composition would be deleted without its objects.
+const LostGrace = 5 * time.Second
+
+// AwaitsSlices returns until when lost slices may be restored, zero if that is over.
+func (v View) AwaitsSlices(now time.Time) time.Time {
+	if until := v.LostSince.Add(LostGrace); !v.LostSince.IsZero() && now.Before(until) {
+		return until
+	}
+
+	return time.Time{}
 }
 
 // A Decision is what to do about a composition.
@@ -70,6 +95,7 @@ func Look(v View, now time.Time) Decision {
 	d := Decision{Status: *v.Composition.Status.DeepCopy()}
 	st := &d.Status
 	progress := Measure(v.Current)
+	progress.Rejected = v.Rejected
 	trim(st, v.HistoryLimit) // it may have been higher
 	if v.Synthesizer != nil && v.Composition.DeletionTimestamp == nil {
 		st.InputRevisions = revisions(v)
@@ -80,7 +106,10 @@ func Look(v View, now time.Time) Decision {
 		progress.aggregate(st.CurrentSynthesis, now)
 	}
 	startDeletion(v, st)
-	d.Release = released(v, st, progress)
+	d.Release = released(v, st, progress, now)
+	if until := v.AwaitsSlices(now); !until.IsZero() && (d.Next.IsZero() || until.Before(d.Next)) {
+		d.Next = until
+	}
 
 	// What is said is about the composition with the status that it will have.
 	after := *v.Composition
@@ -88,6 +117,7 @@ func Look(v View, now time.Time) Decision {
 	o := obstacleOf(v, &after)
 	st.Simplified = simplified(v, &after, o, progress)
 	say(v, &after, o, progress, now)
+	reportViolations(v, &after, now)
 	st.Conditions = after.Status.Conditions
 
 	return d
@@ -114,10 +144,10 @@ func depends(v View) *enov1.DependencyStatus {
 	case v.Composition.DeletionStarted():
 		return nil // a dependent that appears later does not stop it
 	case v.Composition.DeletionTimestamp != nil:
-		return Dependents(v.Composition, v.Dependents, v.Find)
+		return Dependents(v.Composition, v.Dependents, v.Find, v.Rules)
 	}
 
-	return Dependencies(v.Composition, v.Find)
+	return Dependencies(v.Composition, v.Find, v.Rules)
 }
 
 // cancel gives up the synthesis in flight: when its time is over, when the
@@ -135,10 +165,12 @@ func cancel(v View, st *enov1.CompositionStatus, now time.Time) (canceled bool, 
 	switch {
 	case v.Composition.DeletionTimestamp != nil, to != "" && in.RolledBackTo != to:
 	case !v.Mine && !now.Before(over):
-	case !v.Mine:
+	case !v.Mine, over.IsZero():
 		return false, over
 	default:
-		return false, time.Time{}
+		// What runs here records its own end. If it cannot, since the API server does not take
+		// the write, no event says that it is not run any more.
+		return false, later(over, now.Add(grace))
 	}
 	in.Canceled = at(now)
 
@@ -168,13 +200,15 @@ func startDeletion(v View, st *enov1.CompositionStatus) {
 
 // released reports whether the finalizer of a composition that is being deleted is
 // removed: when all of its objects are gone, or are to be left alone.
-func released(v View, st *enov1.CompositionStatus, p Progress) bool {
+func released(v View, st *enov1.CompositionStatus, p Progress, now time.Time) bool {
 	c := v.Composition
 	switch {
 	case c.DeletionTimestamp == nil:
 		return false
 	case c.Abandoned():
 		return true
+	case !v.AwaitsSlices(now).IsZero():
+		return false
 	case enov1.IsOrphan(c.Annotations[enov1.AnnotationDeletionStrategy]) && p.Owed == 0:
 		return true
 	case v.SymphonyGone && c.Annotations[enov1.AnnotationForceDeleteWhenSymphonyGone] == "true":
@@ -190,9 +224,12 @@ type anObstacle struct {
 }
 
 // obstacle says what a composition lacks, going by its status.
-func obstacle(c *enov1.Composition, s *enov1.Synthesizer, depends *enov1.DependencyStatus) *anObstacle {
+func obstacle(c *enov1.Composition, s *enov1.Synthesizer, depends *enov1.DependencyStatus, rules tenancy.Rules) *anObstacle {
 	if s == nil {
 		return &anObstacle{enov1.StatusMissingSynthesizer, enov1.StatusMissingSynthesizer, fmt.Sprintf("Synthesizer %q does not exist", c.Spec.Synthesizer.Name)}
+	}
+	if v := Forbidden(c, s, rules); v != nil {
+		return violated(v)
 	}
 	if keys := Missing(s, c.Status.InputRevisions); len(keys) > 0 {
 		return &anObstacle{enov1.StatusMissingInputs, enov1.StatusMissingInputs, "inputs are missing: " + quoted(keys)}
@@ -215,13 +252,12 @@ func obstacle(c *enov1.Composition, s *enov1.Synthesizer, depends *enov1.Depende
 // obstacleOf is obstacle with all that is known: it can tell why an input is not
 // there, and of a manager that runs nothing.
 func obstacleOf(v View, after *enov1.Composition) *anObstacle {
-	o := obstacle(after, v.Synthesizer, after.Status.DependencyStatus)
-	if o != nil && o.status == enov1.StatusMissingInputs {
-		for _, in := range v.Inputs {
-			if key := Missing(v.Synthesizer, after.Status.InputRevisions)[0]; in.Key == key && in.Problem != "" {
-				o.message = fmt.Sprintf("input %q: %s", in.Key, in.Problem)
-			}
-		}
+	o := obstacle(after, v.Synthesizer, after.Status.DependencyStatus, v.Rules)
+	if found := forbiddenInput(v); found != nil && (o == nil || o.status == enov1.StatusMissingInputs) {
+		o = violated(found)
+	}
+	if o != nil && o.reason == enov1.StatusMissingInputs {
+		explainMissing(v, after, o)
 	}
 	if o == nil && v.Refusal != "" {
 		if _, ok := Want(after, v.Synthesizer); ok {
@@ -230,4 +266,14 @@ func obstacleOf(v View, after *enov1.Composition) *anObstacle {
 	}
 
 	return o
+}
+
+// explainMissing adds to an obstacle why the first missing input is not there, if that is known.
+func explainMissing(v View, after *enov1.Composition, o *anObstacle) {
+	first := Missing(v.Synthesizer, after.Status.InputRevisions)[0]
+	for _, in := range v.Inputs {
+		if in.Key == first && in.Problem != "" {
+			o.message = fmt.Sprintf("input %q: %s", in.Key, in.Problem)
+		}
+	}
 }

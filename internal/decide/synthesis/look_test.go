@@ -117,6 +117,10 @@ func TestLook(t *testing.T) {
 			reason: "Somebody took a slice away.", slices: []*enov1.ResourceSlice{nil},
 			want: []string{"Reconciling", "", "Synthesized: 0 resources in 1 slice", "SliceLost: 1 of 1 slices of the current synthesis do not exist", "Reconciling: all resources are ready, and not all are reconciled"},
 		},
+		"Rejected": {
+			reason: "The slice is another one of that name.", slices: []*enov1.ResourceSlice{nil}, view: func(v *synthesis.View) { v.Rejected = []string{"ResourceSlice a has no owner"} },
+			want: []string{"Reconciling", "", "Synthesized: 0 resources in 1 slice", "SliceLost: 1 of 1 slices of the current synthesis are lost, and their objects stay as they are: ResourceSlice a has no owner", "Reconciling: all resources are ready, and not all are reconciled"},
+		},
 		"Empty": {
 			reason: "Nothing is ready at once.", changes: []func(*enov1.Composition){func(c *enov1.Composition) { c.Status.CurrentSynthesis.ResourceSlices = nil }},
 			want: []string{"Ready", "", "Synthesized: 0 resources in 0 slices", "Reconciled: the cluster agrees with all 0 resources", "Ready: all 0 resources are ready"},
@@ -249,6 +253,18 @@ func TestLook(t *testing.T) {
 			view: func(v *synthesis.View) { v.Dependents = []*enov1.Composition{named("other")} },
 			want: []string{"WaitingOnDependents", "", "Deleting: the composition is being deleted", "WaitingOnDependents: Composition n/other depends on this one and is not deleted", "Deleting: the composition is being deleted"},
 		},
+		"HiddenDependents": {
+			reason:  "The message names no object of another tenant, and the way out.",
+			changes: []func(*enov1.Composition){deleting, annotate(enov1.AnnotationDependentsFrom, "m")}, slices: []*enov1.ResourceSlice{slice(gone, gone, gone)},
+			view: func(v *synthesis.View) {
+				v.Dependents, v.Rules = []*enov1.Composition{named("other", namespace("m"))}, restricted
+			},
+			want: []string{
+				"WaitingOnDependents", "", "Deleting: the composition is being deleted",
+				"WaitingOnDependents: compositions of other namespaces depend on this one and are not deleted; to delete it all the same, remove the annotation arbor-control.dev/dependents-from",
+				"Deleting: the composition is being deleted",
+			},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -278,6 +294,70 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// TestLostSlice has a composition that is deleted while a slice is lost.
+func TestLostSlice(t *testing.T) {
+	gone := enov1.ResourceState{Deleted: true}
+	abandoned := func(c *enov1.Composition) { c.Labels = map[string]string{enov1.LabelSymphonyDeleting: "true"} }
+	cases := map[string]struct {
+		reason  string
+		change  func(*enov1.Composition)
+		current []*enov1.ResourceSlice
+		since   time.Time
+		release bool
+		next    time.Time
+	}{
+		"Restored": {reason: "All slices exist.", current: []*enov1.ResourceSlice{slice(gone, gone, gone)}, release: true},
+		"Waits":    {reason: "Delivery may restore it, and delete its objects.", current: []*enov1.ResourceSlice{nil}, since: epoch.Add(-time.Second), next: epoch.Add(synthesis.LostGrace - time.Second)},
+		"Over":     {reason: "It does not wait forever.", current: []*enov1.ResourceSlice{nil}, since: epoch.Add(-synthesis.LostGrace), release: true},
+		"Orphaned": {
+			reason: "Some manifests may not be orphaned.", current: []*enov1.ResourceSlice{nil}, since: epoch, next: epoch.Add(synthesis.LostGrace),
+			change: func(c *enov1.Composition) {
+				c.Annotations = map[string]string{enov1.AnnotationDeletionStrategy: "orphan"}
+			},
+		},
+		"Abandoned": {reason: "Its objects stay.", current: []*enov1.ResourceSlice{nil}, since: epoch, change: abandoned, release: true, next: epoch.Add(synthesis.LostGrace)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := composition()
+			c.DeletionTimestamp = after(0)
+			if tc.change != nil {
+				tc.change(c)
+			}
+			d := synthesis.Look(synthesis.View{Composition: c, Synthesizer: synthesizer(), Find: lookup(nil), Current: tc.current, LostSince: tc.since}, epoch)
+			if d.Release != tc.release || !d.Next.Equal(tc.next) {
+				t.Errorf("%s: release %t, want %t; next %s, want %s", tc.reason, d.Release, tc.release, d.Next, tc.next)
+			}
+		})
+	}
+}
+
+// TestStatesRemoved has another client remove the states of a synthesis that was reconciled: what
+// is recorded holds until delivery has written them again.
+func TestStatesRemoved(t *testing.T) {
+	fine := enov1.ResourceState{Reconciled: true, Ready: after(1)}
+	cases := map[string]struct {
+		reason string
+		now    []*enov1.ResourceSlice
+		want   bool
+	}{
+		"Removed":   {"All of them.", []*enov1.ResourceSlice{slice(), slice(fine, fine, fine)}, true},
+		"Shortened": {"Some of them, so that all are at another index.", []*enov1.ResourceSlice{slice(fine, fine), slice(fine, fine, fine)}, true},
+		"Other":     {"Another slice has an object that is not reconciled.", []*enov1.ResourceSlice{slice(), slice(fine, enov1.ResourceState{}, fine)}, false},
+		"Lost":      {"A slice does not exist.", []*enov1.ResourceSlice{slice(), nil}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			v := synthesis.View{Composition: composition(), Synthesizer: synthesizer(), Current: []*enov1.ResourceSlice{slice(fine, fine, fine), slice(fine, fine, fine)}, Find: lookup(nil)}
+			v.Composition.Status = synthesis.Look(v, epoch).Status
+			v.Current = tc.now
+			if current := synthesis.Look(v, epoch).Status.CurrentSynthesis; (current.Reconciled != nil) != tc.want || (current.Ready != nil) != tc.want {
+				t.Errorf("%s: reconciled %s, ready %s", tc.reason, current.Reconciled, current.Ready)
+			}
+		})
+	}
+}
+
 func TestReadyIsTakenBack(t *testing.T) {
 	fine := enov1.ResourceState{Reconciled: true, Ready: after(5)}
 	v := synthesis.View{Composition: composition(), Synthesizer: synthesizer(), Current: []*enov1.ResourceSlice{slice(fine, fine, fine)}, Find: lookup(nil)}
@@ -300,12 +380,14 @@ func TestCancel(t *testing.T) {
 		changes  []func(*enov1.Composition)
 		mine     bool
 		canceled bool
+		next     int // in seconds; 0 if it does not matter
 	}{
-		"Early":    {"It has time.", 120, nil, false, false},
-		"Late":     {"Its time is over.", 132, nil, false, true},
-		"Mine":     {"Who runs it ends it.", 132, nil, true, false},
-		"Rollback": {"It is not wanted.", 101, []func(*enov1.Composition){annotate(enov1.AnnotationRollback, "now")}, true, true},
-		"Deleted":  {"Nothing is.", 101, []func(*enov1.Composition){func(c *enov1.Composition) { c.DeletionTimestamp = after(101) }}, true, true},
+		"Early":     {"It has time.", 120, nil, false, false, 132},
+		"Late":      {"Its time is over.", 132, nil, false, true, 0},
+		"MineEarly": {"If the process that runs it cannot record its end, no event follows: its time must be checked.", 120, nil, true, false, 132},
+		"Mine":      {"Who runs it ends it.", 132, nil, true, false, 134},
+		"Rollback":  {"It is not wanted.", 101, []func(*enov1.Composition){annotate(enov1.AnnotationRollback, "now")}, true, true, 0},
+		"Deleted":   {"Nothing is.", 101, []func(*enov1.Composition){func(c *enov1.Composition) { c.DeletionTimestamp = after(101) }}, true, true, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -314,8 +396,8 @@ func TestCancel(t *testing.T) {
 			if d.Canceled != tc.canceled || (d.Status.InFlightSynthesis.Canceled != nil) != tc.canceled {
 				t.Errorf("%s\n%+v", tc.reason, d.Status.InFlightSynthesis)
 			}
-			if !tc.mine && !tc.canceled && !d.Next.Equal(after(132).Time) {
-				t.Errorf("nobody looks again at %s", d.Next)
+			if tc.next > 0 && !d.Next.Equal(after(tc.next).Time) {
+				t.Errorf("%s\nit is decided again at %s, want %s", tc.reason, d.Next, after(tc.next))
 			}
 		})
 	}

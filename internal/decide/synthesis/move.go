@@ -50,7 +50,8 @@ type Done struct {
 	// BasedOn is the uuid of the synthesis that was the current one when tombstones
 	// were made; empty if there was none.
 	BasedOn string
-	Slices  []string
+	// Slices that were written, with their digests.
+	Slices []*enov1.ResourceSliceRef
 	// Unchanged is set if the output is that of the current synthesis, whose slices are
 	// then taken over. See Unchanged.
 	Unchanged bool
@@ -106,10 +107,7 @@ func Promote(st *enov1.CompositionStatus, d Done, now time.Time) (enov1.Composit
 
 		return next, true
 	}
-	n.ResourceSlices = nil
-	for _, name := range d.Slices {
-		n.ResourceSlices = append(n.ResourceSlices, &enov1.ResourceSliceRef{Name: name})
-	}
+	n.ResourceSlices = d.Slices
 	if next.PreviousSynthesis != nil {
 		next.History = append([]enov1.Synthesis{*next.PreviousSynthesis}, next.History...)
 	}

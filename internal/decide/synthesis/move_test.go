@@ -78,12 +78,12 @@ func TestPromote(t *testing.T) {
 		}
 	}
 	inputs, results := []enov1.InputRevisions{{Key: "in", ResourceVersion: "7"}}, []enov1.Result{{Message: "new"}}
-	base := synthesis.Done{UUID: "next", BasedOn: "now", Slices: []string{"b"}, Inputs: inputs, Results: results, HistoryLimit: 5}
+	base := synthesis.Done{UUID: "next", BasedOn: "now", Slices: []*enov1.ResourceSliceRef{{Name: "b", Digest: "sha256:b"}}, Inputs: inputs, Results: results, HistoryLimit: 5}
 	full := func(history ...enov1.Synthesis) *enov1.CompositionStatus {
 		return &enov1.CompositionStatus{
 			CurrentSynthesis: &enov1.Synthesis{
 				UUID: "next", ObservedCompositionGeneration: 2, ObservedSynthesizerGeneration: 5, Synthesized: after(0),
-				ResourceSlices: refs("b"), InputRevisions: inputs, Results: results,
+				ResourceSlices: []*enov1.ResourceSliceRef{{Name: "b", Digest: "sha256:b"}}, InputRevisions: inputs, Results: results,
 			},
 			PreviousSynthesis: status().CurrentSynthesis, History: history,
 		}

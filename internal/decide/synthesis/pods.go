@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
 // Containers of the pod of a synthesis.
@@ -60,6 +61,9 @@ type PodView struct {
 	Synthesizer *enov1.Synthesizer
 	// Pods of the composition, of whatever synthesis.
 	Pods []*corev1.Pod
+	// Rules are those between tenants. The environment of a pod is that of the Composition when
+	// the pod is created, which may be long after the synthesis began.
+	Rules tenancy.Rules
 	// Namespace that pods are in, and whether it is there.
 	Namespace string
 	State     NamespaceState
@@ -69,6 +73,9 @@ type PodView struct {
 	// PullTimeout is how long the kubelet may take from then on to start all containers.
 	// Most of that is the time to pull images, which is not time of the synthesis.
 	PullTimeout time.Duration
+	// Warnings are events of the pod that a plan asked for with Explain; nil if they were
+	// not read.
+	Warnings []corev1.Event
 }
 
 // A PodPlan is what to do about the pods of one composition.
@@ -78,6 +85,9 @@ type PodPlan struct {
 	Delete []PodDeletion
 	// GiveUp is why the synthesis in flight cannot end well any more, if that is so.
 	GiveUp string
+	// Explain is the pod whose warnings name the cause of GiveUp, if they were not read: read
+	// them, and decide again.
+	Explain *corev1.Pod
 	// Next is when to look again even if nothing happens; zero if never.
 	Next time.Time
 }
@@ -126,7 +136,9 @@ func (p *PodPlan) attend(v PodView, mine *corev1.Pod, now time.Time) {
 	case v.State == NamespaceTerminating:
 		p.GiveUp = fmt.Sprintf("namespace %s, which pods of synthesizers run in, is being deleted: create it anew", v.Namespace)
 	case mine == nil:
-		p.Create = true
+		if p.GiveUp = forbiddenPod(v); p.GiveUp == "" {
+			p.Create = true
+		}
 	case active != nil:
 		p.GiveUp = hopeless(active)
 	}
@@ -136,7 +148,18 @@ func (p *PodPlan) attend(v PodView, mine *corev1.Pod, now time.Time) {
 	}
 	if p.Next = sooner(p.Next, over); !now.Before(over) {
 		p.Create, p.Next, p.GiveUp = false, time.Time{}, why
+		p.Explain = unexplained(v, active)
 	}
+}
+
+// forbiddenPod returns why a pod must not be created with what the Composition asks for now, ""
+// if it may be.
+func forbiddenPod(v PodView) string {
+	if broken := Forbidden(v.Composition, v.Synthesizer, v.Rules); broken != nil {
+		return broken.Message
+	}
+
+	return ""
 }
 
 // removes reports whether a pod is being deleted, or will be.

@@ -11,6 +11,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/decide/synthesis"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
 func TestPods(t *testing.T) {
@@ -74,9 +75,31 @@ func TestPods(t *testing.T) {
 	began := func(d time.Duration) func(*view) {
 		return inFlight(func(s *enov1.Synthesis) { s.Initialized = ago(d) })
 	}
+	// unprepared is a pod without volumes or network.
+	unprepared := func(p *corev1.Pod) {
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse})
+	}
+	// warned adds a warning that is older than those before.
+	warned := func(reason, message string) func(*view) {
+		return func(v *view) {
+			v.Warnings = append(v.Warnings, corev1.Event{Reason: reason, Message: message, LastTimestamp: *ago(time.Duration(len(v.Warnings)) * time.Second)})
+		}
+	}
+	all := func(changes ...func(*view)) func(*view) {
+		return func(v *view) {
+			for _, change := range changes {
+				change(v)
+			}
+		}
+	}
 	promoted := func(v *view) {
 		st := &v.Composition.Status
 		st.CurrentSynthesis, st.InFlightSynthesis = st.InFlightSynthesis, nil
+	}
+
+	forbid := func(v *view) {
+		v.Rules = tenancy.Rules{Scope: tenancy.Namespace}
+		v.Composition.Spec.SynthesisEnv = []enov1.EnvVar{{Name: "BASH_ENV", Value: "/dev/stdin"}}
 	}
 
 	cases := map[string]struct {
@@ -88,11 +111,16 @@ func TestPods(t *testing.T) {
 		deleted string
 		giveUp  string
 		next    time.Duration
+		explain bool
 	}{
 		"Begun":       {reason: "A synthesis in flight gets a pod, and has until its time is over.", create: true, next: 21 * time.Second},
 		"Runs":        {reason: "It has one.", pods: []*corev1.Pod{pod("u")}, next: 21 * time.Second},
 		"Idle":        {reason: "Nothing is in flight.", change: func(v *view) { v.Composition.Status = enov1.CompositionStatus{} }},
 		"Rollback":    {reason: "A rollback runs nothing.", change: inFlight(func(s *enov1.Synthesis) { s.RolledBackTo = "x" })},
+		"Forbidden":   {reason: "The environment changed after the scheduler had checked it.", change: forbid, giveUp: `synthesisEnv: variable "BASH_ENV"`},
+		"Trusted":     {reason: "Without rules, any environment is allowed.", change: func(v *view) { forbid(v); v.Rules = tenancy.Rules{} }, create: true, next: 21 * time.Second},
+		"ForbidLater": {reason: "The pod has the environment that was checked when it was created.", pods: []*corev1.Pod{pod("u")}, change: forbid, next: 21 * time.Second},
+		"ForbidImage": {reason: "A pod that must be replaced is deleted first.", pods: []*corev1.Pod{pod("u")}, change: func(v *view) { forbid(v); v.Synthesizer.Spec.Image = "new" }, deleted: "image_changed", next: 21 * time.Second},
 		"NoProgram":   {reason: "There is nothing to run.", change: func(v *view) { v.Synthesizer = nil }},
 		"Going":       {reason: "Its name is free when it is gone.", pods: []*corev1.Pod{pod("u", going)}, next: 21 * time.Second},
 		"Success":     {reason: "Its work is done.", pods: []*corev1.Pod{pod("u")}, change: promoted, deleted: "success"},
@@ -113,6 +141,11 @@ func TestPods(t *testing.T) {
 		"Pulled":      {reason: "Its time begins when the last container runs, and not before.", pods: []*corev1.Pod{pod("u", begun(55*time.Second), running("executor", 5*time.Second), running("publisher", 4*time.Second))}, change: began(55 * time.Second), next: 29 * time.Second},
 		"Endless":     {reason: "And then it ends.", pods: []*corev1.Pod{pod("u", phase(corev1.PodRunning), begun(55*time.Second), running("executor", 33*time.Second), running("publisher", 33*time.Second))}, change: began(55 * time.Second), giveUp: "did not end in time: its pod is Running"},
 		"Hangs":       {reason: "A pull that does not end is named.", pods: []*corev1.Pod{pod("u", begun(60*time.Second), waiting("ContainerCreating", ""))}, change: began(60 * time.Second), giveUp: `container executor of the pod did not start within 1m0s (--image-pull-timeout): image "image" is probably still being pulled (ContainerCreating)`},
+		"Mounts":      {reason: "Images are pulled after volumes are mounted.", pods: []*corev1.Pod{pod("u", begun(60*time.Second), unprepared, waiting("PodInitializing", ""))}, change: all(began(60*time.Second), warned("FailedMount", `MountVolume.SetUp failed for volume "account"`)), giveUp: `the volumes of the pod were not mounted within 1m0s (--image-pull-timeout): FailedMount: MountVolume.SetUp failed for volume "account"`},
+		"Network":     {reason: "And after the network is there.", pods: []*corev1.Pod{pod("u", begun(60*time.Second), unprepared, waiting("PodInitializing", ""))}, change: all(began(60*time.Second), warned("FailedCreatePodSandBox", "no addresses")), giveUp: "the sandbox of the pod, with its network, was not created within 1m0s (--image-pull-timeout): FailedCreatePodSandBox: no addresses"},
+		"Newest":      {reason: "Of several warnings the newest counts, in whatever order they are listed.", pods: []*corev1.Pod{pod("u", begun(60*time.Second), unprepared, waiting("PodInitializing", ""))}, change: all(began(60*time.Second), warned("FailedCreatePodSandBox", "no addresses"), warned("FailedMount", "older")), giveUp: "FailedCreatePodSandBox: no addresses"},
+		"Unrelated":   {reason: "Other warnings explain nothing.", pods: []*corev1.Pod{pod("u", begun(60*time.Second), unprepared, waiting("PodInitializing", ""))}, change: all(began(60*time.Second), warned("Unhealthy", "x")), giveUp: "the volumes and the network of the pod were not ready within 1m0s (--image-pull-timeout), before any image is pulled: see the events of pod u"},
+		"Unexplained": {reason: "Without warnings, the image is not blamed, and they are asked for.", pods: []*corev1.Pod{pod("u", begun(60*time.Second), unprepared, waiting("PodInitializing", ""))}, change: began(60 * time.Second), giveUp: "the volumes and the network of the pod were not ready within 1m0s (--image-pull-timeout), before any image is pulled: see the events of pod u", explain: true},
 		"Installs":    {reason: "So is a container that does not let the others start.", pods: []*corev1.Pod{pod("u", begun(60*time.Second), waiting("PodInitializing", ""), installing)}, change: began(60 * time.Second), giveUp: "container synth-installer of the pod did not end within 1m0s"},
 		"Replaced":    {reason: "A pod that is being deleted has no time of its own.", pods: []*corev1.Pod{pod("u", going, begun(5*time.Second), running("executor", time.Second))}, change: began(31 * time.Second), giveUp: "did not end in time"},
 		"Unpulled":    {reason: "What it cannot pull is told.", pods: []*corev1.Pod{pod("u", waiting("ErrImagePull", "no such host"))}, giveUp: `the pod cannot start container executor, image "image": ErrImagePull: no such host`},
@@ -160,6 +193,9 @@ func TestPods(t *testing.T) {
 			}
 			if !strings.Contains(got.GiveUp, tc.giveUp) || tc.giveUp == "" && got.GiveUp != "" {
 				t.Errorf("%s\ngiven up because of %q, want %q", tc.reason, got.GiveUp, tc.giveUp)
+			}
+			if (got.Explain != nil) != tc.explain {
+				t.Errorf("%s\nit asks for the warnings of %v", tc.reason, got.Explain)
 			}
 			if got.Idle() != (!tc.create && tc.deleted == "" && tc.giveUp == "") {
 				t.Errorf("%s\nit is idle: %t", tc.reason, got.Idle())

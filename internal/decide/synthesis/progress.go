@@ -16,8 +16,13 @@ type Progress struct {
 	// Total counts manifests, without tombstones; Slices counts those that there
 	// are, and Lost those that are not.
 	Total, Slices, Lost int
+	// Rejected is why slices are lost that exist. See View.
+	Rejected []string
 
 	Unreconciled, Unready, Undeleted Waiting
+	// Unknown counts the manifests of slices whose states are missing: they were not written
+	// yet, or another client has removed them.
+	Unknown int
 	// Unapplied counts the manifests, without tombstones, that are not reconciled.
 	Unapplied int
 	// Owed counts the undeleted objects whose manifest says itself that they are
@@ -48,6 +53,9 @@ func Measure(slices []*enov1.ResourceSlice) Progress {
 			continue
 		}
 		p.Slices++
+		if len(s.Status.Resources) != len(s.Spec.Resources) {
+			p.Unknown += len(s.Spec.Resources)
+		}
 		for i, m := range s.Spec.Resources {
 			p.count(m, stateOf(s, i))
 		}
@@ -117,8 +125,14 @@ func (w *Waiting) say(otherwise string) string {
 
 // aggregate writes on a synthesis when all of its objects got how far. It takes
 // back what is true no longer.
+//
+// If the states of a synthesis that was reconciled are missing, another client has removed them.
+// Then what is recorded holds until delivery has written them again, which needs it to know
+// what was done already.
 func (p *Progress) aggregate(s *enov1.Synthesis, now time.Time) {
 	switch {
+	case s.Reconciled != nil && p.Lost == 0 && p.Unknown > 0 && p.Unreconciled.Count <= p.Unknown:
+		return
 	case p.Unreconciled.Count > 0 || p.Lost > 0:
 		s.Reconciled = nil
 	case s.Reconciled == nil:

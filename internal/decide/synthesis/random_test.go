@@ -128,7 +128,7 @@ func (w *world) finish() {
 	d := synthesis.Done{UUID: r.uuid, BasedOn: r.basedOn, Inputs: w.c.Status.InputRevisions, HistoryLimit: synthesis.DefaultHistoryLimit, Unchanged: r.unchanged}
 	for _, s := range r.made {
 		w.slice[s.Name] = s
-		d.Slices = append(d.Slices, s.Name)
+		d.Slices = append(d.Slices, &enov1.ResourceSliceRef{Name: s.Name})
 	}
 	if w.r.IntN(8) == 0 {
 		return // the manager ended between the two writes

@@ -48,10 +48,12 @@ func isSameProgram(in, was *enov1.Synthesis) bool {
 	return was.RolledBackTo == "" && in.ObservedSynthesizerGeneration == was.ObservedSynthesizerGeneration
 }
 
-// isLost reports whether a slice of a synthesis was deleted, or is being deleted.
+// isLost reports whether a slice of a synthesis was deleted, is being deleted, or was restored
+// since.
 func isLost(s *enov1.Synthesis, slicesOf []*enov1.ResourceSlice) bool {
-	return len(slicesOf) != len(s.ResourceSlices) ||
-		slices.ContainsFunc(slicesOf, func(s *enov1.ResourceSlice) bool { return s.DeletionTimestamp != nil })
+	return len(slicesOf) != len(s.ResourceSlices) || slices.ContainsFunc(slicesOf, func(s *enov1.ResourceSlice) bool {
+		return s.DeletionTimestamp != nil || s.Annotations[enov1.AnnotationRestored] != ""
+	})
 }
 
 // covers reports whether a user asked for the deletion of what a manifest of the current

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
 // Limits of what is synthesized at once.
 type Limits struct {
-	// Concurrency is how many syntheses are in flight at most.
+	// Concurrency is how many syntheses are in flight at most: the number of slots.
 	Concurrency int
 	// Cooldown is the time between two syntheses of a rollout.
 	Cooldown time.Duration
@@ -19,6 +20,8 @@ type Limits struct {
 	MaxFailures int
 	// Scope is the namespace that the manager is about, "" for all.
 	Scope string
+	// Rules are those between tenants.
+	Rules tenancy.Rules
 }
 
 // A Start is a synthesis whose turn it is.
@@ -29,7 +32,13 @@ type Start struct {
 
 	// failed is set for a composition that the rollout has broken.
 	failed bool
+	// place is where it is among all wishes, the most urgent one first.
+	place int
 }
+
+// needsSlot reports whether the synthesis needs a slot. One that replaces a synthesis in
+// flight has that one's.
+func (s Start) needsSlot() bool { return !Running(&s.Composition.Status) }
 
 // isGuarded reports whether a halt of the rollout holds the synthesis: a composition that
 // is broken already has nothing to lose.
@@ -47,14 +56,14 @@ func (s Start) earliest(rollout time.Time, cooldown time.Duration) time.Time {
 // A Plan is what to begin now.
 type Plan struct {
 	Begin []Start
-	// Waiting are those whose turn it is not: there is no room, or a rollout goes on
-	// slowly. What failed a moment ago is not waiting yet.
+	// Waiting are those whose turn has not come: there is no slot for them, or a rollout
+	// continues slowly. What failed a moment ago is not waiting yet.
 	Waiting []Start
 	// Held are those that wait because the rollout of their Synthesizer is halted.
 	Held []Start
 	// Halts are the Synthesizers whose condition RolloutHalted has to be written.
 	Halts []Halt
-	// Free is how many more could be begun.
+	// Free is how many more could be begun: none while one waits for a slot.
 	Free int
 	// Next is when to look again even if nothing happens; zero if never.
 	Next time.Time

@@ -37,7 +37,7 @@ func TestSchedule(t *testing.T) {
 		free   int
 		next   int
 	}{
-		"Nothing": {reason: "Nothing to do.", all: []*enov1.Composition{named("a")}, free: 2},
+		"Nothing": {reason: "Nothing to do.", all: []*enov1.Composition{named("a")}, free: 3},
 		"Order": {
 			reason: "The most urgent first, as many as there is room for.",
 			all:    []*enov1.Composition{named("a", outdated), named("b", input), named("c", fresh), named("d", generation)},
@@ -52,59 +52,59 @@ func TestSchedule(t *testing.T) {
 		"InPlace": {
 			reason: "Who takes the place of another needs no room.",
 			all:    []*enov1.Composition{named("a", inFlight, generation), named("b", inFlight)},
-			want:   []string{"a CompositionModified"},
+			want:   []string{"a CompositionModified"}, free: 1,
 		},
 		"Rollout": {
 			reason: "One at a time.",
 			all:    []*enov1.Composition{named("a", outdated), named("b", outdated)},
-			want:   []string{"a SynthesizerModified"}, wait: []string{"b SynthesizerModified"}, free: 1, next: 260,
+			want:   []string{"a SynthesizerModified"}, wait: []string{"b SynthesizerModified"}, free: 2, next: 260,
 		},
 		"Cooldown": {
 			reason: "And the next after a while.",
 			all:    []*enov1.Composition{named("a", outdated), named("b", deferredAt(150))},
-			wait:   []string{"a SynthesizerModified"}, free: 2, next: 210,
+			wait:   []string{"a SynthesizerModified"}, free: 3, next: 210,
 		},
 		"Cooled": {
 			reason: "Which is over.",
 			all:    []*enov1.Composition{named("a", outdated), named("b", deferredAt(140))},
-			want:   []string{"a SynthesizerModified"}, free: 1,
+			want:   []string{"a SynthesizerModified"}, free: 2,
 		},
 		"Urgent": {
 			reason: "Others do not wait for a rollout.",
 			all:    []*enov1.Composition{named("a", input), named("b", deferredAt(199))},
-			want:   []string{"a InputModified"}, free: 1,
+			want:   []string{"a InputModified"}, free: 2,
 		},
 		"Backoff": {
 			reason: "Not before its time.",
 			all:    []*enov1.Composition{named("a", canceled, func(c *enov1.Composition) { c.Status.InFlightSynthesis.Canceled = after(190) })},
-			free:   2, next: 325,
+			free:   3, next: 325,
 		},
 		"Missing": {
 			reason: "Inputs must be there.",
 			all:    []*enov1.Composition{named("a", fresh, func(c *enov1.Composition) { c.Status.InputRevisions = c.Status.InputRevisions[:1] })},
-			free:   2,
+			free:   3,
 		},
 		"Mismatch": {
 			reason: "And fit.",
 			all: []*enov1.Composition{named("a", fresh, func(c *enov1.Composition) {
 				c.Status.InputRevisions[0].Revision, c.Status.InputRevisions[1].Revision = new(1), new(2)
 			})},
-			free: 2,
+			free: 3,
 		},
 		"Stranger": {
 			reason: "So must the Synthesizer.",
 			all:    []*enov1.Composition{named("a", fresh, func(c *enov1.Composition) { c.Spec.Synthesizer.Name = "other" })},
-			free:   2,
+			free:   3,
 		},
 		"Depends": {
 			reason: "Dependencies come first.",
 			all:    []*enov1.Composition{named("a", fresh, func(c *enov1.Composition) { c.Spec.DependsOn = []enov1.CompositionDependency{{Name: "b"}} }), named("b", fresh)},
-			want:   []string{"b Initial"}, free: 1,
+			want:   []string{"b Initial"}, free: 2,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			plan := synthesis.Schedule(tc.all, map[string]*enov1.Synthesizer{"s": synthesizer()}, synthesis.Limits{Concurrency: 2, Cooldown: time.Minute}, now)
+			plan := synthesis.Schedule(tc.all, map[string]*enov1.Synthesizer{"s": synthesizer()}, synthesis.Limits{Concurrency: 3, Cooldown: time.Minute}, now)
 			got, wait := starts(plan.Begin), starts(plan.Waiting)
 			var next time.Time
 			if tc.next != 0 {

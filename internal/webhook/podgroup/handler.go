@@ -21,10 +21,6 @@ import (
 	"github.com/arbor-control/arbor/internal/webhook/serving"
 )
 
-// timeout of the requests to the API server. It is shorter than that of the
-// webhook, so that the client gets a reason.
-const timeout = 3 * time.Second
-
 // Registration is how the API server calls this webhook.
 var Registration = serving.Webhook{
 	Name:     "podgroups.admission.arbor",
@@ -41,12 +37,15 @@ type handler struct {
 	// live reads from the API server: of a PriorityClass and a PodGroup in one
 	// file, a cache may not have the first when the second is created.
 	live client.Reader
+	// timeout of the requests to the API server.
+	timeout time.Duration
 }
 
 // NewHandler returns the handler of the webhook. It creates SubjectAccessReviews
-// with reviews and gets PriorityClasses with live.
-func NewHandler(guard decide.Guard, reviews client.Writer, live client.Reader, m *webhook.Metrics) admission.Handler {
-	h := &handler{guard: guard, reviews: reviews, live: live}
+// with reviews and gets PriorityClasses with live. Its requests take less than timeout, which
+// is how long the API server waits, so that the client gets a reason.
+func NewHandler(guard decide.Guard, timeout time.Duration, reviews client.Writer, live client.Reader, m *webhook.Metrics) admission.Handler {
+	h := &handler{guard: guard, reviews: reviews, live: live, timeout: timeout * 6 / 10}
 
 	return webhook.NewHandler(v2alpha2.PodGroupKind, m, h.admit)
 }
@@ -57,7 +56,7 @@ func (h *handler) admit(ctx context.Context, c webhook.Change[v2alpha2.PodGroup]
 	if class == "" || !v.Allowed() {
 		return v, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
 
 	if h.guard.Protects(class) {

@@ -157,3 +157,37 @@ func verify(l *leaf, bundle []byte, now time.Time) error {
 
 	return err
 }
+
+// Replicas and the API server have different clocks. Whatever a replica shows must be trusted by
+// the API server, also if another replica with a third clock made the authority, and replicas
+// must agree on the authority.
+func TestSkewedClocks(t *testing.T) {
+	const skew = 10 * time.Minute
+	for _, maker := range []time.Duration{-skew, 0, skew} {
+		for _, shower := range []time.Duration{-skew, 0, skew} {
+			a, err := authority{life: life}.replaced(born.Add(maker))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var shown *leaf
+			for now := born; now.Before(born.Add(2 * life)); now = now.Add(7 * time.Minute) {
+				for _, clock := range []time.Duration{maker, shower} { // both look at the Secret
+					if a, _, err = a.next(now.Add(clock)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if _, changed, _ := a.next(now.Add(maker)); changed {
+					t.Fatalf("at %s, with clocks %s and %s: replicas overwrite the authority of each other", now, maker, shower)
+				}
+				if !shown.good(a, now.Add(shower)) {
+					if shown, err = newLeaf(a, []string{"127.0.0.1"}, now.Add(shower)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := verify(shown, a.bundle(), now); err != nil {
+					t.Fatalf("at %s, with clocks %s and %s: %v", now, maker, shower, err)
+				}
+			}
+		}
+	}
+}

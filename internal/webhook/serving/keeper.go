@@ -12,6 +12,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	admissionregistrationv1ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/arbor-control/arbor/api/names"
 	"github.com/arbor-control/arbor/internal/kube"
@@ -38,8 +41,18 @@ type Options struct {
 	Address Address
 	// Webhooks to register.
 	Webhooks []Webhook
+	// Settings of all webhooks.
+	Settings Settings
 	// Life of a certificate authority.
 	Life time.Duration
+	// Elected returns a channel that is closed once this manager leads, or at once
+	// without leader election.
+	Elected func() <-chan struct{}
+	// LeaderElection is that no other manager leads at the same time.
+	LeaderElection bool
+	// Draining reports whether this manager is about to end: it has released its lease, and
+	// another one may lead.
+	Draining func() bool
 }
 
 // A Keeper keeps the webhooks of one replica reachable.
@@ -48,6 +61,9 @@ type Keeper struct {
 	client  client.Client
 	clock   clock.PassiveClock
 	started healthz.Checker
+
+	claim   claim
+	foreign bool // the registration is that of other managers
 
 	authority  atomic.Pointer[authority]
 	leaf       atomic.Pointer[leaf]
@@ -119,7 +135,21 @@ func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
 		WithOptions(controller.Options{NeedLeaderElection: &everybody, MaxConcurrentReconciles: 1}).
 		Watches(&corev1.Secret{}, one).
 		Watches(&admissionregistrationv1.ValidatingWebhookConfiguration{}, one).
+		WatchesRawSource(source.Func(k.awaitElection)).
 		Complete(kube.Patient(k))
+}
+
+// awaitElection has the registration reconciled once this manager leads.
+func (k *Keeper) awaitElection(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	go func() {
+		select {
+		case <-k.options.Elected():
+			queue.Add(reconcile.Request{})
+		case <-ctx.Done():
+		}
+	}()
+
+	return nil
 }
 
 // Reconcile puts the certificate and the registration right.
@@ -138,7 +168,7 @@ func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	}
 	after := k.due(a)
 	if elsewhere {
-		// No event tells when another replica stops to answer.
+		// No event shows that another replica does not answer any more.
 		after = min(after, takeOver)
 	}
 
@@ -228,14 +258,24 @@ func (k *Keeper) store(ctx context.Context, secret *corev1.Secret, a authority) 
 	return nil
 }
 
-// register tells the API server about the webhooks, and says whether another
-// replica serves them.
+// register tells the API server about the webhooks, and reports whether another
+// replica serves or registers them.
 func (k *Keeper) register(ctx context.Context, bundle []byte) (elsewhere bool, err error) {
-	want := registration(k.options.Configuration, k.options.Webhooks, k.options.Address, bundle)
+	want := registration(k.options, bundle)
 	have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	err = k.client.Get(ctx, client.ObjectKey{Name: k.options.Configuration}, have)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("cannot read ValidatingWebhookConfiguration %s: %w", k.options.Configuration, err)
+	}
+	own := want.Annotations[names.RegistrationAnnotation]
+	foreign := !k.claim.allowed(have, own, k.elected(), k.options.LeaderElection, k.clock.Now())
+	if foreign && !k.foreign {
+		ctrl.LoggerFrom(ctx).Info("The webhooks are registered by managers of another version or with other flags, and stay so while those lead",
+			"configuration", k.options.Configuration, "own", own, "stored", have.Annotations[names.RegistrationAnnotation])
+	}
+	k.foreign = foreign
+	if foreign {
+		return true, k.renew(ctx, have, bundle)
 	}
 	if by := have.Labels[names.ManagedByLabel]; by != "" && by != names.Arbor {
 		// Whoever installed Arbor made it, and will remove it. Its contents
@@ -245,13 +285,53 @@ func (k *Keeper) register(ctx context.Context, bundle []byte) (elsewhere bool, e
 	if k.registered.Load() {
 		elsewhere = keepAddresses(want, have.Webhooks, func(address string) bool { return listens(ctx, address) })
 	}
-	// Applying what is already there changes nothing and wakes nobody.
+
+	return elsewhere, k.apply(ctx, want)
+}
+
+// renew writes the trust of today to the registration of other managers.
+func (k *Keeper) renew(ctx context.Context, have *admissionregistrationv1.ValidatingWebhookConfiguration, bundle []byte) error {
+	if trusts(have, bundle) {
+		k.registered.Store(true)
+
+		return nil
+	}
+	want, err := adopted(have, bundle)
+	if err != nil {
+		return err
+	}
+	if have.Labels[names.ManagedByLabel] != names.Arbor {
+		want.Labels = nil
+	}
+
+	return k.apply(ctx, want)
+}
+
+// apply writes the registration.
+func (k *Keeper) apply(ctx context.Context, want *admissionregistrationv1ac.ValidatingWebhookConfigurationApplyConfiguration) error {
+	// Applying what is already there changes nothing and causes no event.
 	if err := k.client.Apply(ctx, want, client.ForceOwnership, client.FieldOwner(names.Arbor)); err != nil {
-		return false, fmt.Errorf("cannot write ValidatingWebhookConfiguration %s: %w", k.options.Configuration, err)
+		return fmt.Errorf("cannot write ValidatingWebhookConfiguration %s: %w", k.options.Configuration, err)
 	}
 	k.registered.Store(true)
+	if !k.foreign {
+		k.claim.done(k.clock.Now())
+	}
 
-	return elsewhere, nil
+	return nil
+}
+
+// elected reports whether this manager leads.
+func (k *Keeper) elected() bool {
+	if k.options.Draining != nil && k.options.Draining() {
+		return false
+	}
+	select {
+	case <-k.options.Elected():
+		return true
+	default:
+		return false
+	}
 }
 
 // due is how long nothing has to be done.

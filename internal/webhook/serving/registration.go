@@ -9,14 +9,9 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	admissionregistrationv1ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/arbor-control/arbor/api/names"
 )
-
-// timeoutSeconds is how long the API server waits for a verdict: far more than
-// the few milliseconds that one takes, far less than a person's patience.
-const timeoutSeconds = 5
 
 // A Webhook is one kind of object that is admitted here.
 type Webhook struct {
@@ -64,21 +59,21 @@ func (a Address) client(path string, bundle []byte) *admissionregistrationv1ac.W
 
 // registration is what the cluster should know about our webhooks.
 //
-// They fail closed, because an unchecked tree is what they are there to
-// prevent, and they see as little as possible: never pods, never the status,
-// never a deletion nor what follows it, so that nothing that is stored can get
-// stuck while they are away.
-func registration(name string, webhooks []Webhook, at Address, bundle []byte) *admissionregistrationv1ac.ValidatingWebhookConfigurationApplyConfiguration {
-	config := admissionregistrationv1ac.ValidatingWebhookConfiguration(name).
+// By default they fail closed, because an unchecked tree is what they are there to
+// prevent. They see as little as possible: never pods, never the status, never a
+// deletion nor what follows it, so that nothing that is stored can get stuck while they
+// are away.
+func registration(o Options, bundle []byte) *admissionregistrationv1ac.ValidatingWebhookConfigurationApplyConfiguration {
+	config := admissionregistrationv1ac.ValidatingWebhookConfiguration(o.Configuration).
 		WithLabels(map[string]string{names.ManagedByLabel: names.Arbor})
-	for _, w := range webhooks {
+	for _, w := range o.Webhooks {
 		conditions := make([]*admissionregistrationv1ac.MatchConditionApplyConfiguration, 0, len(w.Only)+1)
 		for _, c := range append([]Condition{{"not-being-deleted", "!has(object.metadata.deletionTimestamp)"}}, w.Only...) {
 			conditions = append(conditions, admissionregistrationv1ac.MatchCondition().WithName(c.Name).WithExpression(c.Expression))
 		}
 		config.WithWebhooks(admissionregistrationv1ac.ValidatingWebhook().
 			WithName(w.Name).
-			WithClientConfig(at.client(w.Path, bundle)).
+			WithClientConfig(o.Address.client(w.Path, bundle)).
 			WithRules(admissionregistrationv1ac.RuleWithOperations().
 				WithOperations(admissionregistrationv1.Create, admissionregistrationv1.Update).
 				WithAPIGroups(w.Group).
@@ -86,16 +81,16 @@ func registration(name string, webhooks []Webhook, at Address, bundle []byte) *a
 				WithResources(w.Resource).
 				WithScope(admissionregistrationv1.NamespacedScope)).
 			WithMatchConditions(conditions...).
-			WithFailurePolicy(admissionregistrationv1.Fail).
+			WithFailurePolicy(o.Settings.FailurePolicy).
 			WithMatchPolicy(admissionregistrationv1.Equivalent).
-			WithNamespaceSelector(metav1ac.LabelSelector()).
-			WithObjectSelector(metav1ac.LabelSelector()).
+			WithNamespaceSelector(o.Settings.namespaces()).
+			WithObjectSelector(selector(o.Settings.ObjectSelector)).
 			WithSideEffects(admissionregistrationv1.SideEffectClassNone).
-			WithTimeoutSeconds(timeoutSeconds).
+			WithTimeoutSeconds(o.Settings.TimeoutSeconds).
 			WithAdmissionReviewVersions("v1"))
 	}
 
-	return config
+	return config.WithAnnotations(map[string]string{names.RegistrationAnnotation: fingerprint(config.Webhooks)})
 }
 
 // keepAddresses makes the registration point where the stored one points, for

@@ -35,7 +35,7 @@ func TestAddress(t *testing.T) {
 			if diff := cmp.Diff(tc.hosts, tc.at.hosts()); diff != "" {
 				t.Errorf("%s\nhosts (-want +got):\n%s", tc.reason, diff)
 			}
-			c := registration("arbor", hooks, tc.at, []byte("trust")).Webhooks[0].ClientConfig
+			c := registration(Options{Configuration: "arbor", Webhooks: hooks, Address: tc.at}, []byte("trust")).Webhooks[0].ClientConfig
 			if string(c.CABundle) != "trust" {
 				t.Errorf("%s\ntrusted is %q", tc.reason, c.CABundle)
 			}
@@ -71,7 +71,7 @@ func TestKeepAddresses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			want := registration("arbor", hooks, ours, nil)
+			want := registration(Options{Configuration: "arbor", Webhooks: hooks, Address: ours}, nil)
 			elsewhere := keepAddresses(want, tc.have, func(address string) bool { return address == there })
 			if got := *want.Webhooks[0].ClientConfig.URL; got != tc.want || elsewhere != tc.elsewhere {
 				t.Errorf("%s\ngot %s, elsewhere %t; want %s, %t", tc.reason, got, elsewhere, tc.want, tc.elsewhere)

@@ -51,7 +51,7 @@ func program(name string) string { return filepath.Join(cluster.Root(), "bin", "
 
 // New prepares the network of a node and starts containerd.
 func New(ctx context.Context) (*Machine, error) {
-	m := &Machine{dir: filepath.Join(sandbox.Dir, "node")}
+	m := &Machine{dir: filepath.Join(sandbox.Dir(), "node")}
 	if err := os.MkdirAll(m.file("cni"), 0o755); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func New(ctx context.Context) (*Machine, error) {
 		return nil, err
 	}
 	for _, args := range []string{
-		"link add node0 type bridge", "link set node0 up",
+		"link add node0 type bridge", "link set node0 alias " + sandbox.Name() + " up",
 		"addr add " + nodeIP + "/24 dev node0", "addr add " + service + "/32 dev node0",
 	} {
 		if err := sandbox.Run("ip", strings.Fields(args)...); err != nil {

@@ -58,6 +58,37 @@ func mounted() ([]hierarchy, error) {
 	return all, nil
 }
 
+// needed are the controllers without which a kubelet or runc does not start containers.
+var needed = map[string][]string{
+	"cgroup":  {"cpu", "cpuacct", "cpuset", "devices", "memory"},
+	"cgroup2": {"cpu", "memory", "pids"},
+}
+
+// lacking returns an error if a kind of cgroups does not have all controllers that are needed.
+func lacking(kind string, have []string) error {
+	var missing []string
+	for _, c := range needed[kind] {
+		if !slices.Contains(have, c) {
+			missing = append(missing, c)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+
+	return fmt.Errorf("%s in %s lacks controllers: %s", kind, cgroupRoot, strings.Join(missing, ", "))
+}
+
+// controllers returns those of v1, which are options of mounts.
+func controllers(all []hierarchy) []string {
+	var have []string
+	for _, h := range all {
+		have = append(have, strings.Split(h.options, ",")...)
+	}
+
+	return have
+}
+
 // join makes a cgroup in a hierarchy and moves this process into it.
 func (h hierarchy) join(name string) error {
 	dir := filepath.Join(h.at, name)
@@ -90,20 +121,23 @@ func enter(dir string) error {
 // mountCgroups mounts the hierarchies again, as a cgroup namespace shows them.
 func mountCgroups(all []hierarchy) error {
 	if all[0].kind == "cgroup2" {
-		if err := mount("cgroup2", cgroupRoot, "cgroup2", ""); err != nil {
+		if err := mount(cgroupRoot, "cgroup2", ""); err != nil {
 			return err
 		}
 
 		return delegate()
 	}
-	if err := mount("tmpfs", cgroupRoot, "tmpfs", "mode=755"); err != nil {
+	if err := lacking("cgroup", controllers(all)); err != nil {
+		return err
+	}
+	if err := mount(cgroupRoot, "tmpfs", "mode=755"); err != nil {
 		return err
 	}
 	for _, h := range all {
 		if err := os.MkdirAll(h.at, 0o755); err != nil {
 			return err
 		}
-		if err := mount("cgroup", h.at, "cgroup", h.options); err != nil {
+		if err := mount(h.at, "cgroup", h.options); err != nil {
 			return err
 		}
 	}
@@ -121,11 +155,15 @@ func delegate() error {
 	if err := enter(lane); err != nil {
 		return err
 	}
-	controllers, err := os.ReadFile(filepath.Join(cgroupRoot, "cgroup.controllers"))
+	list, err := os.ReadFile(filepath.Join(cgroupRoot, "cgroup.controllers"))
 	if err != nil {
 		return err
 	}
-	for c := range strings.FieldsSeq(string(controllers)) {
+	all := strings.Fields(string(list))
+	if err := lacking("cgroup2", all); err != nil {
+		return err
+	}
+	for _, c := range all {
 		if err := os.WriteFile(filepath.Join(cgroupRoot, "cgroup.subtree_control"), []byte("+"+c), 0o600); err != nil {
 			return fmt.Errorf("cannot delegate the cgroup controller %s: %w", c, err)
 		}

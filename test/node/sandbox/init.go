@@ -11,36 +11,27 @@ import (
 	"syscall"
 )
 
-// Dir is where the sandbox keeps files: a tmpfs that ends with it.
-const Dir = "/run/arbor"
+// Name returns the name of the sandbox that this process is in. It is that of its cgroups, the
+// source of its mounts and the alias of its interface, so that all of them can be told from
+// those of other programs.
+func Name() string { return os.Getenv(nameVariable) }
 
-// covered are the directories that programs of a node write to, wherever they are told to:
+// Dir returns the directory in which the sandbox keeps files: in a tmpfs that ends with it.
+func Dir() string { return "/run/" + Name() }
+
+// covered are the directories that programs of a node write to, whatever their configuration:
 // a layer in the tmpfs takes what they write.
 var covered = []string{"/etc", "/opt", "/usr/libexec", "/var/lib", "/var/log"}
 
 // initialize is PID 1: it prepares the namespaces, starts the tests, and reaps orphans
 // until the tests have ended. It returns their exit code.
 func initialize(name string) (int, error) {
-	// A cgroup namespace belongs to a thread, and a process is in that of the thread that
-	// started it.
 	runtime.LockOSThread()
-	cgroups, err := mounted()
-	if err != nil {
-		return 0, err
-	}
-	for _, h := range cgroups {
-		if err := h.join(name); err != nil {
-			return 0, err
-		}
-	}
-	if err := syscall.Unshare(syscall.CLONE_NEWCGROUP); err != nil {
-		return 0, fmt.Errorf("cannot make a cgroup namespace: %w", err)
-	}
-	if err := prepare(cgroups); err != nil {
+	if err := settle(name); err != nil {
 		return 0, err
 	}
 	inside := self(roleInside, name)
-	inside.Env = append(inside.Env, "TMPDIR="+filepath.Join(Dir, "tmp"))
+	inside.Env = append(inside.Env, "TMPDIR="+filepath.Join(Dir(), "tmp"))
 	process, err := os.StartProcess(inside.Path, inside.Args, &os.ProcAttr{
 		Env: inside.Environ(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
 	})
@@ -48,7 +39,51 @@ func initialize(name string) (int, error) {
 		return 0, err
 	}
 
-	return reap(process.Pid)
+	code, err := reap(process.Pid)
+	if err != nil {
+		return code, err
+	}
+
+	return code, checkCovered(name)
+}
+
+// settle joins cgroups and makes mounts and network of a sandbox. The caller locks its thread:
+// a cgroup namespace belongs to a thread, and a process is in that of the thread that started it.
+func settle(name string) error {
+	cgroups, err := mounted()
+	if err != nil {
+		return err
+	}
+	for _, h := range cgroups {
+		if err := h.join(name); err != nil {
+			return err
+		}
+	}
+	if err := syscall.Unshare(syscall.CLONE_NEWCGROUP); err != nil {
+		return fmt.Errorf("cannot make a cgroup namespace: %w", err)
+	}
+
+	return prepare(cgroups)
+}
+
+// rehearse does everything that a sandbox does before it starts the tests, and makes a cgroup as
+// a container has one. All of it ends with this process, except for the cgroups.
+func rehearse(name string) error {
+	runtime.LockOSThread()
+	if err := settle(name); err != nil {
+		return err
+	}
+	cgroups, err := mounted()
+	if err != nil {
+		return err
+	}
+	for _, h := range cgroups {
+		if err := os.MkdirAll(filepath.Join(h.at, "kubepods", "pod"), 0o755); err != nil {
+			return fmt.Errorf("cannot make a cgroup in a cgroup: %w", err)
+		}
+	}
+
+	return nil
 }
 
 // prepare makes the mounts and the network.
@@ -61,11 +96,11 @@ func prepare(cgroups []hierarchy) error {
 		{"sysfs", "/sys", ""},
 		{"tmpfs", "/run", "mode=755"},
 	} {
-		if err := mount(m.kind, m.at, m.kind, m.options); err != nil {
+		if err := mount(m.at, m.kind, m.options); err != nil {
 			return err
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(Dir, "tmp"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(Dir(), "tmp"), 0o700); err != nil {
 		return err
 	}
 	for _, dir := range covered {
@@ -104,7 +139,7 @@ func copySetting(name string) error {
 	if err != nil {
 		return nil //nolint:nilerr // this kernel does not have it
 	}
-	file := filepath.Join(Dir, "settings", name)
+	file := filepath.Join(Dir(), "settings", name)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
@@ -123,7 +158,7 @@ func cover(dir string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return nil //nolint:nilerr // programs make it in the layer of its parent, or cannot
 	}
-	layer := filepath.Join(Dir, "layers", strings.ReplaceAll(strings.Trim(dir, "/"), "/", "-"))
+	layer := filepath.Join(Dir(), "layers", strings.ReplaceAll(strings.Trim(dir, "/"), "/", "-"))
 	upper, work := filepath.Join(layer, "upper"), filepath.Join(layer, "work")
 	for _, d := range []string{upper, work} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
@@ -131,12 +166,17 @@ func cover(dir string) error {
 		}
 	}
 
-	return mount("overlay", dir, "overlay", fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", dir, upper, work))
+	return mount(dir, "overlay", fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", dir, upper, work))
 }
 
-func mount(source, at, kind, options string) error {
-	if err := syscall.Mount(source, at, kind, 0, options); err != nil {
-		return fmt.Errorf("cannot mount %s on %s (%s): %w", kind, at, options, err)
+// mount mounts a file system. Its source is the name of the sandbox.
+func mount(at, kind, options string) error {
+	err := syscall.Mount(Name(), at, kind, 0, options)
+	switch {
+	case errors.Is(err, syscall.ENODEV):
+		return fmt.Errorf("cannot mount %s on %s: the kernel does not have this file system (modprobe %s)", kind, at, kind)
+	case err != nil:
+		return fmt.Errorf("cannot mount %s on %s: %w", kind, at, err)
 	}
 
 	return nil

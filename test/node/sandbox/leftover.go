@@ -2,99 +2,128 @@ package sandbox
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// A scene is what a sandbox could leave behind on a machine.
-type scene struct{ mounts, interfaces, directories, cgroups, settings []string }
-
-// look looks at this machine.
-func look() (scene, error) {
-	var s scene
-	data, err := os.ReadFile("/proc/self/mountinfo")
+// leftovers lists what is left of a sandbox on this machine. Everything counts that has the
+// name of the sandbox, and nothing else: other programs make mounts, interfaces and files at
+// the same time.
+func leftovers(name string) ([]string, error) {
+	mountinfo, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return s, err
+		return nil, err
 	}
-	for line := range strings.Lines(string(data)) {
-		if fields := strings.Fields(line); len(fields) > 4 {
-			s.mounts = append(s.mounts, fields[4])
-		}
-	}
-	interfaces, err := net.Interfaces()
+	cgroups, err := mounted()
 	if err != nil {
-		return s, err
+		return nil, err
 	}
-	for _, i := range interfaces {
-		s.interfaces = append(s.interfaces, i.Name)
+	var left []string
+	for _, at := range mountsOf(string(mountinfo), name) {
+		left = append(left, "mount "+at)
 	}
-	for _, dir := range append([]string{"/run", "/var/run"}, covered...) {
-		found, err := filepath.Glob(filepath.Join(dir, "*"))
+	for _, h := range cgroups {
+		left = append(left, existing("cgroup", filepath.Join(h.at, name))...)
+	}
+	for _, dir := range append([]string{"/run"}, covered...) {
+		left = append(left, existing("directory", filepath.Join(dir, name))...)
+	}
+	for what, pattern := range map[string]string{"interface": "/sys/class/net/*/ifalias", "process": "/proc/[0-9]*/cgroup"} {
+		found, err := holders(pattern, name)
 		if err != nil {
-			return s, err
+			return nil, err
 		}
-		s.directories = append(s.directories, found...)
-	}
-	s.settings = currentSettings()
-	all, err := mounted()
-	if err != nil {
-		return s, err
-	}
-	for _, h := range all {
-		found, err := filepath.Glob(filepath.Join(h.at, "arbor-node-*"))
-		if err != nil {
-			return s, err
+		for _, f := range found {
+			left = append(left, what+" "+f)
 		}
-		s.cgroups = append(s.cgroups, found...)
 	}
+	slices.Sort(left)
 
-	return s, nil
+	return left, nil
 }
 
-// currentSettings returns the settings that a kubelet writes, with their values.
-func currentSettings() []string {
-	all := make([]string, len(settings))
-	for i, name := range settings {
-		value, _ := os.ReadFile(kernel + name) // none if this kernel does not have it
-		all[i] = fmt.Sprintf("%s=%s", name, strings.TrimSpace(string(value)))
+// existing describes a directory, if it exists.
+func existing(what, dir string) []string {
+	if !exists(dir) {
+		return nil
+	}
+
+	return []string{what + " " + dir}
+}
+
+// holders returns the names of the directories of all files of a pattern that mention a sandbox.
+func holders(pattern, name string) ([]string, error) {
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil && mentions(string(text), name) { // a process may have ended
+			all = append(all, filepath.Base(filepath.Dir(file)))
+		}
+	}
+
+	return all, nil
+}
+
+// mentions reports whether the name of a sandbox is a path element, an option or a word of a
+// text: arbor-node-1 is not part of arbor-node-12.
+func mentions(text, name string) bool {
+	return slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("/,:= \t\n", r) }), name)
+}
+
+// mountsOf returns the mount points of the mounts that mention a sandbox: it is the source of
+// all mounts that the sandbox makes, and part of the path of those that its programs make.
+func mountsOf(mountinfo, name string) []string {
+	var all []string
+	for line := range strings.Lines(mountinfo) {
+		if fields := strings.Fields(line); len(fields) > mountPoint && mentions(line, name) {
+			all = append(all, fields[mountPoint])
+		}
 	}
 
 	return all
 }
 
-// traces are names that programs of a node give to what they make: other programs of the
-// machine may make files and mounts, too.
-var traces = []string{"arbor", "cni", "containerd", "kube", "netns", "pods", "containers", "runc", "node0"}
+// mountPoint is the field of a line of mountinfo with the mount point.
+const mountPoint = 4
 
-// since lists what has the name of a trace and was not there before.
-func (s scene) since(before scene) []string {
-	var left []string
-	for what, lists := range map[string][2][]string{
-		"mount": {s.mounts, before.mounts}, "interface": {s.interfaces, before.interfaces},
-		"directory": {s.directories, before.directories},
-	} {
-		for _, name := range lists[0] {
-			trace := slices.ContainsFunc(traces, func(t string) bool { return strings.Contains(name, t) })
-			if trace && !slices.Contains(lists[1], name) {
-				left = append(left, fmt.Sprintf("%s %s", what, name))
-			}
+// uncovered returns the paths whose last mount is not one of a sandbox: what its programs
+// write there is on the machine.
+func uncovered(mountinfo, name string, paths []string) []string {
+	top := map[string]bool{}
+	for line := range strings.Lines(mountinfo) {
+		if fields := strings.Fields(line); len(fields) > mountPoint {
+			top[fields[mountPoint]] = mentions(line, name)
 		}
 	}
-	for _, setting := range s.settings {
-		if !slices.Contains(before.settings, setting) {
-			left = append(left, "setting "+setting)
-		}
-	}
-	own := fmt.Sprintf("arbor-node-%d", os.Getpid())
-	for _, dir := range s.cgroups {
-		if filepath.Base(dir) == own {
-			left = append(left, "cgroup "+dir)
-		}
-	}
-	slices.Sort(left)
 
-	return left
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return top[path] })
+}
+
+// checkCovered returns an error if a path that the sandbox has to cover is not covered, or
+// no longer.
+func checkCovered(name string) error {
+	mountinfo, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	all := slices.Concat([]string{"/run"}, covered)
+	for _, s := range settings {
+		all = append(all, kernel+s)
+	}
+	var paths []string
+	for _, path := range all {
+		if target, err := filepath.EvalSymlinks(path); err == nil { // it may not exist
+			paths = append(paths, target)
+		}
+	}
+	if open := uncovered(string(mountinfo), name, paths); len(open) > 0 {
+		return fmt.Errorf("the sandbox %s does not cover %s: its programs may have left something there", name, strings.Join(open, ", "))
+	}
+
+	return nil
 }

@@ -19,7 +19,7 @@ const (
 	roleJanitor = "janitor"
 	roleInit    = "init"
 	roleInside  = "inside"
-	roleTry     = "try" // it ends at once
+	roleTry     = "try" // does what init does, and then ends
 )
 
 // namespaces are those that init starts in. It makes the cgroup namespace itself, once it is
@@ -28,6 +28,9 @@ const namespaces = syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NE
 
 // nameVariable is the environment variable with the name of the sandbox.
 const nameVariable = "ARBOR_SANDBOX_NAME"
+
+// prefix is that of errors of a sandbox.
+const prefix = "sandbox: "
 
 // Main runs the tests of a package in a sandbox and returns the code to exit with. It skips
 // them, with one line, when this machine lacks something; with CI=true that is a failure.
@@ -43,6 +46,7 @@ func Main(m interface{ Run() int }, programs ...Program) int {
 	case roleJanitor:
 		err = tidy(os.Getenv(nameVariable))
 	case roleTry:
+		err = rehearse(os.Getenv(nameVariable))
 	default:
 		if missing := Missing(programs...); missing != "" {
 			return skip(missing)
@@ -50,7 +54,7 @@ func Main(m interface{ Run() int }, programs ...Program) int {
 		code, err = outside()
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "sandbox:", err)
+		fmt.Fprintln(os.Stderr, prefix+err.Error())
 
 		return 1
 	}
@@ -75,10 +79,6 @@ func outside() (int, error) {
 	// The kernel kills init when this thread ends, so it must live as long as this process.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	before, err := look()
-	if err != nil {
-		return 0, err
-	}
 	name := fmt.Sprintf("arbor-node-%d", os.Getpid())
 	janitor, err := startJanitor(name)
 	if err != nil {
@@ -92,11 +92,11 @@ func outside() (int, error) {
 	if err := janitor.finish(); err != nil {
 		return code, err
 	}
-	after, err := look()
+	left, err := leftovers(name)
 	if err != nil {
 		return code, err
 	}
-	if left := after.since(before); len(left) > 0 {
+	if len(left) > 0 {
 		return 1, fmt.Errorf("the sandbox %s has ended and left:\n  %s", name, strings.Join(left, "\n  "))
 	}
 

@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,7 +23,7 @@ type machine struct {
 	os          string
 	uid         int
 	filesystems string
-	namespaces  func() error
+	try         func() error
 	exists      func(path string) bool
 	inPath      func(name string) bool
 }
@@ -32,7 +34,7 @@ func Missing(programs ...Program) string {
 	filesystems, _ := os.ReadFile("/proc/filesystems")
 
 	return machine{
-		os: runtime.GOOS, uid: os.Getuid(), filesystems: string(filesystems), namespaces: tryNamespaces,
+		os: runtime.GOOS, uid: os.Getuid(), filesystems: string(filesystems), try: try,
 		exists: exists, inPath: inPath,
 	}.missing(programs)
 }
@@ -57,11 +59,6 @@ func (m machine) missing(programs []Program) string {
 		return fmt.Sprintf("they need root, and this is user %d", m.uid)
 	}
 	fields := strings.Fields(m.filesystems)
-	for _, kind := range []string{"overlay", "tmpfs"} {
-		if !slices.Contains(fields, kind) {
-			return fmt.Sprintf("they need the file system %s, which is not in /proc/filesystems (modprobe %s)", kind, kind)
-		}
-	}
 	if !slices.Contains(fields, "cgroup") && !slices.Contains(fields, "cgroup2") {
 		return "they need cgroups, and neither cgroup nor cgroup2 is in /proc/filesystems"
 	}
@@ -73,17 +70,37 @@ func (m machine) missing(programs []Program) string {
 			return fmt.Sprintf("they need %s (%s)", p.Path, p.Makes)
 		}
 	}
-	if err := m.namespaces(); err != nil {
-		return fmt.Sprintf("they need namespaces of their own (mount, net, pid, uts, ipc), and the kernel does not allow them: %v", err)
+	if err := m.try(); err != nil {
+		return fmt.Sprintf("they need namespaces, mounts and cgroups of their own, and this machine does not allow them: %v", err)
 	}
 
 	return ""
 }
 
-// tryNamespaces runs a process that ends at once in new namespaces.
-func tryNamespaces() error {
-	cmd := self(roleTry, "")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces}
+// try starts a sandbox without tests. A list of what the kernel has is not enough: a container
+// may have cgroups that are read-only, or a file system that takes no overlay. The mount of an
+// overlay loads its module, too.
+func try() error {
+	// The kernel kills the process when this thread ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	name := fmt.Sprintf("arbor-node-%d-try", os.Getpid())
+	janitor, err := startJanitor(name)
+	if err != nil {
+		return err
+	}
+	cmd := self(roleTry, name)
+	var output bytes.Buffer
+	cmd.Stderr = &output
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces, Pdeathsig: syscall.SIGKILL}
+	err = cmd.Run()
+	if text := strings.TrimSpace(output.String()); err != nil && text != "" {
+		err = errors.New(strings.TrimPrefix(text, prefix))
+	}
+	removed := janitor.finish()
+	if err != nil {
+		return err // its cause is that of removed, too
+	}
 
-	return cmd.Run()
+	return removed
 }

@@ -9,22 +9,21 @@ import (
 
 func TestMissing(t *testing.T) {
 	good := machine{
-		os: "linux", filesystems: "nodev\ttmpfs\nnodev\toverlay\nnodev\tcgroup2\n",
-		namespaces: func() error { return nil }, exists: func(string) bool { return true }, inPath: func(string) bool { return true },
+		os: "linux", filesystems: "nodev\ttmpfs\nnodev\tcgroup2\n",
+		try: func() error { return nil }, exists: func(string) bool { return true }, inPath: func(string) bool { return true },
 	}
 	cases := map[string]struct {
 		reason string
 		change func(*machine)
 		want   string
 	}{
-		"Nothing":    {"Everything is there.", func(*machine) {}, ""},
-		"System":     {"There are no namespaces elsewhere.", func(m *machine) { m.os = "darwin" }, "they need Linux, and this is darwin"},
-		"User":       {"Only root can mount.", func(m *machine) { m.uid = 1000 }, "they need root, and this is user 1000"},
-		"Overlay":    {"Images are made of layers.", func(m *machine) { m.filesystems = "nodev\ttmpfs\nnodev\tcgroup2\n" }, "they need the file system overlay, which is not in /proc/filesystems (modprobe overlay)"},
-		"Cgroups":    {"Containers are cgroups.", func(m *machine) { m.filesystems = "nodev\ttmpfs\nnodev\toverlay\n" }, "they need cgroups, and neither cgroup nor cgroup2 is in /proc/filesystems"},
-		"Ip":         {"It sets up the network.", func(m *machine) { m.inPath = func(string) bool { return false } }, "they need the program ip (Debian: apt-get install iproute2)"},
-		"Program":    {"It is not built.", func(m *machine) { m.exists = func(string) bool { return false } }, "they need bin/node/kubelet (make node-tools)"},
-		"Namespaces": {"A container may not make any.", func(m *machine) { m.namespaces = func() error { return errors.New("operation not permitted") } }, "they need namespaces of their own (mount, net, pid, uts, ipc), and the kernel does not allow them: operation not permitted"},
+		"Nothing": {"Everything is there.", func(*machine) {}, ""},
+		"System":  {"There are no namespaces elsewhere.", func(m *machine) { m.os = "darwin" }, "they need Linux, and this is darwin"},
+		"User":    {"Only root can mount.", func(m *machine) { m.uid = 1000 }, "they need root, and this is user 1000"},
+		"Cgroups": {"Containers are cgroups.", func(m *machine) { m.filesystems = "nodev\ttmpfs\n" }, "they need cgroups, and neither cgroup nor cgroup2 is in /proc/filesystems"},
+		"Ip":      {"It sets up the network.", func(m *machine) { m.inPath = func(string) bool { return false } }, "they need the program ip (Debian: apt-get install iproute2)"},
+		"Program": {"It is not built.", func(m *machine) { m.exists = func(string) bool { return false } }, "they need bin/node/kubelet (make node-tools)"},
+		"Try":     {"A container may have root, and not this.", func(m *machine) { m.try = func() error { return errors.New("operation not permitted") } }, "they need namespaces, mounts and cgroups of their own, and this machine does not allow them: operation not permitted"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -70,6 +69,30 @@ func TestHierarchies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, hierarchies(tc.mountinfo), cmp.AllowUnexported(hierarchy{})); diff != "" {
 				t.Errorf("%s\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestLacking(t *testing.T) {
+	cases := map[string]struct {
+		reason, kind string
+		have         []string
+		want         string
+	}{
+		"One":    {"They are options of mounts.", "cgroup", controllers([]hierarchy{{options: "cpu,cpuacct"}, {options: "cpuset"}, {options: "memory"}, {options: "devices"}, {options: "name=systemd"}}), ""},
+		"Two":    {"The file cgroup.controllers lists them.", "cgroup2", []string{"cpuset", "cpu", "io", "memory", "pids"}, ""},
+		"Not":    {"v1 may be mounted in part.", "cgroup", []string{"cpu", "cpuacct", "devices"}, "cgroup in /sys/fs/cgroup lacks controllers: cpuset, memory"},
+		"Hybrid": {"Where v1 has the controllers, v2 does not.", "cgroup2", []string{"hugetlb"}, "cgroup2 in /sys/fs/cgroup lacks controllers: cpu, memory, pids"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if err := lacking(tc.kind, tc.have); err != nil {
+				got = err.Error()
+			}
+			if got != tc.want {
+				t.Errorf("%s\ngot %q, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}

@@ -19,11 +19,26 @@ import (
 const mark = "SANDBOX_TEST"
 
 func TestMain(m *testing.M) {
+	if hurt := hurts[os.Getenv(hurtVariable)]; hurt != nil && os.Getenv(variable) == "" {
+		if err := hurt(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(3)
+		}
+	}
 	if os.Getenv(mark) != "" || os.Getenv(variable) != "" {
 		os.Exit(Main(payload{}))
 	}
 	os.Exit(m.Run())
 }
+
+// panicSetting is a setting that litter writes, with a value that no other program writes.
+const (
+	panicSetting = kernel + "kernel/panic"
+	littered     = "77"
+)
+
+// uncover has the payload write to the machine.
+const uncover = "uncover"
 
 // payload plays a node in a sandbox: it makes everything that a node could leave behind.
 type payload struct{}
@@ -33,6 +48,11 @@ func (payload) Run() int {
 	err := litter()
 	fmt.Fprintf(os.Stdout, "ready %v\n", err)
 	line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+	if line == uncover+"\n" {
+		_ = syscall.Unmount("/var/lib", syscall.MNT_DETACH)
+
+		return 0
+	}
 	code, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil {
 		select {} // until it is killed
@@ -41,22 +61,26 @@ func (payload) Run() int {
 	return code
 }
 
+// litter makes things with the name of the sandbox, so that they can be found.
 func litter() error {
-	if err := Run("ip", "link", "add", "node0", "type", "bridge"); err != nil {
-		return err
+	for _, args := range []string{"link add node0 type bridge", "link set node0 alias " + Name()} {
+		if err := Run("ip", strings.Fields(args)...); err != nil {
+			return err
+		}
 	}
-	for _, dir := range []string{"/run/containerd", "/var/lib/kubelet", "/var/log/pods", "/opt/containerd", "/etc/cni"} {
-		if _, err := os.Stat(filepath.Dir(dir)); err != nil {
+	for _, dir := range covered {
+		if !exists(dir) {
 			continue
 		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		dir = filepath.Join(dir, Name())
+		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
 		}
-		if err := mount("tmpfs", dir, "tmpfs", ""); err != nil {
+		if err := mount(dir, "tmpfs", ""); err != nil {
 			return err
 		}
 	}
-	if err := os.WriteFile("/proc/sys/kernel/panic", []byte("77"), 0o600); err != nil {
+	if err := os.WriteFile(panicSetting, []byte(littered), 0o600); err != nil {
 		return err
 	}
 	all, err := mounted()
@@ -85,6 +109,15 @@ func litter() error {
 	return nil
 }
 
+// again is this program, which runs the payload in a sandbox.
+func again(t *testing.T) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^$") //nolint:gosec,noctx // it is this program, and is killed
+	cmd.Env = append(os.Environ(), mark+"="+t.Name())
+
+	return cmd
+}
+
 // started starts a sandbox and waits until the payload is ready.
 func started(t *testing.T) (outer *exec.Cmd, answer func(string)) {
 	t.Helper()
@@ -94,8 +127,7 @@ func started(t *testing.T) (outer *exec.Cmd, answer func(string)) {
 		}
 		t.Skip(missing)
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^$") //nolint:gosec,noctx // it is this program, and is killed
-	cmd.Env = append(os.Environ(), mark+"="+t.Name())
+	cmd := again(t)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -150,10 +182,6 @@ func roles(t *testing.T) map[string][]int {
 
 // Nothing is left of a sandbox, whichever of its processes is killed.
 func TestKilled(t *testing.T) {
-	before, err := look()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, role := range []string{"", roleInit, roleInside} {
 		t.Run("role "+role, func(t *testing.T) {
 			outer, _ := started(t)
@@ -167,7 +195,7 @@ func TestKilled(t *testing.T) {
 			_ = outer.Wait()
 			deadline := time.Now().Add(30 * time.Second)
 			for {
-				left := gone(t, before, fmt.Sprintf("arbor-node-%d", outer.Process.Pid))
+				left := remains(t, fmt.Sprintf("arbor-node-%d", outer.Process.Pid))
 				if len(left) == 0 {
 					return
 				}
@@ -180,21 +208,18 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// gone lists what is left of a sandbox.
-func gone(t *testing.T, before scene, name string) []string {
+// remains lists what is left of a sandbox.
+func remains(t *testing.T, name string) []string {
 	t.Helper()
-	now, err := look()
+	left, err := leftovers(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := now.since(before)
 	for role, pids := range roles(t) {
 		left = append(left, fmt.Sprintf("process %q %v", role, pids))
 	}
-	for _, dir := range now.cgroups {
-		if filepath.Base(dir) == name {
-			left = append(left, dir)
-		}
+	if value, _ := os.ReadFile(panicSetting); strings.TrimSpace(string(value)) == littered {
+		left = append(left, "setting "+panicSetting)
 	}
 
 	return left
@@ -202,17 +227,45 @@ func gone(t *testing.T, before scene, name string) []string {
 
 // The exit code of the tests is that of the sandbox, which leaves nothing behind.
 func TestEnded(t *testing.T) {
-	before, err := look()
-	if err != nil {
-		t.Fatal(err)
-	}
 	outer, answer := started(t)
+	left, err := leftovers(fmt.Sprintf("arbor-node-%d", outer.Process.Pid))
+	if seen := strings.Join(left, ", "); err != nil || !strings.Contains(seen, "cgroup /") || !strings.Contains(seen, "process ") {
+		t.Errorf("while the sandbox runs, its cgroups and processes are not seen: %s, %v", seen, err)
+	}
 	answer("7")
 	_ = outer.Wait()
 	if code := outer.ProcessState.ExitCode(); code != 7 {
 		t.Errorf("the exit code is %d, want 7", code)
 	}
-	if left := gone(t, before, fmt.Sprintf("arbor-node-%d", outer.Process.Pid)); len(left) > 0 {
+	if left := remains(t, fmt.Sprintf("arbor-node-%d", outer.Process.Pid)); len(left) > 0 {
 		t.Errorf("left: %s", strings.Join(left, ", "))
+	}
+}
+
+// What other programs of the machine make while a sandbox runs is not left by it.
+func TestNeighbor(t *testing.T) {
+	outer, answer := started(t)
+	dir := filepath.Join(t.TempDir(), "containerd")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := mount(dir, "tmpfs", ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, 0) })
+	answer("0")
+	_ = outer.Wait()
+	if code := outer.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("the exit code is %d, want 0", code)
+	}
+}
+
+// A sandbox whose programs could have written to the machine fails.
+func TestUncovers(t *testing.T) {
+	outer, answer := started(t)
+	answer(uncover)
+	_ = outer.Wait()
+	if code := outer.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("the exit code is %d, want 1", code)
 	}
 }

@@ -2,6 +2,8 @@ module github.com/arbor-control/arbor/tools/node/kubelet
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	cel.dev/expr v0.25.1 // indirect
 	cyphar.com/go-pathrs v0.2.2 // indirect

@@ -1,4 +1,4 @@
-package manager
+package fence
 
 import (
 	"fmt"
@@ -15,25 +15,23 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// renewDeadline is after how long without a renewal a leader gives up; it is
-// controller-runtime's. Another can lead five seconds later.
-const renewDeadline = 10 * time.Second
-
-// A fence keeps a manager that led and was paused, with its machine or alone, from
-// going on where it was: before it can find out that another one leads, it would
+// A Fence keeps a replica that led and was suspended, with its machine or alone, from
+// continuing where it was: before it can find out that another one leads, it would
 // write what it had in hand, such as objects of a composition that is gone since.
 // It passes no write unless the lease was renewed a short time ago, and none after a renewal
 // that the API server rejected because another client has changed the lease: if the lease
-// was deleted, another manager leads at once. Managers that never led, or need not, are free.
-type fence struct {
+// was deleted, another replica leads at once. Replicas that never led, or need not, are free.
+type Fence struct {
 	lease string // as a URL has it
-	now   func() time.Time
+	// deadline is after how long without a renewal a leader gives up.
+	deadline time.Duration
+	now      func() time.Time
 	// renewed is when the last successful renewal was begun.
 	renewed atomic.Pointer[time.Time]
-	// lost is why a manager that led does not hold the lease any more; nil if it does.
+	// lost is why a replica that led does not hold the lease any more; nil if it does.
 	lost atomic.Pointer[string]
 	// closed is set when the controllers have ended: a reconcile that did not end in time
-	// writes nothing while another manager leads.
+	// writes nothing while another replica leads.
 	closed atomic.Bool
 }
 
@@ -42,12 +40,17 @@ const (
 	leaseReleased = "this one has released the lease"
 )
 
-func newFence(namespace, lease string) *fence {
-	return &fence{lease: "/namespaces/" + namespace + "/leases/" + lease, now: time.Now}
+// New returns a fence for a lease whose holder gives up after deadline without a renewal.
+func New(namespace, lease string, deadline time.Duration) *Fence {
+	return &Fence{lease: "/namespaces/" + namespace + "/leases/" + lease, deadline: deadline, now: time.Now}
 }
 
-// around has everything that is sent with a config pass the fence.
-func (f *fence) around(config *rest.Config) *rest.Config {
+// Close rejects all further writes except events.
+func (f *Fence) Close() { f.closed.Store(true) }
+
+// Around has everything that is sent with a config pass the fence. The lease must be renewed with
+// the same config.
+func (f *Fence) Around(config *rest.Config) *rest.Config {
 	config.Wrap(func(onwards http.RoundTripper) http.RoundTripper { return &gate{onwards, f} })
 
 	return config
@@ -56,10 +59,10 @@ func (f *fence) around(config *rest.Config) *rest.Config {
 // gate is a way through a fence.
 type gate struct {
 	onwards http.RoundTripper
-	fence   *fence
+	fence   *Fence
 }
 
-// RoundTrip sends a request, or refuses to.
+// RoundTrip sends a request, or returns why it must not be sent.
 func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	began := g.fence.now()
 	if g.fence.isLease(r) {
@@ -75,20 +78,20 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 			_ = r.Body.Close()
 		}
 
-		return nil, fmt.Errorf("%s %s was not sent: another manager may lead, since %s", r.Method, r.URL.Path, why)
+		return nil, fmt.Errorf("%s %s was not sent: another replica may lead, since %s", r.Method, r.URL.Path, why)
 	}
 
 	return g.onwards.RoundTrip(r)
 }
 
 // isLease reports whether a request is about the lease. A leader whose lease was deleted creates
-// it again, unless another manager was faster.
-func (f *fence) isLease(r *http.Request) bool {
+// it again, unless another replica was faster.
+func (f *Fence) isLease(r *http.Request) bool {
 	return strings.HasSuffix(r.URL.Path, f.lease) || r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, path.Dir(f.lease))
 }
 
 // releases reports whether a request writes a lease without a holder. client-go releases the lease
-// of a manager that has stopped leading, also if another one has taken it since.
+// of a replica that has stopped leading, also if another one has taken it since.
 func releases(r *http.Request) bool {
 	if r.Method != http.MethodPut || r.GetBody == nil {
 		return false
@@ -109,9 +112,9 @@ func releases(r *http.Request) bool {
 }
 
 // answered notes the answer to a renewal, to the creation of the lease, or to its release. One that
-// is rejected says nothing about a manager that never led: it may have tried to take a lease that
+// is rejected says nothing about a replica that never led: it may have tried to take a lease that
 // another one took first.
-func (f *fence) answered(began time.Time, code int, released bool) {
+func (f *Fence) answered(began time.Time, code int, released bool) {
 	switch {
 	case f.renewed.Load() == nil && (released || code == http.StatusConflict || code == http.StatusNotFound): // it never led
 	case released:
@@ -125,9 +128,9 @@ func (f *fence) answered(began time.Time, code int, released bool) {
 }
 
 // rejects returns why a request must not be sent, "" if it may be. Reads are harmless. So are
-// reviews, which webhooks and metrics need until the process ends, and events of a manager that
+// reviews, which webhooks and metrics need until the process ends, and events of a replica that
 // shuts down, which report that the lease was released.
-func (f *fence) rejects(r *http.Request, now time.Time) string {
+func (f *Fence) rejects(r *http.Request, now time.Time) string {
 	since, late := f.late(now)
 	lost := f.lost.Load()
 	switch {
@@ -157,12 +160,12 @@ func isReview(r *http.Request) bool {
 
 // late says how long ago the lease was renewed, and whether that is too long. One of
 // the two clocks stands still while a machine sleeps, the other one can be set.
-func (f *fence) late(now time.Time) (time.Duration, bool) {
+func (f *Fence) late(now time.Time) (time.Duration, bool) {
 	renewed := f.renewed.Load()
 	if renewed == nil {
 		return 0, false
 	}
 	since := max(now.Sub(*renewed), now.Round(0).Sub(renewed.Round(0)))
 
-	return since, since > renewDeadline
+	return since, since > f.deadline
 }

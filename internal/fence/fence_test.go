@@ -1,4 +1,4 @@
-package manager
+package fence
 
 import (
 	"net/http"
@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
+
+const renewDeadline = 10 * time.Second
 
 type answering int
 
@@ -46,18 +48,18 @@ func TestFenceOfALostLease(t *testing.T) {
 		before   []request
 		rejected bool
 	}{
-		"Changed":   {"Another manager may lead.", []request{renewal(200), renewal(409)}, true},
-		"Deleted":   {"Another manager may have created the lease since.", []request{renewal(200), renewal(404)}, true},
+		"Changed":   {"Another replica may lead.", []request{renewal(200), renewal(409)}, true},
+		"Deleted":   {"Another replica may have created the lease since.", []request{renewal(200), renewal(404)}, true},
 		"Again":     {"It was only edited: the next renewal is accepted.", []request{renewal(200), renewal(409), renewal(200)}, false},
-		"Recreated": {"No other manager was faster.", []request{renewal(200), renewal(404), creation(201)}, false},
-		"Overtaken": {"Another manager was.", []request{renewal(200), renewal(404), creation(409)}, true},
-		"Released":  {"Another manager may lead at once.", []request{renewal(200), release(200)}, true},
+		"Recreated": {"No other replica was faster.", []request{renewal(200), renewal(404), creation(201)}, false},
+		"Overtaken": {"Another replica was.", []request{renewal(200), renewal(404), creation(409)}, true},
+		"Released":  {"Another replica may lead at once.", []request{renewal(200), release(200)}, true},
 		"Broken":    {"The API server could not answer: the time decides.", []request{renewal(200), renewal(500)}, false},
 		"NeverLed":  {"It did not get the lease, and never wrote as a leader.", []request{renewal(409)}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			f := newFence("ours", "one")
+			f := New("ours", "one", renewDeadline)
 			send := func(r request) error {
 				sent, err := http.NewRequestWithContext(t.Context(), r.method, r.path, strings.NewReader(r.body))
 				if err != nil {
@@ -106,9 +108,9 @@ func (l leases) RoundTrip(*http.Request) (*http.Response, error) {
 // client-go itself renews and releases a lease, in both formats.
 func TestFenceOfAReleasedLease(t *testing.T) {
 	for _, format := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
-		f := newFence("ours", "one")
+		f := New("ours", "one", renewDeadline)
 		api := leases{[]byte(`{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"namespace":"ours","name":"one"}}`)}
-		config := f.around(&rest.Config{Host: "http://localhost", Transport: api, ContentConfig: rest.ContentConfig{ContentType: format}})
+		config := f.Around(&rest.Config{Host: "http://localhost", Transport: api, ContentConfig: rest.ContentConfig{ContentType: format}})
 		client, err := coordinationclient.NewForConfig(config)
 		if err != nil {
 			t.Fatal(err)
@@ -163,7 +165,7 @@ func TestFence(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
-			f := newFence("ours", "one")
+			f := New("ours", "one", renewDeadline)
 			f.now = func() time.Time { return now }
 			send := func(method, path string, answer int) error {
 				response, err := (&gate{answering(answer), f}).RoundTrip(httptest.NewRequestWithContext(t.Context(), method, path, nil))

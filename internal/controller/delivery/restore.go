@@ -1,0 +1,182 @@
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
+)
+
+// keepUnread keeps the manifests that cannot be read, so that their slice can be restored. It is
+// for views that nothing works on yet.
+func (v *view) keepUnread(all []enov1.ResourceSlice) {
+	place := 0
+	for n := range all {
+		for _, m := range all[n].Spec.Resources {
+			if place == len(v.items) {
+				return // another delivery has the composition
+			}
+			if it := v.items[place]; hidden(it) && !it.elsewhere {
+				it.unread = m.DeepCopy()
+			}
+			place++
+		}
+	}
+}
+
+// recallHooks marks the Patches that have deleted their targets in this synthesis, if a slice has
+// lost its states while no manager ran, and the composition has recorded that all was reconciled.
+// All other work can be repeated.
+func (v *view) recallHooks(c *enov1.Composition) {
+	if v.deleting || c.Status.CurrentSynthesis.Reconciled == nil {
+		return
+	}
+	for _, it := range v.items {
+		if !hidden(it) && it.IsPatch() && it.Removes && !it.slice.initialized {
+			it.state = enov1.ResourceState{Reconciled: true, Deleted: true, Ready: c.Status.CurrentSynthesis.Reconciled}
+		}
+	}
+}
+
+// isLost reports whether slices of the current synthesis of a composition do not exist.
+func isLost(read []enov1.ResourceSlice, err error, c *enov1.Composition) bool {
+	if err != nil {
+		return apierrors.IsNotFound(err)
+	}
+
+	return len(read) < len(c.Status.CurrentSynthesis.ResourceSlices)
+}
+
+// isTerminating reports whether an object cannot be created because its namespace is being deleted,
+// or does not exist any more.
+func isTerminating(err error) bool {
+	_, gone := noNamespace(err)
+
+	return gone || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// restoreAll restores all slices of a composition that do not exist. The view is of these slices.
+func (d *Deliverer) restoreAll(ctx context.Context, v *view, c *enov1.Composition) error {
+	for _, s := range v.parts {
+		err := d.reader.Get(ctx, s.NamespacedName, &enov1.ResourceSlice{})
+		switch {
+		case apierrors.IsNotFound(err):
+			err = d.restore(ctx, v, s, c)
+		case err != nil:
+			err = fmt.Errorf("cannot read slice %s: %w", s.NamespacedName, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// restore creates a slice again that another client has deleted in spite of its finalizer, with
+// the states that are known. The caller has seen that the slice does not exist. A slice whose objects are all deleted is not needed any more, and
+// of one that several deliveries share, none knows all manifests.
+func (d *Deliverer) restore(ctx context.Context, v *view, s *slice, c *enov1.Composition) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	manifests, err := v.manifests(s)
+	if err != nil || len(manifests) == 0 || c.Abandoned() {
+		return err
+	}
+	states := v.states(s)
+	if v.deleting && !slices.ContainsFunc(states, func(s enov1.ResourceState) bool { return !s.Deleted }) {
+		return nil
+	}
+	restored := &enov1.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.Namespace, Name: s.Name, Finalizers: []string{enov1.Finalizer}, Annotations: map[string]string{enov1.AnnotationRestored: "true"},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, enov1.GroupVersion.WithKind(enov1.CompositionKind))},
+		},
+		Spec: enov1.ResourceSliceSpec{SynthesisUUID: s.uuid, Resources: manifests},
+	}
+	// The digest comes first: if one of the two fails, the slice still does not exist, and both are
+	// repeated. A slice that existed without its digest would be rejected.
+	if err := d.recordDigest(ctx, c, restored); err != nil {
+		return fmt.Errorf("cannot record the digest of slice %s, which is restored next: %w", s.NamespacedName, err)
+	}
+	if err := d.client.Create(ctx, restored); err != nil {
+		return fmt.Errorf("cannot restore slice %s: %w", s.NamespacedName, err)
+	}
+	if d.courtesy.Allow() {
+		d.recorder.Eventf(v.owner, nil, corev1.EventTypeWarning, "SliceRestored", action, "%s",
+			clip(fmt.Sprintf("ResourceSlice %s was deleted in spite of its finalizer, and is restored: only it records which objects were delivered. Do not delete slices by hand", s.Name)))
+	}
+	had := s.initialized
+	s.initialized, s.version, s.rejected = false, restored.ResourceVersion, ""
+	if had { // otherwise they are written with the first one
+		d.restoreStates(ctx, v, s, states)
+	}
+
+	return nil
+}
+
+// recordDigest writes the digest of a slice that is restored to the status of its composition, without which
+// it would not belong to it: its manifests mean the same as before, and may be written differently.
+func (d *Deliverer) recordDigest(ctx context.Context, c *enov1.Composition, restored *enov1.ResourceSlice) error {
+	refs := c.Status.CurrentSynthesis.ResourceSlices
+	i := slices.IndexFunc(refs, func(ref *enov1.ResourceSliceRef) bool { return ref.Name == restored.Name })
+	digest := tenancy.Digest(&restored.Spec)
+	if i < 0 || refs[i].Digest == "" || refs[i].Digest == digest {
+		return nil
+	}
+	const current = "/status/currentSynthesis"
+	ref := fmt.Sprintf("%s/resourceSlices/%d", current, i)
+	data, err := json.Marshal([]operation{
+		{Op: "test", Path: current + "/uuid", Value: c.Status.CurrentSynthesis.UUID},
+		{Op: "test", Path: ref + "/name", Value: restored.Name},
+		{Op: "replace", Path: ref + "/digest", Value: digest},
+	})
+	if err != nil {
+		return err
+	}
+
+	return d.client.Status().Patch(ctx, c, client.RawPatch(types.JSONPatchType, data))
+}
+
+// restoreStates writes the states of a slice that was restored, at once if possible: a process
+// that is killed must not repeat what was done. The lock of the slice is held.
+func (d *Deliverer) restoreStates(ctx context.Context, v *view, s *slice, states []enov1.ResourceState) {
+	err := d.status.patch(ctx, s, []operation{{Op: "add", Path: "/status", Value: enov1.ResourceSliceStatus{Resources: states}}})
+	s.initialized = err == nil
+	for _, it := range v.items {
+		if it.slice == s && err != nil {
+			d.publish(v, it, v.stateOf(it)) // until it succeeds
+		}
+	}
+}
+
+// manifests are those of a slice, none if not all of them are known.
+func (v *view) manifests(s *slice) ([]enov1.Manifest, error) {
+	all := make([]enov1.Manifest, 0, s.count)
+	for _, it := range v.items {
+		switch {
+		case it.slice != s:
+		case it.elsewhere || hidden(it) && it.unread == nil:
+			return nil, nil
+		case hidden(it):
+			all = append(all, *it.unread)
+		default:
+			m, err := it.Manifest(it.text.object())
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, m)
+		}
+	}
+
+	return all, nil
+}
