@@ -155,6 +155,9 @@ func setupSynthesis(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	s := synthesis.Options{Rules: rules, Refusal: refusal, Timeout: o.Synthesis.Timeout, Concurrency: o.Synthesis.Concurrency, Cooldown: o.Synthesis.Cooldown, MaxFailures: o.Synthesis.MaxFailures, Namespace: o.Delivery.Namespace, Patience: o.Synthesis.Watchdog, HistoryLimit: o.Synthesis.HistoryLimit}
 	if o.Synthesis.Local {
 		s.Executor, s.Refusal = &executor.Process{}, ""
+		if n := executor.KillAbandoned(); n > 0 {
+			mgr.GetLogger().Info("Killed processes of synthesizers whose manager was killed", "processes", n)
+		}
 	}
 	if o.Synthesis.Image != "" {
 		s.Pods, s.Refusal = true, ""
