@@ -58,6 +58,9 @@ func openHome(path string, trust bool) (*home, error) {
 	}
 
 	h := &home{path: path}
+	if _, _, err := h.verify(trust); err != nil { // before anything is written to it
+		return nil, fmt.Errorf("cannot use directory %s: %w", path, err)
+	}
 	if err := h.take(); err != nil {
 		h.close()
 
@@ -117,8 +120,30 @@ func (h *home) settle(ctx context.Context, say func(string, ...any)) error {
 	}
 }
 
+// openLock opens a file that is written to. One that leads elsewhere is rejected: a directory may come
+// from an archive or a repository.
 func openLock(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, fmt.Errorf("%s is a symbolic link: remove it", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !isPlain(info) {
+		_ = f.Close()
+
+		return nil, errors.Join(fmt.Errorf("%s is not a file, or has several names: remove it", path), err)
+	}
+
+	return f, nil
+}
+
+// isPlain reports whether a file is a regular one that has no other name.
+func isPlain(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+
+	return info.Mode().IsRegular() && (!ok || stat.Nlink == 1)
 }
 
 // flock takes a lock if nobody else has it.

@@ -38,26 +38,35 @@ func checkOwner(path string, trust bool) error {
 	return nil
 }
 
-// claim rejects a directory that arbor up of this user did not create, or that other users
-// could write to, unless it is empty or the user trusts it. It then takes their
-// permissions from them, which os.MkdirAll does not, and records the directory.
-func (h *home) claim(trust bool) error {
-	given := trust
-	trust = trust || h.empty()
+// verify rejects a directory that arbor up of this user did not create, or that other users
+// could write to, unless it is empty or the user trusts it. It returns the ID of the directory,
+// and whether it is recorded.
+func (h *home) verify(trust bool) (id string, known bool, err error) {
 	info, err := os.Stat(h.path)
+	if err != nil {
+		return "", false, err
+	}
+	records, _ := recordDir()
+	id, known = recorded(h.path, records)
+	switch mode := info.Mode().Perm(); {
+	case trust || h.empty():
+	case mode&0o022 != 0:
+		return "", false, fmt.Errorf("other users can write to it (mode %04o): %s", mode, mustTrust)
+	case !known:
+		return "", false, fmt.Errorf("it was created by an earlier release, or not by arbor up for you: %s", mustTrust)
+	}
+
+	return id, known, nil
+}
+
+// claim verifies the directory once more, now that it is locked. It then takes the permissions of
+// other users from them, which os.MkdirAll does not, and records the directory.
+func (h *home) claim(trust bool) error {
+	id, known, err := h.verify(trust)
 	if err != nil {
 		return err
 	}
-	records, unrecordable := recordDir()
-	id, known := recorded(h.path, records)
-	switch mode := info.Mode().Perm(); {
-	case trust:
-	case mode&0o022 != 0:
-		return fmt.Errorf("other users can write to it (mode %04o): %s", mode, mustTrust)
-	case !known:
-		return fmt.Errorf("it was created by an earlier release, or not by arbor up for you: %s", mustTrust)
-	}
-	if err := h.tighten(given); err != nil {
+	if err := h.tighten(trust); err != nil {
 		return err
 	}
 	if !known {
@@ -66,7 +75,8 @@ func (h *home) claim(trust bool) error {
 			return err
 		}
 	}
-	if unrecordable != nil {
+	records, err := recordDir()
+	if err != nil {
 		return nil //nolint:nilerr // the next start needs --trust-dir
 	}
 
@@ -92,7 +102,7 @@ func (h *home) tighten(trust bool) error {
 func (h *home) empty() bool {
 	entries, err := os.ReadDir(h.path)
 	for _, e := range entries {
-		if e.Name() != lockFile && e.Name() != childrenFile {
+		if e.Name() != lockFile && e.Name() != childrenFile || !e.Type().IsRegular() {
 			return false
 		}
 	}
@@ -114,10 +124,15 @@ func recordDir() (string, error) {
 	return filepath.Join(state, "arbor", "directories"), nil
 }
 
-// recorded returns the ID of a directory, and whether it is recorded.
+// recorded returns the ID of a directory, and whether it is recorded. An ID that is a link is that of
+// another directory.
 func recorded(path, records string) (string, bool) {
-	id, err := os.ReadFile(filepath.Join(path, idFile))
-	if err != nil || records == "" {
+	file := filepath.Join(path, idFile)
+	if info, err := os.Lstat(file); err != nil || !isPlain(info) || records == "" {
+		return "", false
+	}
+	id, err := os.ReadFile(file)
+	if err != nil {
 		return "", false
 	}
 	_, err = os.Stat(filepath.Join(records, recordName(string(id)))) //nolint:gosec // the name is a hash

@@ -57,6 +57,22 @@ func TestTrust(t *testing.T) {
 			return plant(t, mode)
 		}
 	}
+	linked := func(link func(from, to string) error) func(*testing.T) string {
+		return func(t *testing.T) string {
+			t.Helper()
+			own := filepath.Join(t.TempDir(), "own")
+			mustOpen(t, own, false)
+			dir := plant(t, 0o755)
+			if err := os.Remove(filepath.Join(dir, "id")); err != nil {
+				t.Fatal(err)
+			}
+			if err := link(filepath.Join(own, "id"), filepath.Join(dir, "id")); err != nil {
+				t.Fatal(err)
+			}
+
+			return dir
+		}
+	}
 	const foreign, writable = "not by arbor up for you", "other users can write to it"
 	cases := map[string]struct {
 		reason string
@@ -102,7 +118,18 @@ func TestTrust(t *testing.T) {
 		}, false, ""},
 		"Cloned":   {"git checks out directories that others can read.", planted(0o755), false, foreign},
 		"Unpacked": {"An archive can bring any mode, and any ID.", planted(0o700), false, foreign},
-		"Trusted":  {"The user knows it.", planted(0o755), true, ""},
+		"Linked":   {"A symbolic link shows the ID of a directory that is trusted.", linked(os.Symlink), false, foreign},
+		"Named":    {"A hard link does so, too.", linked(os.Link), false, foreign},
+		"Lock": {"A lock that is a link would have another file overwritten.", func(t *testing.T) string {
+			t.Helper()
+			dir := t.TempDir()
+			if err := os.Symlink(filepath.Join(t.TempDir(), "config"), filepath.Join(dir, "lock")); err != nil {
+				t.Fatal(err)
+			}
+
+			return dir
+		}, false, foreign},
+		"Trusted": {"The user knows it.", planted(0o755), true, ""},
 		"TrustedBefore": {"That need not be repeated.", func(t *testing.T) string {
 			t.Helper()
 			dir := plant(t, 0o755)
@@ -125,8 +152,12 @@ func TestTrust(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			stateDir(t)
 			dir := tc.dir(t)
+			before, _ := os.ReadDir(dir)
 			err := open(t, dir, tc.trust)
 			if tc.want != "" {
+				if after, err := os.ReadDir(dir); err != nil || len(after) != len(before) {
+					t.Errorf("%s\nit has %v, and had %v: %v", tc.reason, after, before, err)
+				}
 				if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "--trust-dir") || !strings.Contains(err.Error(), "run their commands as you") {
 					t.Errorf("%s\nerror %v, want %q", tc.reason, err, tc.want)
 				}
@@ -212,4 +243,26 @@ func TestTrustOwner(t *testing.T) {
 		t.Errorf("it has %v, %v", left, err)
 	}
 	mustOpen(t, dir, true)
+}
+
+// A lock that leads to another file is rejected also where the user trusts the directory.
+func TestLockIsLink(t *testing.T) {
+	for name, link := range map[string]func(from, to string) error{"Symbolic": os.Symlink, "Hard": os.Link} {
+		t.Run(name, func(t *testing.T) {
+			stateDir(t)
+			dir, file := t.TempDir(), filepath.Join(t.TempDir(), "config")
+			if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := link(file, filepath.Join(dir, "lock")); err != nil {
+				t.Fatal(err)
+			}
+			if err := open(t, dir, true); err == nil || !strings.Contains(err.Error(), "remove it") {
+				t.Errorf("error %v", err)
+			}
+			if data, err := os.ReadFile(file); err != nil || string(data) != "mine" {
+				t.Errorf("the file is %q, %v", data, err)
+			}
+		})
+	}
 }
