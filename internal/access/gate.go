@@ -3,15 +3,18 @@
 package access
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
@@ -125,6 +128,13 @@ func (g *Gate) Protect(log logr.Logger, next http.Handler, ask Ask) http.Handler
 // unreachable tells an API server that could not be asked from one that does
 // not know the token.
 func unreachable(err error) bool {
+	// Authenticators that are joined return an aggregate, which errors.As does not look into.
+	if all, ok := err.(utilerrors.Aggregate); ok { //nolint:errorlint // see above
+		return slices.ContainsFunc(all.Errors(), unreachable)
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
 	if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return true
 	}

@@ -1,8 +1,10 @@
 package access
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -89,16 +92,30 @@ func TestThrottle(t *testing.T) {
 
 // An API server that cannot be asked has not said that a token is invalid.
 func TestThrottleUnreachable(t *testing.T) {
-	server := &reviews{fail: apierrors.NewServiceUnavailable("away")}
-	gate := newThrottle(server)
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
-	r.Header.Set("Authorization", "Bearer good")
-	if _, _, err := gate.AuthenticateRequest(r); err == nil {
-		t.Error("no error")
+	away := apierrors.NewServiceUnavailable("away")
+	cases := map[string]struct {
+		reason string
+		fail   error
+	}{
+		"Status":    {"The API server answers with an error.", away},
+		"Aggregate": {"The authenticator of Kubernetes collects errors.", utilerrors.NewAggregate([]error{away})},
+		"Canceled":  {"The caller has gone.", utilerrors.NewAggregate([]error{context.Canceled})},
+		"Network":   {"The connection is refused.", utilerrors.NewAggregate([]error{&net.OpError{Op: "dial", Err: errors.New("refused")}})},
 	}
-	server.fail = nil
-	if _, ok, err := gate.AuthenticateRequest(r); !ok || err != nil {
-		t.Errorf("it is back: %t, %v", ok, err)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			server := &reviews{fail: tc.fail}
+			gate := newThrottle(server)
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+			r.Header.Set("Authorization", "Bearer good")
+			if _, _, err := gate.AuthenticateRequest(r); err == nil {
+				t.Error("no error")
+			}
+			server.fail = nil
+			if _, ok, err := gate.AuthenticateRequest(r); !ok || err != nil {
+				t.Errorf("%s It is back: %t, %v", tc.reason, ok, err)
+			}
+		})
 	}
 }
 
