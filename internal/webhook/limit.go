@@ -22,8 +22,8 @@ const (
 	maxBuffered, maxBufferedByHost = 96 << 20, 32 << 20
 	// maxOpen are the requests that are read or wait, and those from one address.
 	maxOpen, maxOpenByHost = 2000, 500
-	// maxRunning are the requests that are decided at a time.
-	maxRunning = 32
+	// maxRunning are the requests that are decided at a time, and those from one address.
+	maxRunning, maxRunningByHost = 32, 24
 
 	// readTimeout is how long a body may take, if the caller waits that long.
 	readTimeout = 5 * time.Second
@@ -46,7 +46,10 @@ type Limiter struct {
 }
 
 // usage is that of one address.
-type usage struct{ open, bytes int }
+type usage struct {
+	open, bytes int
+	running     chan struct{}
+}
 
 // NewLimiter returns a Limiter with the limits of this package, for callers that wait as
 // long as timeout. They get an answer before they give up.
@@ -78,13 +81,15 @@ func (l *Limiter) Around(h http.Handler) http.Handler {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), l.wait)
 		defer cancel()
-		select {
-		case l.running <- struct{}{}:
-			defer func() { <-l.running }()
-		case <-ctx.Done():
-			busy(w)
+		for _, turn := range []chan struct{}{held.running, l.running} {
+			select {
+			case turn <- struct{}{}:
+				defer func() { <-turn }()
+			case <-ctx.Done():
+				busy(w)
 
-			return
+				return
+			}
 		}
 		// A body that is too large is longer than what was read of it.
 		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), r.Body))
@@ -122,6 +127,7 @@ type holding struct {
 	limiter *Limiter
 	host    string
 	bytes   int
+	running chan struct{} // that of the host
 }
 
 func (l *Limiter) enter(address string) (*holding, bool) {
@@ -136,13 +142,13 @@ func (l *Limiter) enter(address string) (*holding, bool) {
 		return nil, false
 	}
 	if u == nil {
-		u = &usage{}
+		u = &usage{running: make(chan struct{}, maxRunningByHost)}
 		l.byHost[host] = u
 	}
 	l.open++
 	u.open++
 
-	return &holding{limiter: l, host: host}, true
+	return &holding{limiter: l, host: host, running: u.running}, true
 }
 
 func (h *holding) grow(n int) bool {

@@ -206,3 +206,51 @@ func TestLimiterCanceled(t *testing.T) {
 		t.Errorf("%d requests", l.open)
 	}
 }
+
+// A caller from one address that has all of its requests decided leaves turns to other addresses.
+func TestLimiterTurns(t *testing.T) {
+	l := NewLimiter(time.Minute)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(l.Around(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.RemoteAddr, "127.0.0.2:") {
+			return
+		}
+		entered <- struct{}{}
+		<-leave
+	})))
+	defer server.Close()
+	codes := make(chan int)
+	for range maxRunning + 10 {
+		go func() {
+			code, _ := post(t, server, nil)
+			codes <- code
+		}()
+	}
+	for range maxRunningByHost {
+		<-entered
+	}
+	other := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := (&http.Client{Transport: &http.Transport{DialContext: other.DialContext, DisableKeepAlives: true}, Timeout: 10 * time.Second}).Do(r)
+	if err != nil {
+		t.Fatalf("another address waits: %v", err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("another address: %s", answer.Status)
+	}
+	close(leave)
+	go func() {
+		for range entered { //nolint:revive // the rest of the requests
+		}
+	}()
+	for range maxRunning + 10 {
+		if code := <-codes; code != http.StatusOK {
+			t.Errorf("one that waited: %d", code)
+		}
+	}
+	close(entered)
+}

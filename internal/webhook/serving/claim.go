@@ -41,7 +41,8 @@ func fingerprint(webhooks []admissionregistrationv1ac.ValidatingWebhookApplyConf
 // rollout, managers of two versions or with different flags run at a time. Only the leader
 // replaces the registration of others, and waits between two writes: the last one that was
 // elected has the registration. Without leader election there can be several leaders, and
-// each replaces it once, so that no two managers overwrite each other in a loop.
+// each replaces it once, so that no two managers overwrite each other in a loop; and again if
+// no manager listens where the stored registration points.
 type claim struct {
 	last time.Time // when the manager wrote its own registration, zero if it did not
 }
@@ -51,7 +52,7 @@ func (c *claim) done(now time.Time) { c.last = now }
 
 // allowed reports whether the manager may write its own registration over the stored one.
 // It is the only leader if sole is set.
-func (c *claim) allowed(stored *admissionregistrationv1.ValidatingWebhookConfiguration, own string, elected, sole bool, now time.Time) bool {
+func (c *claim) allowed(stored *admissionregistrationv1.ValidatingWebhookConfiguration, own string, elected, sole bool, now time.Time, answers func(address string) bool) bool {
 	switch by := stored.Annotations[names.RegistrationAnnotation]; {
 	case by == own || len(stored.Webhooks) == 0:
 		return true
@@ -60,8 +61,16 @@ func (c *claim) allowed(stored *admissionregistrationv1.ValidatingWebhookConfigu
 	case by == "" || sole:
 		return now.Sub(c.last) >= reclaim
 	default:
-		return c.last.IsZero()
+		return c.last.IsZero() || now.Sub(c.last) >= reclaim && isDead(stored, answers)
 	}
+}
+
+// isDead reports whether no webhook of a registration answers. Those behind a Service are not asked:
+// its endpoints are those of managers that run.
+func isDead(stored *admissionregistrationv1.ValidatingWebhookConfiguration, answers func(address string) bool) bool {
+	return !slices.ContainsFunc(stored.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool {
+		return w.ClientConfig.URL == nil || answers(*w.ClientConfig.URL)
+	})
 }
 
 // trusts reports whether the stored registration has the trust of today for all webhooks.

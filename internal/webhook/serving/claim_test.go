@@ -16,7 +16,7 @@ import (
 func TestClaim(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	type step struct {
-		stored  string // whose it is: own, other, several (without leader election), fails (the write does), none (without a fingerprint), empty
+		stored  string // whose it is: own, other, several (without leader election), dead (several, and it does not answer), fails (the write does), none (without a fingerprint), empty
 		elected bool
 		after   time.Duration
 		allowed bool
@@ -32,6 +32,7 @@ func TestClaim(t *testing.T) {
 		"Failed":    {"A write that failed has replaced nothing.", []step{{"fails", true, 0, true}, {"fails", true, 0, true}, {"other", true, 0, true}, {"other", true, 0, false}}},
 		"Many":      {"Without leader election, each replaces it once.", []step{{"several", true, 0, true}, {"several", true, time.Hour, false}}},
 		"ManyFirst": {"The one that filled it has had its turn.", []step{{"empty", true, 0, true}, {"several", true, time.Hour, false}}},
+		"ManyDead":  {"The last one has ended, and left its registration behind.", []step{{"several", true, 0, true}, {"dead", true, 0, false}, {"dead", true, reclaim, true}, {"several", true, time.Hour, false}}},
 		"ManyOlder": {"A release without fingerprints does not know turns.", []step{{"none", true, 0, true}, {"none", true, 0, false}, {"none", true, reclaim, true}}},
 		"Older":     {"A release without fingerprints writes its own for as long as it runs.", []step{{"none", true, 0, true}, {"none", true, 0, false}, {"none", true, reclaim, true}, {"none", true, 0, false}}},
 		"OlderLead": {"As long as it leads, it has the registration.", []step{{"none", false, 0, false}, {"none", false, time.Hour, false}}},
@@ -49,7 +50,10 @@ func TestClaim(t *testing.T) {
 				default:
 					stored.Annotations = map[string]string{names.RegistrationAnnotation: s.stored}
 				}
-				got := c.allowed(stored, "own", s.elected, s.stored != "several", now)
+				if len(stored.Webhooks) > 0 {
+					stored.Webhooks[0].ClientConfig.URL = new("https://127.0.0.1:1/p")
+				}
+				got := c.allowed(stored, "own", s.elected, s.stored != "several" && s.stored != "dead", now, func(string) bool { return s.stored != "dead" })
 				if got != s.allowed {
 					t.Errorf("%s\nstep %d: got %t", tc.reason, i, got)
 				}

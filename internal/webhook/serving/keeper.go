@@ -268,7 +268,8 @@ func (k *Keeper) register(ctx context.Context, bundle []byte) (elsewhere bool, e
 		return false, fmt.Errorf("cannot read ValidatingWebhookConfiguration %s: %w", k.options.Configuration, err)
 	}
 	own := want.Annotations[names.RegistrationAnnotation]
-	foreign := !k.claim.allowed(have, own, k.elected(), k.options.LeaderElection, k.clock.Now())
+	answers := func(address string) bool { return listens(ctx, address) }
+	foreign := !k.claim.allowed(have, own, k.elected(), k.options.LeaderElection, k.clock.Now(), answers)
 	if foreign && !k.foreign {
 		ctrl.LoggerFrom(ctx).Info("The webhooks are registered by managers of another version or with other flags, and stay so while those lead",
 			"configuration", k.options.Configuration, "own", own, "stored", have.Annotations[names.RegistrationAnnotation])
@@ -283,7 +284,7 @@ func (k *Keeper) register(ctx context.Context, bundle []byte) (elsewhere bool, e
 		want.Labels = nil
 	}
 	if k.registered.Load() {
-		elsewhere = keepAddresses(want, have.Webhooks, func(address string) bool { return listens(ctx, address) })
+		elsewhere = keepAddresses(want, have.Webhooks, answers)
 	}
 
 	return elsewhere, k.apply(ctx, want)
