@@ -57,6 +57,8 @@ func TestExpressionLimits(t *testing.T) {
 		"Matches":       {"A short regular expression can be large.", "self.a.matches('(" + strings.Repeat("abcdefghij", 100) + "){1000}')", limited},
 		"MatchesNested": {"Repeats multiply.", "self.a.matches('((" + strings.Repeat("abcdefghij", 100) + "){30}){30}')", limited},
 		"MatchesLong":   {"Each character can be compared with all repeats.", "lists.range(20000).map(i, self.a).join().matches('(a?){1000}b')", limited},
+		"IndexOf":       {"Each character is compared with each.", repeated("[self.a]", ".map(y, y + y)", 16) + ".exists(t, t.indexOf(t.substring(0, 500000) + 'b') >= 0)", limited},
+		"LastIndexOf":   {"Backwards, too.", repeated("[self.a]", ".map(y, y + y)", 16) + ".exists(t, t.lastIndexOf('b' + t.substring(0, 500000)) >= 0)", limited},
 		"Hidden":        {"No other result makes up for an error of this kind.", "true || lists.range(1000000000).size() > 0 ? lists.range(1000000000).size() > 0 || true : true", limited},
 		"Recursion":     {"An expression is nested only so far.", strings.Repeat("(", 1000) + "1" + strings.Repeat(")", 1000) + " == 1", "recursion"},
 		"Long":          {"An expression is only so long.", "true" + strings.Repeat(" || true", 20000), "size"},

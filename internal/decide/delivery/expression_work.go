@@ -40,6 +40,8 @@ var works = map[string]func(args []ref.Val) int64{
 	"slice":                 copyWork,
 	"sort":                  copyWork,
 	"@sortByAssociatedKeys": copyWork,
+	"indexOf":               searchWork,
+	"lastIndexOf":           searchWork,
 	"distinct":              func(args []ref.Val) int64 { return times(elements(args[0]), shallow(args[0])) },
 	"sets.contains":         setsWork,
 	"sets.equivalent":       setsWork,
@@ -88,15 +90,14 @@ func inWork(args []ref.Val) int64 {
 	return times(1+shallow(args[len(args)-1]), smallest(args[0]))
 }
 
-// smallest is what comparing a value with others reads. A string ends at the first
-// difference.
+// smallest is what comparing a value with others reads.
 func smallest(v ref.Val) int64 {
 	switch v.(type) {
 	case traits.Lister, traits.Mapper:
 		return elements(v)
 	}
 
-	return 1
+	return 1 + shallow(v)/elementSize
 }
 
 func rangeWork(args []ref.Val) int64 {
@@ -160,6 +161,15 @@ func formatWork(args []ref.Val) int64 {
 	}
 
 	return sum
+}
+
+// searchWork : each character is compared with each of what is looked for.
+func searchWork(args []ref.Val) int64 {
+	if len(args) < 2 {
+		return 1
+	}
+
+	return total(args, shallow) + times(shallow(args[0]), shallow(args[1]))
 }
 
 func setsWork(args []ref.Val) int64 {

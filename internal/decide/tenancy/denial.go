@@ -2,6 +2,7 @@ package tenancy
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,15 +53,20 @@ func (a Attempt) Deny(err error) (Denial, bool) {
 
 // reason returns the reason of a failed write, "" if no permission is missing.
 func (a Attempt) reason(err error) string {
+	// The text of an error may not show values of a Secret, which can be any part of it.
+	text := err.Error()
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		text = status.ErrStatus.Message
+	}
 	switch {
 	case a.Unsent:
 		return enov1.ReasonNoServiceAccount
 	case !apierrors.IsForbidden(err):
 		return ""
-	case strings.Contains(err.Error(), " cannot impersonate"):
+	case strings.Contains(text, " cannot impersonate"):
 		return enov1.ReasonImpersonationForbidden
 	// `User "…" cannot patch resource`, or `user "…" (groups=…) is attempting to grant RBAC permissions not currently held`.
-	case !strings.Contains(err.Error(), `ser "`+a.Account.Username()+`"`):
+	case !strings.Contains(text, `ser "`+a.Account.Username()+`"`):
 		return ""
 	case a.Namespace != a.Account.Namespace:
 		return enov1.ReasonOutOfScope
@@ -115,7 +121,8 @@ func Summarize(all []Denial) Denial {
 
 // A Remainder is an object that must be deleted and that the account may not delete.
 type Remainder struct {
-	// Recorded is set if the Composition is known to have written the object.
+	// Recorded is set if the Composition is known to have written the object, or has a Patch that
+	// deletes it.
 	Recorded bool
 	// Ending is set if the namespace of the object is terminating or does not exist.
 	Ending bool
@@ -124,8 +131,8 @@ type Remainder struct {
 	// Orphan is set if the Composition is being deleted and its annotation says that objects stay.
 	// A manifest with another strategy takes precedence only as long as its object can be deleted.
 	Orphan bool
-	// Waited is how long the Composition has been deleted for, and Grace is how long it holds
-	// up its own namespace.
+	// Waited is how long the Composition and its namespace have been deleted for, and Grace is how
+	// long it holds up its own namespace.
 	Waited, Grace time.Duration
 }
 

@@ -46,6 +46,17 @@ func forbidden(text string) error {
 	return fmt.Errorf("cannot apply it: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a", errors.New(text)))
 }
 
+// redacted is an error with another text.
+type redacted struct {
+	error
+
+	text string
+}
+
+func (r *redacted) Error() string { return r.text }
+
+func (r *redacted) Unwrap() error { return r.error }
+
 func TestDeny(t *testing.T) {
 	account := tenancy.Account{Namespace: "team", Name: "deployer"}
 	own := forbidden(`User "system:serviceaccount:team:deployer" cannot patch resource "configmaps" in API group "" in the namespace "team"`)
@@ -69,6 +80,7 @@ func TestDeny(t *testing.T) {
 		"DeleteUnsent": {"Also without an account.", tenancy.Attempt{Namespace: "team", Deletes: true, Unsent: true}, errors.New("not sent"), enov1.ReasonDeletionForbidden, "set spec.serviceAccountName"},
 		"Quota":        {"A quota is not a permission.", tenancy.Attempt{Namespace: "team"}, forbidden("exceeded quota: all, requested: pods=1"), "", ""},
 		"Webhook":      {"Nor is admission.", tenancy.Attempt{Namespace: "team"}, forbidden(`admission webhook "x" denied the request: no`), "", ""},
+		"Redacted":     {"The text does not show the account, because a Secret has its name as a value.", tenancy.Attempt{Namespace: "team"}, &redacted{own, `cannot apply it: User "system:serviceaccount:team:(not shown)" cannot patch`}, enov1.ReasonWriteForbidden, "(not shown)"},
 		"Conflict":     {"Other errors are other errors.", tenancy.Attempt{Namespace: "team"}, apierrors.NewConflict(schema.GroupResource{}, "a", errors.New("changed")), "", ""},
 	}
 	for name, tc := range cases {
