@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -89,6 +88,7 @@ func (d *Deliverer) load(ctx context.Context, c *enov1.Composition, old *view) (
 	v.adopt(old)
 	if old == nil {
 		v.recallHooks(c)
+		d.recallDenials(v, c)
 		if err := d.recall(ctx, c, v); err != nil {
 			return nil, err
 		}
@@ -215,9 +215,8 @@ func (d *Deliverer) hint(v *view, it *item) {
 	if !it.elsewhere || it.problem == nil {
 		return
 	}
-	isUnknown := func(s enov1.ResourceState) bool { return equality.Semantic.DeepEqual(s, enov1.ResourceState{}) }
 	text := clip(it.problem.Error())
-	if s, changed := v.settleIf(it, isUnknown, enov1.ResourceState{ReconciliationError: &text}); changed {
+	if s, changed := v.settleIf(it, func(s enov1.ResourceState) bool { return !isKnown(s) }, enov1.ResourceState{ReconciliationError: &text}); changed {
 		d.status.hint(v, it, s)
 	}
 }

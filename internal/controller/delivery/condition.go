@@ -37,7 +37,12 @@ func (d *Deliverer) conditions(v *view) []metav1.Condition {
 		waiting.Reason, waiting.Message = enov1.ReasonApplyRejected, clip(text)
 	}
 
-	return []metav1.Condition{suspended, blocked, waiting, v.deniedCondition()}
+	all := []metav1.Condition{suspended, blocked, waiting}
+	if v.denials.unsure(d.now()) {
+		return all
+	}
+
+	return append(all, v.deniedCondition())
 }
 
 // reportConditions writes the conditions of a composition that delivery knows about.

@@ -63,7 +63,13 @@ func (d *Deliverer) as(ctx context.Context, v *view) context.Context {
 type denials struct {
 	mu  sync.Mutex
 	all map[decide.Identity]tenancy.Denial
+	// unsureUntil is until when there may be denials that an earlier manager has reported, zero if it
+	// has not.
+	unsureUntil time.Time
 }
+
+// firstAttempts is how long after its start a manager has attempted everything at least once.
+const firstAttempts = 90 * time.Second
 
 func newDenials() *denials { return &denials{all: map[decide.Identity]tenancy.Denial{}} }
 
@@ -167,7 +173,7 @@ func (d *Deliverer) leaves(ctx context.Context, v *view, it *item) bool {
 func (d *Deliverer) remainder(ctx context.Context, v *view, it *item) tenancy.Remainder {
 	about := v.asked()
 	r := tenancy.Remainder{
-		Recorded: it.memory.ours && !it.IsPatch(), Grace: d.forbiddenGrace,
+		Recorded: it.memory.ours && !it.IsPatch() || it.IsPatch() && (it.Removes || it.Overridden()), Grace: d.forbiddenGrace,
 		Orphan: v.deleting && enov1.IsOrphan(about.Annotations[enov1.AnnotationDeletionStrategy]),
 	}
 	if r.Leave() == "" && it.Namespace != "" {
@@ -181,6 +187,9 @@ func (d *Deliverer) remainder(ctx context.Context, v *view, it *item) tenancy.Re
 		r.HomeEnding = isEnding(home, err)
 		if since := about.DeletionTimestamp; since != nil {
 			r.Waited = d.now().Sub(since.Time)
+			if end := home.DeletionTimestamp; err == nil && end != nil {
+				r.Waited = min(r.Waited, d.now().Sub(end.Time))
+			}
 		}
 	}
 
@@ -190,6 +199,23 @@ func (d *Deliverer) remainder(ctx context.Context, v *view, it *item) tenancy.Re
 // isEnding reports whether a namespace is terminating or does not exist.
 func isEnding(namespace *metav1.PartialObjectMetadata, err error) bool {
 	return apierrors.IsNotFound(err) || err == nil && namespace.DeletionTimestamp != nil
+}
+
+// recallDenials keeps the condition about permissions that an earlier manager has written until this
+// one has attempted everything.
+func (d *Deliverer) recallDenials(v *view, c *enov1.Composition) {
+	if d.scope.Restricts() && meta.IsStatusConditionTrue(c.Status.Conditions, enov1.ConditionAccessDenied) {
+		v.denials.unsureUntil = d.now().Add(firstAttempts)
+		d.requeueAfter(v.name, firstAttempts+gather)
+	}
+}
+
+// unsure reports whether there may be denials that are not known yet.
+func (d *denials) unsure(now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+
+	return len(d.all) == 0 && now.Before(d.unsureUntil)
 }
 
 // deniedCondition is the condition about permissions that are missing.

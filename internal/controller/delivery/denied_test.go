@@ -121,6 +121,81 @@ func (absent) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ..
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
+// ending is a reader of a cluster whose namespaces are being deleted since then.
+type ending struct {
+	client.Reader
+
+	since time.Time
+}
+
+func (e ending) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	o.SetDeletionTimestamp(new(metav1.NewTime(e.since)))
+
+	return nil
+}
+
+// TestLeavesAfterGrace has a composition be deleted that holds up its namespace.
+func TestLeavesAfterGrace(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	cases := map[string]struct {
+		reason                 string
+		composition, namespace time.Duration // for how long they have been deleted
+		want                   bool
+	}{
+		"Both":      {reason: "The grace is over.", composition: time.Hour, namespace: time.Hour, want: true},
+		"Namespace": {reason: "The composition was deleted long before the namespace.", composition: 5 * time.Hour, namespace: time.Minute},
+		"Late":      {reason: "The namespace controller deletes compositions later.", composition: time.Minute, namespace: 5 * time.Hour},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := idle()
+			d.now = func() time.Time { return now }
+			d.scope, d.reader, d.forbiddenGrace = tenancy.Namespace, ending{since: now.Add(-tc.namespace)}, time.Hour
+			c, slices := tenantOf("a", false)
+			c.DeletionTimestamp = new(metav1.NewTime(now.Add(-tc.composition)))
+			slices[0].Spec.Resources[0].Manifest = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"x"}}`
+			slices[0].Status.Resources = []enov1.ResourceState{{UID: "u"}}
+			v := d.newView(c, slices)
+			if got := d.leaves(t.Context(), v, v.items[0].unpacked()); got != tc.want {
+				t.Errorf("%s\nit is left: %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+// TestRecallDenials has a manager start that does not know yet what an earlier one has reported.
+func TestRecallDenials(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	d := idle()
+	d.now = func() time.Time { return now }
+	d.scope = tenancy.Namespace
+	c, slices := tenantOf("a", false)
+	c.Status.Conditions = []metav1.Condition{{Type: enov1.ConditionAccessDenied, Status: metav1.ConditionTrue, Reason: enov1.ReasonOutOfScope}}
+	v := d.newView(c, slices)
+	d.recallDenials(v, c)
+	written := func() bool {
+		for _, cond := range d.conditions(v) {
+			if cond.Type == enov1.ConditionAccessDenied {
+				return true
+			}
+		}
+
+		return false
+	}
+	if written() {
+		t.Error("the condition is removed before anything was attempted")
+	}
+	v.denials.note(v.items[0].Identity, tenancy.Denial{Reason: enov1.ReasonWriteForbidden, Message: "m"})
+	if !written() {
+		t.Error("a denial is not reported")
+	}
+	v.denials.note(v.items[0].Identity, tenancy.Denial{})
+	now = now.Add(firstAttempts)
+	if !written() {
+		t.Error("the condition stays although everything was attempted")
+	}
+}
+
 // TestLeaves has a composition be deleted whose account may not delete a cluster-scoped object.
 func TestLeaves(t *testing.T) {
 	ready := metav1.Now()
@@ -128,11 +203,14 @@ func TestLeaves(t *testing.T) {
 		reason     string
 		own, whole string // the strategies of the manifest and of the composition
 		state      enov1.ResourceState
+		patch      string // the operations of a Patch
 		want       bool
 	}{
 		"Waits":     {reason: "It waits for the permission.", state: enov1.ResourceState{UID: "u"}},
 		"Orphan":    {reason: "The user leaves the objects behind, also those whose manifests have a strategy.", own: "foreground", whole: "orphan", state: enov1.ResourceState{UID: "u"}, want: true},
 		"Manifest":  {reason: "Without the annotation, the strategy of the manifest waits.", own: "foreground", state: enov1.ResourceState{UID: "u"}},
+		"Patch":     {reason: "A Patch that deletes its target waits, too.", patch: `{"op":"add","path":"/metadata/deletionTimestamp","value":"2020-01-01T00:00:00Z"}`},
+		"Label":     {reason: "Another Patch does nothing then.", patch: `{"op":"add","path":"/metadata/labels/a","value":"b"}`, want: true},
 		"Unwritten": {reason: "It was never written.", state: enov1.ResourceState{ReconciliationError: new("forbidden")}, want: true},
 	}
 	for name, tc := range cases {
@@ -144,6 +222,9 @@ func TestLeaves(t *testing.T) {
 			c.Annotations = map[string]string{enov1.AnnotationDeletionStrategy: tc.whole}
 			slices[0].Spec.Resources[0].Manifest = fmt.Sprintf(
 				`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"x","annotations":{"eno.azure.io/deletion-strategy":%q}}}`, tc.own)
+			if tc.patch != "" {
+				slices[0].Spec.Resources[0].Manifest = `{"apiVersion":"eno.azure.io/v1","kind":"Patch","metadata":{"name":"x"},"patch":{"apiVersion":"v1","kind":"Namespace","ops":[` + tc.patch + `]}}`
+			}
 			slices[0].Status.Resources = []enov1.ResourceState{tc.state}
 			v := d.newView(c, slices)
 			if !v.deleting {

@@ -182,6 +182,9 @@ func (t *healthTracker) judge(k key, o *trackedObject, live *unstructured.Unstru
 		o.recheck = true
 		t.reads.AddAfter(k, wait)
 	}
+	if o.isOpen() && !t.observe(o.at, o.version).known { // if it is still so then, it is read again
+		t.reads.AddAfter(k, patience)
+	}
 
 	return !known || before.Health != o.record.Health
 }
@@ -326,10 +329,10 @@ func (t *healthTracker) one(ctx context.Context, k key) error {
 // nothing to read.
 func (t *healthTracker) next(k key) (target healthTarget, wait time.Duration, ok bool) {
 	t.mu.Lock()
-	var recheck bool
+	var recheck, open bool
 	if c := t.compositions[k.composition]; c != nil {
 		if o := c.objects[k.object]; o != nil {
-			target, recheck, ok = o.healthTarget, o.recheck, true
+			target, recheck, open, ok = o.healthTarget, o.recheck, o.isOpen(), true
 			if !o.read.IsZero() {
 				wait = o.read.Add(healthPause).Sub(t.now())
 			}
@@ -337,8 +340,12 @@ func (t *healthTracker) next(k key) (target healthTarget, wait time.Duration, ok
 	}
 	t.mu.Unlock()
 
-	return target, wait, ok && (recheck || t.isStale(target))
+	return target, wait, ok && (recheck || t.isStale(target) || open && !t.observe(target.at, target.version).known)
 }
+
+// isOpen reports whether the health of an object will change. No event tells if the manager may not
+// watch its kind.
+func (o *trackedObject) isOpen() bool { return o.judged && o.record.State != objecthealth.Current }
 
 // reading notes that an object is read now.
 func (t *healthTracker) reading(k key) {

@@ -152,6 +152,46 @@ func TestHealthReads(t *testing.T) {
 	}
 }
 
+// TestHealthUnwatched has an object of a kind that the manager may not watch: no event tells when it is
+// ready, so it is read again until it is.
+func TestHealthUnwatched(t *testing.T) {
+	w := newHealthWorld(t, customKind)
+	watched := false
+	w.observe = func(place, string) observation { return observation{known: watched, present: true, version: "1"} }
+	w.versions["a"] = 1
+	w.worker("a", true)
+	k := key{object: decide.Identity{Name: "none"}}
+	for _, c := range w.compositions {
+		for id := range c.objects {
+			k.object = id
+		}
+	}
+	for name := range w.compositions {
+		k.composition = name
+	}
+	reads := func() bool {
+		w.clock = w.clock.Add(patience)
+		_, _, ok := w.next(k)
+
+		return ok
+	}
+	if !reads() {
+		t.Error("it is not read again")
+	}
+	watched = true
+	if reads() {
+		t.Error("it is read although its watch has seen nothing new")
+	}
+	watched = false
+	w.versions["a"], w.ready["a"] = 2, true
+	if err := w.one(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.reads["a"]) != 1 || reads() {
+		t.Errorf("it was read %d times, and is read again although it is ready", len(w.reads["a"]))
+	}
+}
+
 // TestHealthReadsBurst has an object change many times at once.
 func TestHealthReadsBurst(t *testing.T) {
 	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}

@@ -83,8 +83,9 @@ func (d *Deliverer) restoreAll(ctx context.Context, v *view, c *enov1.Compositio
 }
 
 // restore creates a slice again that another client has deleted in spite of its finalizer, with
-// the states that are known. The caller has seen that the slice does not exist. A slice whose objects are all deleted is not needed any more, and
-// of one that several deliveries share, none knows all manifests.
+// the states that are known: a write that found no slice was dropped. The caller has seen that the
+// slice does not exist. A slice whose objects are all deleted is not needed any more, and of one that
+// several deliveries share, none knows all manifests.
 func (d *Deliverer) restore(ctx context.Context, v *view, s *slice, c *enov1.Composition) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,9 +116,8 @@ func (d *Deliverer) restore(ctx context.Context, v *view, s *slice, c *enov1.Com
 		d.recorder.Eventf(v.owner, nil, corev1.EventTypeWarning, "SliceRestored", action, "%s",
 			clip(fmt.Sprintf("ResourceSlice %s was deleted in spite of its finalizer, and is restored: only it records which objects were delivered. Do not delete slices by hand", s.Name)))
 	}
-	had := s.initialized
 	s.initialized, s.version, s.rejected = false, restored.ResourceVersion, ""
-	if had { // otherwise they are written with the first one
+	if slices.ContainsFunc(states, isKnown) { // otherwise they are written with the first one
 		d.restoreStates(ctx, v, s, states)
 	}
 

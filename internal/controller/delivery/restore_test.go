@@ -149,6 +149,9 @@ type sliceServerStatus struct {
 func (s sliceServerStatus) Patch(_ context.Context, o client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
 	c, ok := o.(*enov1.Composition)
 	if !ok {
+		if s.server.slices[o.GetName()] == nil {
+			return apierrors.NewNotFound(sliceResource, o.GetName())
+		}
 		s.server.written = append(s.server.written, o.GetName())
 
 		return nil
@@ -384,6 +387,46 @@ func TestForeignSlice(t *testing.T) {
 			d.checkSlices(t.Context(), v, cached)
 			if server.slices["a"] == nil || len(server.written) == 0 {
 				t.Errorf("%s: the slice is not restored with its states once its name is free", tc.reason)
+			}
+		})
+	}
+}
+
+// TestDeletionBeforeFirstWrite has slice a deleted before a state was written to it: the first write
+// finds no slice, so its state is written when the slice exists again.
+func TestDeletionBeforeFirstWrite(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		backup bool
+	}{
+		"Restored": {reason: "Delivery restores the slice."},
+		"Backup":   {reason: "Another client restores the slice.", backup: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			server := newSliceServer()
+			a := server.slices["a"]
+			a.Status.Resources = nil
+			d, v := server.deliverer(t)
+			delete(server.slices, "a")
+			state, changed, _ := v.settle(v.items[0], enov1.ResourceState{Reconciled: true, UID: "7"})
+			if !changed {
+				t.Fatal("there is no state to be written")
+			}
+			d.status.set(v, v.items[0], state)
+			v.parts["a"].restUntil = time.Time{}.Add(time.Second)
+			d.status.flush(t.Context())
+			if len(server.written) > 0 || d.status.depth() > 0 {
+				t.Fatalf("the first write finds a slice: %v", server.written)
+			}
+			if tc.backup {
+				server.slices["a"] = a
+			}
+			v.parts["a"].events.sawDeletion()
+			d.checkSlices(t.Context(), v, server.composition.DeepCopy())
+			d.status.flush(t.Context())
+			if diff := cmp.Diff([]string{"a"}, server.written); diff != "" {
+				t.Errorf("%s The state is not written: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -252,20 +252,20 @@ func (d *Deliverer) publishAll(v *view, all []*item) {
 	}
 }
 
-// overwritten are the items whose states another client has removed from a slice. Before the
-// first write of a slice there are none.
+// overwritten are the items whose states another client has removed from a slice, also with the
+// slice itself, before the first write or later.
 func (v *view) overwritten(s *slice, live *enov1.ResourceSlice) []*item {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.initialized {
-		return nil
-	}
 	// The next write writes all states.
 	s.initialized, s.version = len(live.Status.Resources) == s.count, live.ResourceVersion
 	known := v.states(s)
 	var all []*item
 	for _, it := range v.items {
-		if it.slice == s && (!s.initialized || decide.LosesState(known[it.index], live.Status.Resources[it.index])) {
+		if it.slice != s {
+			continue
+		}
+		if !s.initialized && isKnown(known[it.index]) || s.initialized && decide.LosesState(known[it.index], live.Status.Resources[it.index]) {
 			all = append(all, it)
 		}
 	}

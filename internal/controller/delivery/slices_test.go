@@ -198,8 +198,8 @@ func TestOverwritten(t *testing.T) {
 		want   []int
 	}{
 		"Same":      {reason: "Metadata were changed.", before: states, live: states},
-		"Cleared":   {reason: "All states are written again.", before: states, want: []int{0, 1, 2, 3}},
-		"Shortened": {reason: "States are known by their index.", before: states, live: states[1:], want: []int{0, 1, 2, 3}},
+		"Cleared":   {reason: "All states that are known are written again.", before: states, want: []int{1, 2, 3}},
+		"Shortened": {reason: "States are known by their index.", before: states, live: states[1:], want: []int{1, 2, 3}},
 		"Changed":   {reason: "Only what differs is written.", before: states, live: []enov1.ResourceState{{}, deleted, {}, done}, want: []int{2}},
 		"Early":     {reason: "Before the first write nothing is known.", live: nil},
 	}

@@ -45,6 +45,9 @@ func (v *view) successor() *view {
 	return v.next
 }
 
+// isKnown reports whether something is recorded of a manifest.
+func isKnown(s enov1.ResourceState) bool { return !equality.Semantic.DeepEqual(s, enov1.ResourceState{}) }
+
 // settle takes a new state of an item. It returns the state to be written, if it
 // is another, and the items that may be worked on because of it.
 func (v *view) settle(it *item, s enov1.ResourceState) (_ enov1.ResourceState, changed bool, opened []*item) {
