@@ -67,7 +67,8 @@ func deadline(v PodView, active, mine *corev1.Pod) (over time.Time, why string) 
 	}
 	switch {
 	case phase == podRunning && !since.IsZero():
-		return since.Add(v.Timeout + slack), overdue(mine)
+		// The publisher may wait for a slice that delivery restores.
+		return since.Add(v.Timeout + slack + LostGrace), overdue(mine)
 	case phase == podStarting && !since.IsZero():
 		return since.Add(v.PullTimeout), slow(active, v.Warnings, v.PullTimeout)
 	case in.Initialized != nil:

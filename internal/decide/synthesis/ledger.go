@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -232,12 +233,20 @@ func (l *Ledger) candidates(rules tenancy.Rules) []Start {
 	for place, e := range l.wanting {
 		c := e.composition
 		s := l.synthesizers[c.Spec.Synthesizer.Name]
-		if e.wish.RollBackTo != "" || obstacle(c, s, Dependencies(c, find, rules), rules) == nil {
+		if e.wish.RollBackTo != "" || !isForbidden(c) && obstacle(c, s, Dependencies(c, find, rules), rules) == nil {
 			all = append(all, Start{Composition: c, Synthesizer: s, Wish: e.wish, failed: e.stage == StageFailed, place: place})
 		}
 	}
 
 	return all
+}
+
+// isForbidden reports whether an input of a composition was found to be forbidden when it was
+// resolved, which rules alone cannot tell: its kind may be cluster-scoped.
+func isForbidden(c *enov1.Composition) bool {
+	found := meta.FindStatusCondition(c.Status.Conditions, enov1.ConditionInputForbidden)
+
+	return found != nil && found.Status == metav1.ConditionTrue && found.Reason == enov1.ReasonClusterScoped && found.ObservedGeneration == c.Generation
 }
 
 // isOlder reports whether a resourceVersion is before another. Those that cannot be
