@@ -179,7 +179,8 @@ func unblamed(do func(w *world) int) func(w *world) int {
 		before := failures()
 		n := do(w)
 		if diff := cmp.Diff(before, failures()); diff != "" {
-			w.Errorf("errors were counted: -before, +after:\n%s", diff)
+			w.why = "errors were counted: -before, +after:\n" + diff
+			w.Error(w.why)
 		}
 
 		return n

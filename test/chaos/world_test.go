@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"testing"
@@ -25,6 +26,8 @@ type world struct {
 	managers   []*cluster.Manager
 	// exits is how many managers have ended by themselves.
 	exits int
+	// why is what a fault has found wrong, for the table.
+	why string
 }
 
 func newWorld(t *testing.T) *world {
@@ -237,7 +240,7 @@ func (w *world) endure(f fault) {
 		r.lost = failure.lost
 	}
 	defer func() {
-		r.failed = w.Failed()
+		r.failed, r.why = w.Failed(), cmp.Or(r.why, w.why)
 		report = append(report, r)
 	}()
 	if err != nil {

@@ -74,7 +74,7 @@ var matrix = map[string]rendering{
 		has:    []string{"Certificate/arbor-webhook", "Certificate/arbor-webhook-authority", "Issuer/arbor-webhook", "ValidatingWebhookConfiguration/arbor"},
 		args:   []string{"--webhook-cert-dir=/etc/arbor/webhook"},
 	},
-	"CertManagerIssuer": {values: []string{"webhooks.certificates=cert-manager", "webhooks.certManager.issuerRef.name=mine", "webhooks.certManager.issuerRef.kind=ClusterIssuer"}, has: []string{"Certificate/arbor-webhook"}, not: []string{"Issuer/", "Certificate/arbor-webhook-authority"}},
+	"CertManagerIssuer": {values: []string{"webhooks.certificates=cert-manager", "webhooks.certManager.issuerRef.name=mine", "webhooks.certManager.issuerRef.kind=ClusterIssuer", "webhooks.timeoutSeconds=2"}, args: []string{"--webhook-timeout-seconds=2"}, has: []string{"Certificate/arbor-webhook"}, not: []string{"Issuer/", "Certificate/arbor-webhook-authority"}},
 	"NoFlowSchema":      {values: []string{"flowSchema.enabled=false"}, not: []string{"FlowSchema/"}},
 	"OneReplica":        {values: []string{"replicas=1"}, has: []string{"Deployment/"}, not: []string{"PodDisruptionBudget/"}},
 	"NoNetworkPolicy":   {values: []string{"networkPolicy.enabled=false"}, not: []string{"NetworkPolicy/"}},
@@ -89,6 +89,7 @@ var matrix = map[string]rendering{
 	},
 	"NoTenants":        {values: tenants(), has: []string{"ClusterRole/arbor-impersonator"}, not: []string{"RoleBinding/arbor-impersonator"}, args: []string{"--delivery-scope=namespace", "--default-service-account="}},
 	"TenantsElsewhere": {values: tenants("delivery.remoteKubeconfigSecret=target"), not: []string{"ClusterRole/arbor-impersonator"}},
+	"PodsNamed":        {values: only("synthesis", "synthesis.pods.enabled=true", "synthesis.pods.namespace=arbor-system-synthesizers"), has: []string{"Namespace/arbor-system-synthesizers"}},
 	"Pods":             {values: only("synthesis", "synthesis.pods.enabled=true"), has: []string{"ServiceAccount/arbor-synthesizer", "Role/arbor-synthesizer-pods", "Namespace/arbor-system-synthesizers", "NetworkPolicy/arbor-synthesizers", "ValidatingAdmissionPolicy/arbor-publisher"}, args: []string{"--synthesizer-pod-namespace=arbor-system-synthesizers", "--synthesizer-pod-service-account=arbor-synthesizer", "--image-pull-timeout=5m", "--synthesizer-pod-requests=cpu=50m,memory=64Mi", "--synthesizer-pod-limits=cpu=2,memory=1Gi", "--synthesizer-pod-helper-requests=cpu=10m,memory=32Mi", "--synthesizer-pod-helper-limits=cpu=1,memory=512Mi"}},
 	"PodResources": {
 		values: only("synthesis", "synthesis.pods.enabled=true", "synthesis.pods.imagePullTimeout=10m", "synthesis.pods.resources.limits.memory=2Gi", "synthesis.pods.resources.requests=null", "synthesis.pods.helperResources.requests=null", "synthesis.pods.helperResources.limits.cpu=2"),

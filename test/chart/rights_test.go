@@ -363,14 +363,30 @@ func (s *stage) halt(t *testing.T, name string) {
 	s.await(t, "the next generation is rolled out", synth, func() bool { return !halted() })
 }
 
-// lose deletes the slice of a composition, which is then synthesized anew.
+// lose deletes the slice of a composition. Delivery restores it if it has read it; otherwise the
+// composition is synthesized again.
 func (s *stage) lose(t *testing.T, c *enov1.Composition) {
 	t.Helper()
-	before := c.Status.CurrentSynthesis
-	slice := &enov1.ResourceSlice{ObjectMeta: s.meta(before.ResourceSlices[0].Name)}
-	s.merge(t, slice, `{"metadata": {"finalizers": null}}`)
-	must(t, client.IgnoreNotFound(s.Delete(t.Context(), slice)))
-	s.await(t, "what was lost is made anew", c, func() bool { return c.Status.CurrentSynthesis.UUID != before.UUID })
+	lost := &enov1.ResourceSlice{ObjectMeta: s.meta(c.Status.CurrentSynthesis.ResourceSlices[0].Name)}
+	s.merge(t, lost, `{"metadata": {"finalizers": null}}`)
+	must(t, client.IgnoreNotFound(s.Delete(t.Context(), lost)))
+	cluster.Eventually(t, "the slice that was lost is replaced", func() error {
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+			return err
+		}
+		now := &enov1.ResourceSlice{ObjectMeta: s.meta(c.Status.CurrentSynthesis.ResourceSlices[0].Name)}
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(now), now); err != nil {
+			return err
+		}
+		if now.UID == lost.UID {
+			return fmt.Errorf("slice %s is the one that was deleted", now.Name)
+		}
+
+		return nil
+	})
+	if slices.ContainsFunc(s.release.args, func(a string) bool { return strings.HasPrefix(a, "--controllers=") && strings.Contains(a, "delivery") }) {
+		s.await(t, "what was lost is delivered", c, func() bool { return c.Status.CurrentSynthesis.Reconciled != nil })
+	}
 }
 
 // synthesized waits for compositions.

@@ -71,7 +71,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
-{{- define "arbor.podsNamespace" -}}{{ .Values.synthesis.pods.namespace | default (printf "%s-synthesizers" (.Release.Namespace | trunc 50 | trimSuffix "-")) }}{{- end -}}
+{{- define "arbor.ownPodsNamespace" -}}{{ printf "%s-synthesizers" (.Release.Namespace | trunc 50 | trimSuffix "-") }}{{- end -}}
+{{- define "arbor.podsNamespace" -}}{{ .Values.synthesis.pods.namespace | default (include "arbor.ownPodsNamespace" .) }}{{- end -}}
 {{- define "arbor.podsServiceAccount" -}}{{ .Values.synthesis.pods.serviceAccount | default (printf "%s-synthesizer" (include "arbor.fullname" .)) }}{{- end -}}
 
 {{/* Quantities of resources, as flags want them: cpu=10m,memory=32Mi. */}}
