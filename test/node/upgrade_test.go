@@ -31,7 +31,8 @@ import (
 )
 
 // Requests are admitted while a release is upgraded: by default chart and CRDs that are kept in
-// test/upgrade, with the present program, or all of the commit that make node-upgrade builds.
+// test/upgrade, with the present program, or all of the commit that make node-upgrade builds. It is
+// upgraded to the present chart, first with scope cluster and then with scope namespace.
 func TestUpgrade(t *testing.T) {
 	c := server.Client(t, nil)
 	definitions := released(t)
@@ -55,6 +56,9 @@ func TestUpgrade(t *testing.T) {
 	cluster.Eventually(t, "the release to upgrade from runs", func() error { return rolledOut(t.Context(), c, "arbor-manager") })
 	s := admit(t, c)
 	must(t, install(t.Context(), append(privateImage(t, c), "--take-ownership")...))
+	settled(t, c)
+	// The scope of delivery can be changed in the same way.
+	must(t, install(t.Context(), append(privateImage(t, c), "--set", "delivery.scope=namespace", "--set", "delivery.rules[0].verbs={list,watch}")...))
 	settled(t, c)
 	s.check(t)
 	for _, was := range definitions {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,6 +29,28 @@ type tenant struct {
 	client.Client
 
 	ns string
+}
+
+// account is the ServiceAccount that delivers in the namespace of a tenant, with scope namespace.
+const account = "deployer"
+
+// newTenant creates a namespace with an account that may deliver ConfigMaps, and that the manager may
+// impersonate.
+func newTenant(t *testing.T, c client.Client) *tenant {
+	t.Helper()
+	s := &tenant{T: t, Client: c, ns: cluster.Namespace(t, c)}
+	s.create(&corev1.ServiceAccount{ObjectMeta: s.meta(account)})
+	s.create(&rbacv1.Role{ObjectMeta: s.meta(account), Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "create", "patch", "delete"}}}})
+	bind := func(binding, kind, role, namespace, subject string) {
+		s.create(&rbacv1.RoleBinding{
+			ObjectMeta: s.meta(binding), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: subject}},
+		})
+	}
+	bind(account, "Role", account, s.ns, account)
+	bind("impersonator", "ClusterRole", name+"-impersonator", namespace, name+"-manager")
+
+	return s
 }
 
 func (s *tenant) meta(name string) metav1.ObjectMeta {

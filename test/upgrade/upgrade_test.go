@@ -65,15 +65,19 @@ func from(t *testing.T) version {
 	return version{title: os.Getenv("ARBOR_FROM_TITLE"), objects: read(t, filepath.Join(dir, "arbor.yaml")), manager: filepath.Join(dir, "arbor-manager")}
 }
 
-// present is the version that is upgraded to.
-func present(t *testing.T) version {
+// present is the version that is upgraded to, with a scope of delivery.
+func present(t *testing.T, scope string) version {
 	t.Helper()
-	text, err := server.Helm(t.Context(), "template", name, cluster.Chart(), "--namespace", namespace, "--values", "values.yaml")
+	args := []string{"template", name, cluster.Chart(), "--namespace", namespace, "--values", "values.yaml", "--set", "delivery.scope=" + scope}
+	if scope == "namespace" {
+		args = append(args, "--set", "delivery.defaultServiceAccount="+account, "--set", "delivery.rules[0].verbs={list,watch}")
+	}
+	text, err := server.Helm(t.Context(), args...)
 	must(t, err)
 	all, err := cluster.Objects(text)
 	must(t, err)
 
-	return version{title: "the present one", objects: all}
+	return version{title: "the present one, scope " + scope, objects: all}
 }
 
 func read(t *testing.T, path string) []*unstructured.Unstructured {
@@ -123,25 +127,27 @@ func (v version) start(t *testing.T, c client.Client) *cluster.Manager {
 }
 
 // Everything that users have stored, and what was made of it, stays as it is when the
-// chart and the manager are upgraded, and when that is taken back; and work goes on.
+// chart and the manager are upgraded, in both scopes of delivery, and when that is taken back; and work
+// goes on.
 func TestUpgrade(t *testing.T) {
-	old, now := from(t), present(t)
+	old := from(t)
 	c := server.Client(t, nil)
 	steps := &table{}
 	defer steps.print(t)
 
 	m := old.start(t, c)
 	m.MayBeRefused() // the present program may want more than an older chart gives
-	kept := &tenant{T: t, Client: c, ns: cluster.Namespace(t, c)}
+	kept := newTenant(t, c)
 	began := time.Now()
 	kept.work(old)
 	before := kept.steady() // what comes later would seem to be the upgrade's
 	steps.add("installed "+old.title, len(before), 0, time.Since(began))
 
-	for i, v := range []version{now, old} {
-		// The next one is ready before this one goes.
+	for _, v := range []version{present(t, "cluster"), old, present(t, "namespace")} {
+		// The next one is ready before this one ends.
 		next := v.start(t, c)
-		if i > 0 {
+		back := v.title == old.title
+		if back {
 			if refusals := m.Refusals(); len(refusals) > 0 {
 				t.Errorf("before the upgrade was taken back, the manager was refused:\n%s", strings.Join(refusals, "\n"))
 			}
@@ -151,18 +157,18 @@ func TestUpgrade(t *testing.T) {
 		m.Stop()
 		m = next
 		began := time.Now()
-		(&tenant{T: t, Client: c, ns: cluster.Namespace(t, c)}).work(v)
+		newTenant(t, c).work(v)
 		took := time.Since(began)
-		if i == 0 {
+		if !back {
 			kept.opened()
 		}
 		after := kept.steady()
 		title := "upgraded to " + v.title
-		if i > 0 {
+		if back {
 			title = "taken back to " + v.title
 		}
 		steps.add(title, len(after), compare(t, title, before, after), took)
-		if i == 0 {
+		if !back {
 			defined(t, c)
 		}
 	}
