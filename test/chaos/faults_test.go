@@ -179,12 +179,24 @@ func unblamed(do func(w *world) int) func(w *world) int {
 		before := failures()
 		n := do(w)
 		if diff := cmp.Diff(before, failures()); diff != "" {
-			w.why = "errors were counted: -before, +after:\n" + diff
+			w.why = fmt.Sprintf("errors were counted: -before, +after:\n%s%s", diff, strings.Join(errorsIn(w.managers[0].Remarks()), "\n"))
 			w.Error(w.why)
 		}
 
 		return n
 	}
+}
+
+// errorsIn returns the last errors of a log.
+func errorsIn(log string) []string {
+	var all []string
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "level=ERROR") {
+			all = append(all, strings.TrimSpace(line))
+		}
+	}
+
+	return all[max(0, len(all)-10):]
 }
 
 // unreachable has nobody at the door for a while: it stays shut, and says why.
