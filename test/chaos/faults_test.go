@@ -191,7 +191,7 @@ func unblamed(do func(w *world) int) func(w *world) int {
 func errorsIn(log string) []string {
 	var all []string
 	for line := range strings.Lines(log) {
-		if strings.Contains(line, "level=ERROR") {
+		if strings.Contains(line, "level=ERROR") || strings.Contains(line, `"level":"ERROR"`) {
 			all = append(all, strings.TrimSpace(line))
 		}
 	}

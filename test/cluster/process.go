@@ -60,7 +60,7 @@ func (p *Process) Remarks() string {
 	lines := slices.Collect(strings.Lines(p.Output()))
 
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
-		return strings.Contains(line, `"level":"INFO"`) && routine.MatchString(line)
+		return (strings.Contains(line, `"level":"INFO"`) || strings.Contains(line, "level=INFO")) && routine.MatchString(line)
 	}), "")
 }
 
