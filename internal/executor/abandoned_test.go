@@ -32,7 +32,7 @@ func TestKillAbandoned(t *testing.T) {
 		t.Fatalf("the program has ended: %v", err)
 	}
 	dir := t.TempDir()
-	owner := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKillAbandoned$")
+	owner := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKillAbandoned$") //nolint:gosec // this very program
 	owner.Env = append(os.Environ(), executes+"="+dir)
 	if err := owner.Start(); err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestKillAbandoned(t *testing.T) {
 
 			return err == nil
 		})
-		defer func() { _ = syscall.Kill(children[name], syscall.SIGKILL) }()
+		t.Cleanup(func() { _ = syscall.Kill(children[name], syscall.SIGKILL) })
 	}
 	executor.KillAbandoned()
 	for name, pid := range children {
@@ -72,7 +72,7 @@ func TestKillAbandoned(t *testing.T) {
 
 // runs reports whether a process exists and has not ended.
 func runs(pid int) bool {
-	file, err := os.Open(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	file, err := os.Open("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return false
 	}

@@ -27,10 +27,13 @@ func newExecution() string {
 // separator is between the parts of a marker.
 const separator = "."
 
+// procOf is where the kernel shows a process.
+func procOf(pid int) string { return "/proc/" + strconv.Itoa(pid) }
+
 // ownerOf identifies a process: its number may be used again, but not with the time of its start.
 // It is "" if there is no such process.
 func ownerOf(pid int) string {
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	stat, err := os.ReadFile(procOf(pid) + "/stat")
 	if err != nil {
 		return ""
 	}
@@ -66,7 +69,7 @@ func KillAbandoned() int {
 
 // namespaceOf identifies the PID namespace of a process.
 func namespaceOf(pid int) string {
-	space, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "ns", "pid"))
+	space, err := os.Readlink(procOf(pid) + "/ns/pid")
 	if err != nil {
 		return err.Error()
 	}

@@ -81,16 +81,12 @@ func (l *Limiter) Around(h http.Handler) http.Handler {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), l.wait)
 		defer cancel()
-		for _, turn := range []chan struct{}{held.running, l.running} {
-			select {
-			case turn <- struct{}{}:
-				defer func() { <-turn }()
-			case <-ctx.Done():
-				busy(w)
+		if !held.takeTurn(ctx) {
+			busy(w)
 
-				return
-			}
+			return
 		}
+		defer held.endTurn()
 		// A body that is too large is longer than what was read of it.
 		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), r.Body))
 		h.ServeHTTP(w, r)
@@ -178,6 +174,28 @@ func (h *holding) leave() {
 	if u.open == 0 {
 		delete(l.byHost, h.host)
 	}
+}
+
+// takeTurn waits until a request may be decided: first among those of its address, then among all.
+func (h *holding) takeTurn(ctx context.Context) bool {
+	select {
+	case h.running <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	select {
+	case h.limiter.running <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		<-h.running
+
+		return false
+	}
+}
+
+func (h *holding) endTurn() {
+	<-h.limiter.running
+	<-h.running
 }
 
 func busy(w http.ResponseWriter) {

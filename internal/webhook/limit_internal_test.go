@@ -244,7 +244,7 @@ func TestLimiterTurns(t *testing.T) {
 	}
 	close(leave)
 	go func() {
-		for range entered { //nolint:revive // the rest of the requests
+		for range entered { // by the rest of the requests
 		}
 	}()
 	for range maxRunning + 10 {

@@ -180,20 +180,24 @@ func (d *Deliverer) remainder(ctx context.Context, v *view, it *item) tenancy.Re
 		namespace, err := d.watches.client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, it.Namespace, metav1.GetOptions{})
 		r.Ending = isEnding(namespace, err)
 	}
-	if r.Leave() == "" && v.deleting {
-		home := &metav1.PartialObjectMetadata{}
-		home.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-		err := d.reader.Get(ctx, types.NamespacedName{Name: v.name.Namespace}, home)
-		r.HomeEnding = isEnding(home, err)
-		if since := about.DeletionTimestamp; since != nil {
-			r.Waited = d.now().Sub(since.Time)
-			if end := home.DeletionTimestamp; err == nil && end != nil {
-				r.Waited = min(r.Waited, d.now().Sub(end.Time))
-			}
-		}
+	if r.Leave() == "" && v.deleting && about.DeletionTimestamp != nil {
+		r.HomeEnding, r.Waited = d.holdsUp(ctx, v, about.DeletionTimestamp.Time)
 	}
 
 	return r
+}
+
+// holdsUp reports whether a composition, which is being deleted since some time, holds up its namespace,
+// and for how long.
+func (d *Deliverer) holdsUp(ctx context.Context, v *view, since time.Time) (bool, time.Duration) {
+	home := &metav1.PartialObjectMetadata{}
+	home.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := d.reader.Get(ctx, types.NamespacedName{Name: v.name.Namespace}, home)
+	if end := home.DeletionTimestamp; err == nil && end != nil && end.After(since) {
+		since = end.Time
+	}
+
+	return isEnding(home, err), d.now().Sub(since)
 }
 
 // isEnding reports whether a namespace is terminating or does not exist.

@@ -46,7 +46,9 @@ func (v *view) successor() *view {
 }
 
 // isKnown reports whether something is recorded of a manifest.
-func isKnown(s enov1.ResourceState) bool { return !equality.Semantic.DeepEqual(s, enov1.ResourceState{}) }
+func isKnown(s enov1.ResourceState) bool {
+	return !equality.Semantic.DeepEqual(s, enov1.ResourceState{})
+}
 
 // settle takes a new state of an item. It returns the state to be written, if it
 // is another, and the items that may be worked on because of it.
