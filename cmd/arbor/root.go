@@ -21,7 +21,7 @@ func newRoot() *cobra.Command {
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	root := &cobra.Command{
 		Use:           "arbor",
-		Short:         "Keeps the trees in a Kubernetes cluster true",
+		Short:         "Inspect and operate pod groups, address pools, field ownership and compositions",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       release + " (Kubernetes " + kubernetesVersion() + ")",
@@ -31,7 +31,8 @@ func newRoot() *cobra.Command {
 	}
 	root.AddCommand(newUp(streams), manager.NewCommand("manager", "arbor manager"), newKubectl(),
 		cli.NewLint(streams), cli.NewAudit(streams), cli.NewGroups(streams, scheduling()), cli.NewPools(streams), cli.NewFields(streams),
-		cli.NewDelivery(streams), cli.NewUninstall(streams), cli.NewDoctor(streams, cli.Release{Parts: manager.Describe, Answers: manager.Answers}))
+		cli.NewDelivery(streams), cli.NewVersion(streams, cli.ClientVersion{Version: release, Kubernetes: kubernetesVersion()}), cli.NewUninstall(streams), cli.NewDoctor(streams, cli.Release{Parts: manager.Describe, Answers: manager.Answers}))
+	cli.RejectUnknown(root)
 
 	return root
 }

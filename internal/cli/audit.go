@@ -30,6 +30,7 @@ type auditOptions struct {
 	connect connector
 	format  string
 	strict  bool
+	all     bool
 }
 
 // NewAudit returns the command that checks the objects of a live cluster.
@@ -58,6 +59,7 @@ Exit codes: 0 nothing wrong, 1 findings, 2 the cluster could not be asked.`,
 
 	cmd.Flags().StringVarP(&o.format, "output", "o", formatTable, "output format: table, json or yaml")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings too")
+	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "look in all namespaces, which is the default without -n")
 	o.flags.AddFlags(cmd.Flags())
 	checkUsage(cmd, cobra.NoArgs)
 
@@ -74,7 +76,11 @@ func (o *auditOptions) run(ctx context.Context) error {
 		return blind("%w", err)
 	}
 
-	report, err := audit(ctx, list, *o.flags.Namespace)
+	namespace := *o.flags.Namespace
+	if o.all {
+		namespace = ""
+	}
+	report, err := audit(ctx, list, namespace)
 	if err != nil {
 		return blind("%w", err)
 	}

@@ -12,10 +12,12 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=subnetclaim
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="ClusterID",type=string,JSONPath=`.spec.clusterID`
 // +kubebuilder:printcolumn:name="Pool",type=string,JSONPath=`.spec.poolRef`
 // +kubebuilder:printcolumn:name="Allocated",type=string,JSONPath=`.status.allocatedCIDR`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1
 type SubnetClaim struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -118,9 +120,11 @@ type SubnetClaimStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=subnetpc
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Parent",type=string,JSONPath=`.spec.parentPoolRef`
 // +kubebuilder:printcolumn:name="BoundPool",type=string,JSONPath=`.status.boundPoolName`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1
 type SubnetPoolClaim struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
