@@ -1,5 +1,5 @@
-// Arbor keeps trees in a Kubernetes cluster true: this is its command line,
-// and the control plane of `arbor up`.
+// Arbor inspects and operates pod groups, address pools, field ownership and compositions. This is its
+// command line, and the control plane of `arbor up`.
 package main
 
 import (
