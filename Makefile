@@ -41,6 +41,7 @@ build: ## Build bin/arbor, bin/arbor-manager, bin/arbor-scheduler, bin/arbor-exe
 	@[ -e bin/arbor ] || echo "Building Kubernetes $(KUBERNETES) from its Go modules: about ten minutes the first time, on two cores; seconds after that."
 	@$(STATIC) go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/arbor ./cmd/arbor-manager ./cmd/arbor-scheduler ./cmd/arbor-executor ./cmd/arbor-synthesizer-yaml ./cmd/arbor-synthesizer-kustomize
 	@ln -sf arbor bin/kubectl-arbor
+	@printf '#!/bin/sh\n# kubectl calls it to complete "kubectl arbor".\nexec kubectl-arbor __complete "$$@"\n' >bin/kubectl_complete-arbor && chmod +x bin/kubectl_complete-arbor
 	@ls -l bin/arbor bin/arbor-manager bin/arbor-scheduler bin/arbor-executor | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
 
 # Helm needs another version of Kubernetes than Arbor, so what renders charts is a

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs with auth-provider: oidc
 	"k8s.io/client-go/rest"
 
 	"github.com/arbor-control/arbor/internal/cli"
@@ -33,6 +34,7 @@ func newRoot() *cobra.Command {
 		cli.NewLint(streams), cli.NewAudit(streams), cli.NewGroups(streams, scheduling()), cli.NewPools(streams), cli.NewFields(streams),
 		cli.NewDelivery(streams), cli.NewVersion(streams, cli.ClientVersion{Version: release, Kubernetes: kubernetesVersion()}), cli.NewUninstall(streams), cli.NewDoctor(streams, cli.Release{Parts: manager.Describe, Answers: manager.Answers}))
 	cli.RejectUnknown(root)
+	cli.CompleteNames(root)
 
 	return root
 }
