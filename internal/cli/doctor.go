@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
@@ -101,6 +102,14 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	scope, err := tenancy.ParseScope(o.scope)
 	if err != nil {
 		return blind("--delivery-scope %q: %w", o.scope, err)
+	}
+
+	if o.account != "" && !scope.Restricts() {
+		return blind("--default-service-account is for --delivery-scope=%s: set both", tenancy.Namespace)
+	}
+
+	if wrong := validation.IsDNS1123Subdomain(o.account); o.account != "" && len(wrong) > 0 {
+		return blind("--default-service-account %q: %s", o.account, wrong[0])
 	}
 
 	facts, err := o.gather(ctx, o.flags, o.release, o.namespace)

@@ -153,6 +153,12 @@ func (l *load) delivered() []schema.GroupVersionKind {
 	}
 }
 
+// isForeign reports whether a cluster-scoped object is that of another load, whose compositions are in
+// another namespace.
+func (l *load) isForeign(o unstructured.Unstructured) bool {
+	return o.GetNamespace() == "" && !strings.Contains(o.GetName(), l.suffix())
+}
+
 // relicCRD serves two versions, until the load has it serve one.
 func (l *load) relicCRD() *apiextensionsv1.CustomResourceDefinition {
 	lower := "relic" + l.suffix()

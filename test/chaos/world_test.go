@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -135,6 +136,7 @@ func (w *world) settle() (invariant.Snapshot, error) {
 	for tick := time.NewTicker(100 * time.Millisecond); err != nil; <-tick.C {
 		w.revive()
 		if s, err = invariant.Take(w.Context(), w.c, w.load.delivered(), client.InNamespace(w.load.ns)); err == nil {
+			s.Objects = slices.DeleteFunc(s.Objects, w.load.isForeign)
 			last = invariant.Check(s, w.load.ledger)
 			err = invariant.Error(last)
 		}

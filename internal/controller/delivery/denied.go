@@ -49,6 +49,9 @@ func tenantClient(config *rest.Config, mapper meta.RESTMapper) (client.Client, e
 	return c, nil
 }
 
+// noAccount is the error of a composition that has no account.
+const noAccount = "there is no ServiceAccount to deliver as: set spec.serviceAccountName, or start the manager with --default-service-account"
+
 // as returns a context whose requests are sent as the account of a composition.
 func (d *Deliverer) as(ctx context.Context, v *view) context.Context {
 	if v == nil || v.account == (tenancy.Account{}) {
@@ -126,6 +129,9 @@ func (d *Deliverer) fail(ctx context.Context, k key, v *view, it *item, live *un
 		return 0, nil
 	}
 	err = it.discreet(err, live)
+	if errors.Is(err, kube.ErrNoUser) {
+		err = kube.WithText(err, noAccount)
+	}
 	d.failed(v, it, err, deletes)
 
 	return 0, err

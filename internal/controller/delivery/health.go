@@ -21,6 +21,9 @@ const (
 	// healthPause is the minimum time between two reads of one object for its health, and
 	// between two writes of the condition of one composition.
 	healthPause = 5 * time.Second
+	// unwatchedPause is how long an object that is healthy is not read if the manager may not watch its
+	// kind.
+	unwatchedPause = 2 * time.Minute
 	// healthGather is how long changes are gathered before a condition is written.
 	healthGather = time.Second
 	// healthReaders is how many objects are read at a time, healthRate how many in a
@@ -42,7 +45,7 @@ const (
 // a new status.
 //
 // It has its own lock and its own goroutines. While the lock is held, no other lock is
-// taken but those of its queues, and no request is sent.
+// taken but those of its queues and of the watches, which take none themselves, and no request is sent.
 type healthTracker struct {
 	// get reads an object, nil if there is none. observe is what its watch knows.
 	get     func(context.Context, healthTarget) (*unstructured.Unstructured, error)
@@ -182,9 +185,7 @@ func (t *healthTracker) judge(k key, o *trackedObject, live *unstructured.Unstru
 		o.recheck = true
 		t.reads.AddAfter(k, wait)
 	}
-	if o.isOpen() && !t.observe(o.at, o.version).known { // if it is still so then, it is read again
-		t.reads.AddAfter(k, patience)
-	}
+	t.poll(k, o)
 
 	return !known || before.Health != o.record.Health
 }
@@ -329,10 +330,10 @@ func (t *healthTracker) one(ctx context.Context, k key) error {
 // nothing to read.
 func (t *healthTracker) next(k key) (target healthTarget, wait time.Duration, ok bool) {
 	t.mu.Lock()
-	var recheck, open bool
+	var recheck bool
 	if c := t.compositions[k.composition]; c != nil {
 		if o := c.objects[k.object]; o != nil {
-			target, recheck, open, ok = o.healthTarget, o.recheck, o.isOpen(), true
+			target, recheck, ok = o.healthTarget, o.recheck, true
 			if !o.read.IsZero() {
 				wait = o.read.Add(healthPause).Sub(t.now())
 			}
@@ -340,12 +341,20 @@ func (t *healthTracker) next(k key) (target healthTarget, wait time.Duration, ok
 	}
 	t.mu.Unlock()
 
-	return target, wait, ok && (recheck || t.isStale(target) || open && !t.observe(target.at, target.version).known)
+	return target, wait, ok && (recheck || t.isStale(target) || !t.observe(target.at, target.version).known)
 }
 
-// isOpen reports whether the health of an object will change. No event tells if the manager may not
-// watch its kind.
-func (o *trackedObject) isOpen() bool { return o.judged && o.record.State != objecthealth.Current }
+// poll has an object read again after some time if its watch does not know it then: the manager may not
+// watch its kind, so that no event tells that its health has changed. The lock is held.
+func (t *healthTracker) poll(k key, o *trackedObject) {
+	switch {
+	case t.observe(o.at, o.version).known:
+	case o.record.State == objecthealth.Current:
+		t.reads.AddAfter(k, unwatchedPause)
+	default:
+		t.reads.AddAfter(k, patience)
+	}
+}
 
 // reading notes that an object is read now.
 func (t *healthTracker) reading(k key) {
@@ -374,6 +383,7 @@ func (t *healthTracker) took(k key, target healthTarget, live *unstructured.Unst
 	}
 	before, known := o.record, o.judged
 	o.record, o.judged, o.recheck = o.record.Missing(t.now()), true, false
+	t.poll(k, o)
 
 	return !known || before.Health != o.record.Health
 }

@@ -247,7 +247,7 @@ func Made(uuid string, resources int) string {
 
 // Lost describes slices that were lost with the record of which objects were delivered.
 func Lost(names string) string {
-	return "ResourceSlice " + names + " was deleted in spite of its finalizer, and no manager that runs remembers its manifests: " +
+	return "ResourceSlice " + names + " does not exist any more, or does not belong to the Composition, and no manager that runs remembers its manifests: " +
 		"objects that are in no later synthesis may be left behind. To find them, look for objects with the field manager of delivery (eno by default) that no Composition has"
 }
 
