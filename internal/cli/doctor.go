@@ -94,22 +94,32 @@ type DoctorReport struct {
 	Checks []health.Check `json:"checks"`
 }
 
+// parseScope reads the flags about tenants.
+func (o *doctorOptions) parseScope() (tenancy.Scope, error) {
+	scope, err := tenancy.ParseScope(o.scope)
+	if err != nil {
+		return scope, blind("--delivery-scope %q: %w", o.scope, err)
+	}
+
+	if o.account != "" && !scope.Restricts() {
+		return scope, blind("--default-service-account is for --delivery-scope=%s: set both", tenancy.Namespace)
+	}
+
+	if wrong := validation.IsDNS1123Subdomain(o.account); o.account != "" && len(wrong) > 0 {
+		return scope, blind("--default-service-account %q: %s", o.account, wrong[0])
+	}
+
+	return scope, nil
+}
+
 func (o *doctorOptions) run(ctx context.Context) error {
 	if err := checkFormat(o.format, formatTable, formatJSON, formatYAML); err != nil {
 		return err
 	}
 
-	scope, err := tenancy.ParseScope(o.scope)
+	scope, err := o.parseScope()
 	if err != nil {
-		return blind("--delivery-scope %q: %w", o.scope, err)
-	}
-
-	if o.account != "" && !scope.Restricts() {
-		return blind("--default-service-account is for --delivery-scope=%s: set both", tenancy.Namespace)
-	}
-
-	if wrong := validation.IsDNS1123Subdomain(o.account); o.account != "" && len(wrong) > 0 {
-		return blind("--default-service-account %q: %s", o.account, wrong[0])
+		return err
 	}
 
 	facts, err := o.gather(ctx, o.flags, o.release, o.namespace)
