@@ -30,9 +30,20 @@ func newRoot() *cobra.Command {
 	if filepath.Base(os.Args[0]) == "kubectl-arbor" {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl arbor"}
 	}
+	inspect, change, run := "inspect", "change", "run"
+	root.AddGroup(&cobra.Group{ID: inspect, Title: "Inspect (lint checks files, audit checks objects, doctor checks Arbor itself):"},
+		&cobra.Group{ID: change, Title: "Inspect and change:"}, &cobra.Group{ID: run, Title: "Run:"})
 	root.AddCommand(newUp(streams), manager.NewCommand("manager", "arbor manager"), newKubectl(),
 		cli.NewLint(streams), cli.NewAudit(streams), cli.NewGroups(streams, scheduling()), cli.NewPools(streams), cli.NewFields(streams),
 		cli.NewDelivery(streams), cli.NewVersion(streams, cli.ClientVersion{Version: release, Kubernetes: kubernetesVersion()}), cli.NewUninstall(streams), cli.NewDoctor(streams, cli.Release{Parts: manager.Describe, Answers: manager.Answers}))
+	groups := map[string]string{
+		"lint": inspect, "audit": inspect, "doctor": inspect, "groups": inspect, "version": inspect,
+		"pools": change, "fields": change, "delivery": change, "uninstall": change,
+		"up": run, "manager": run, "kubectl": run,
+	}
+	for _, cmd := range root.Commands() {
+		cmd.GroupID = groups[cmd.Name()]
+	}
 	cli.RejectUnknown(root)
 	cli.CompleteNames(root)
 

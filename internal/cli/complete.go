@@ -42,9 +42,9 @@ func completions() map[string]completion {
 	}
 
 	return map[string]completion{
-		"groups": group, "groups explain": several(group),
-		"pools": pool, "pools show": pool, "pools restored": pool,
-		"delivery": several(composition), "delivery diff": composition, "delivery history": composition, "delivery prune": composition,
+		"groups": group, "groups show": group, "groups explain": several(group),
+		"pools": pool, "pools show": pool, "pools plan": pool, "pools restored": pool,
+		"delivery": several(composition), "delivery show": several(composition), "delivery diff": composition, "delivery history": composition, "delivery prune": composition,
 		"delivery rollback": composition, "delivery suspend": composition, "delivery resume": composition,
 		"delivery rollout": synthesizer, "delivery rollout resume": synthesizer,
 	}

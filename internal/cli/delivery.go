@@ -61,7 +61,7 @@ func NewDelivery(streams genericiooptions.IOStreams) *cobra.Command {
 
 func buildDelivery(streams genericiooptions.IOStreams, connect connector, servers serverConnector, now func() time.Time) *cobra.Command {
 	cmd := newDelivery(streams, connect, now)
-	cmd.AddCommand(newDeliveryDiff(streams, connect, servers), newDeliveryHistory(streams, connect), newDeliveryRollback(streams, connect, servers),
+	cmd.AddCommand(asShow(newDelivery(streams, connect, now), "COMPOSITION..."), newDeliveryDiff(streams, connect, servers), newDeliveryHistory(streams, connect), newDeliveryRollback(streams, connect, servers),
 		newDeliveryPrune(streams, connect, servers), newDeliverySuspend(streams, connect, servers, now), newDeliveryResume(streams, connect, servers),
 		newDeliveryRender(streams, connect, servers), newDeliveryRollout(streams, connect, servers))
 
@@ -71,8 +71,9 @@ func buildDelivery(streams genericiooptions.IOStreams, connect connector, server
 func newDelivery(streams genericiooptions.IOStreams, connect connector, now func() time.Time) *cobra.Command {
 	o := &deliveryOptions{scope: newScope(streams, connect), now: now}
 	cmd := &cobra.Command{
-		Use:   "delivery [COMPOSITION...]",
-		Short: "Draw compositions, and what came of them in the cluster",
+		Use:     "delivery [COMPOSITION...]",
+		Aliases: []string{"compositions", "composition"},
+		Short:   "Draw compositions, and what came of them in the cluster",
 		Long: `Draw each composition with its state, and under it the resources that are not
 well. With names, draw everything about those compositions: their syntheses, and
 every resource of these. Compositions of a symphony hang under it.

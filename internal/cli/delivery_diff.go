@@ -83,7 +83,7 @@ at all or at one of the objects.`,
 	o.addClusterFlags(cmd.Flags())
 	checkUsage(cmd, cobra.MaximumNArgs(1))
 
-	return cmd
+	return acceptAs(cmd, map[string]string{"to": "synthesis"})
 }
 
 // rehearse compares what a program makes of a composition in a file.

@@ -63,7 +63,7 @@ could not be changed, 2 it could not look.`,
 	}
 
 	cmd.Flags().StringArrayVar(&o.first, "first", nil, "the object to delete now, as KIND[.GROUP]/[NAMESPACE/]NAME; may be repeated")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "have the server check it, and change nothing")
+	addDryRun(cmd.Flags(), &o.dryRun, "have the server check it, and change nothing")
 	o.addClusterFlags(cmd.Flags())
 	checkUsage(cmd, cobra.ExactArgs(1))
 

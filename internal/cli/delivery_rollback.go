@@ -54,7 +54,7 @@ could not be changed, 2 it could not look.`,
 
 	cmd.Flags().StringVar(&o.to, "to", "", "the synthesis to go back to: its uuid or the beginning of that, or previous")
 	cmd.Flags().BoolVar(&o.resume, "resume", false, "go on synthesizing")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "have the server check it, and change nothing")
+	addDryRun(cmd.Flags(), &o.dryRun, "have the server check it, and change nothing")
 	o.addClusterFlags(cmd.Flags())
 	checkUsage(cmd, cobra.ExactArgs(1))
 

@@ -99,7 +99,7 @@ could not be changed, 2 it could not look.`,
 		},
 	}
 
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "have the server check it, and change nothing")
+	addDryRun(cmd.Flags(), &o.dryRun, "have the server check it, and change nothing")
 	o.addClusterFlags(cmd.Flags())
 	checkUsage(cmd, cobra.ExactArgs(1))
 

@@ -82,7 +82,7 @@ changed, 2 it could not look.`,
 }
 
 func (o *deliverySuspendOptions) addFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "have the server check it, and change nothing")
+	addDryRun(cmd.Flags(), &o.dryRun, "have the server check it, and change nothing")
 	o.addClusterFlags(cmd.Flags())
 	checkUsage(cmd, cobra.ExactArgs(1))
 }

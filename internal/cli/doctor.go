@@ -117,6 +117,10 @@ func (o *doctorOptions) run(ctx context.Context) error {
 		return err
 	}
 
+	if *o.flags.Namespace != "" {
+		return blind("-n %s: doctor looks in all namespaces; --arbor-namespace names the one that Arbor is installed in", *o.flags.Namespace)
+	}
+
 	scope, err := o.parseScope()
 	if err != nil {
 		return err

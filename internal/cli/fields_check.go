@@ -50,7 +50,7 @@ object, 2 it could not look.`,
 	cmd.Flags().StringVar(&o.manager, "manager", "", "the manager that should own it")
 	o.addOwnersFlags(cmd)
 
-	return cmd
+	return acceptAs(cmd, map[string]string{"field-manager": "manager"})
 }
 
 func (o *fieldsCheckOptions) run(ctx context.Context) error {

@@ -90,14 +90,14 @@ or could not be changed, 2 it could not look, or the scope is never moved.`,
 
 	cmd.Flags().StringVarP(&o.format, "output", "o", formatTable, "output format: table, json or yaml")
 	cmd.Flags().BoolVar(&o.apply, "apply", false, "apply what is in --desired afterwards, as the manager")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "have the server check everything, and change nothing")
+	addDryRun(cmd.Flags(), &o.dryRun, "have the server check everything, and change nothing")
 	cmd.Flags().BoolVar(&o.all, "all", false, "all objects of a kind, if there are neither names nor labels")
 	cmd.Flags().StringVar(&o.record, "record", "", "file to keep what undoes it in")
 	o.addMoveFlags(cmd)
 	o.addSelectionFlags(cmd)
 	o.addClusterFlags(cmd.Flags())
 
-	return cmd
+	return acceptAs(cmd, map[string]string{"manager": "to", "field-manager": "to", "undo-file": "record"})
 }
 
 func (o *fieldsMigrateOptions) run(ctx context.Context) error {

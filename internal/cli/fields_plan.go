@@ -155,7 +155,7 @@ would move, 2 it could not look, or the scope is never moved.`,
 	o.addMoveFlags(cmd)
 	o.addOwnersFlags(cmd)
 
-	return cmd
+	return acceptAs(cmd, map[string]string{"manager": "to", "field-manager": "to", "show-all": "all"})
 }
 
 func (o *fieldsPlanOptions) run(ctx context.Context) error {

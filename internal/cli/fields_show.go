@@ -76,7 +76,7 @@ look.`,
 	addWidth(cmd, &o.width)
 	o.addOwnersFlags(cmd)
 
-	return cmd
+	return acceptAs(cmd, map[string]string{"field-manager": "manager"})
 }
 
 func (o *fieldsShowOptions) run(ctx context.Context) error {

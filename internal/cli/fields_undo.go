@@ -45,13 +45,13 @@ not be changed, 2 the file or the cluster could not be read.`,
 	}
 
 	cmd.Flags().StringVarP(&o.format, "output", "o", formatTable, "output format: table, json or yaml")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "have the server check everything, and change nothing")
+	addDryRun(cmd.Flags(), &o.dryRun, "have the server check everything, and change nothing")
 	cmd.Flags().BoolVar(&o.last, "last", false, "undo the last run that was not undone")
 	cmd.Flags().StringVar(&o.record, "record", "", "file that the migration made")
 	o.flags.AddFlags(cmd.Flags())
 	checkUsage(cmd, cobra.NoArgs)
 
-	return cmd
+	return acceptAs(cmd, map[string]string{"undo-file": "record"})
 }
 
 func (o *fieldsUndoOptions) run(ctx context.Context) error {

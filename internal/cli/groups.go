@@ -50,7 +50,7 @@ type groupsOptions struct {
 // that ask a scheduler about them.
 func NewGroups(streams genericiooptions.IOStreams, s Scheduling) *cobra.Command {
 	cmd := newGroups(streams, connect)
-	cmd.AddCommand(newGroupsFit(streams, s), newGroupsExplain(streams, s), newGroupsDump(streams, connect, s))
+	cmd.AddCommand(asShow(newGroups(streams, connect), "NAME"), newGroupsFit(streams, s), newGroupsExplain(streams, s), newGroupsDump(streams, connect, s))
 
 	return cmd
 }
@@ -70,8 +70,9 @@ func groupName(arg string) string {
 func newGroups(streams genericiooptions.IOStreams, connect connector) *cobra.Command {
 	o := &groupsOptions{scope: newScope(streams, connect)}
 	cmd := &cobra.Command{
-		Use:   "groups [NAME]",
-		Short: "Draw the trees of pod groups",
+		Use:     "groups [NAME]",
+		Aliases: []string{"group", "podgroups", "podgroup", "pg"},
+		Short:   "Draw the trees of pod groups",
 		Long: `Draw each pod group as the tree that its subgroups form, with the minimums that
 must be placed, and mark what is wrong. A group whose subgroups form no tree is
 drawn as far as it goes; subgroups that hang in the air stand below it with the

@@ -53,8 +53,9 @@ func buildPools(streams genericiooptions.IOStreams, connect connector, edit edit
 func newPools(streams genericiooptions.IOStreams, connect connector) *cobra.Command {
 	o := &poolsOptions{scope: newScope(streams, connect)}
 	cmd := &cobra.Command{
-		Use:   "pools [NAME]",
-		Short: "Draw the trees of address pools",
+		Use:     "pools [NAME]",
+		Aliases: []string{"pool", "subnetpools", "subnetpool"},
+		Short:   "Draw the trees of address pools",
 		Long: `Draw the pools of addresses as the trees that they form: how much of each is
 taken, by how many Subnets and child pools, how many claims wait, and which
 blocks are free. With a name, draw that pool and what was taken from it.

@@ -78,7 +78,7 @@ in the file.`,
 	cmd.Flags().StringVarP(&o.file, "filename", "f", "", "file to read, - for standard input")
 	cmd.Flags().StringVar(&o.from, "format", "", "format of the file: yaml, json, csv, netbox or aws (default: by its name and content)")
 	cmd.Flags().StringVarP(&o.format, "output", "o", formatTable, "output format: table, json or yaml")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be created, and change nothing")
+	addDryRun(cmd.Flags(), &o.dryRun, "show what would be created, and change nothing")
 	cmd.Flags().BoolVar(&o.skipConflicts, "skip-conflicts", false, "create what fits, and leave the rest out")
 	o.flags.AddFlags(cmd.Flags())
 	checkUsage(cmd, cobra.NoArgs)

@@ -18,16 +18,16 @@ import (
 )
 
 const poolsPlanExamples = `  # What would ten claims for a /24 get?
-  arbor pools plan --pool core --size 24 --count 10
+  arbor pools plan core --size 24 --count 10
 
   # Would the other strategy keep larger blocks whole?
-  arbor pools plan --pool core --size 24 --count 10 --strategy Buddy
+  arbor pools plan core --size 24 --count 10 --strategy Buddy
 
   # Are these two still free?
-  arbor pools plan --pool core --requested 10.1.0.0/24,10.2.0.0/24
+  arbor pools plan core --requested 10.1.0.0/24,10.2.0.0/24
 
   # As if nobody waited
-  arbor pools plan --pool core --size 20 --after-waiting=false`
+  arbor pools plan core --size 20 --after-waiting=false`
 
 // maxPlanned keeps a typing error from planning for hours.
 const maxPlanned = 100_000
@@ -50,7 +50,7 @@ type poolsPlanOptions struct {
 func newPoolsPlan(streams genericiooptions.IOStreams, connect connector) *cobra.Command {
 	o := &poolsPlanOptions{scope: newScope(streams, connect)}
 	cmd := &cobra.Command{
-		Use:   "plan --pool NAME",
+		Use:   "plan NAME",
 		Short: "Show which blocks a pool would hand out",
 		Long: `Show which blocks claims would get of a pool, the names of their Subnets, and
 what that does to the pool. The same engine answers that serves claims, on a copy:
@@ -63,7 +63,13 @@ blocks have the pool's default size.
 Exit codes: 0 everything fits, 1 it does not, with what would help, 2 it could not
 look.`,
 		Example: poolsPlanExamples,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				if o.pool != "" && o.pool != args[0] {
+					return blind("two pools, %q and --pool %q: name one", args[0], o.pool)
+				}
+				o.pool = args[0]
+			}
 			o.sizeGiven = cmd.Flags().Changed("size")
 			o.sized = o.sizeGiven || cmd.Flags().Changed("count") || len(o.requested) == 0
 
@@ -73,7 +79,7 @@ look.`,
 
 	fs := cmd.Flags()
 	fs.StringVarP(&o.format, "output", "o", formatTable, "output format: table, json or yaml")
-	fs.StringVar(&o.pool, "pool", "", "the pool to take blocks from")
+	fs.StringVar(&o.pool, "pool", "", "the pool to take blocks from, if it is not the argument")
 	fs.Int32Var(&o.size, "size", 0, "prefix length of the blocks (default that of the pool)")
 	fs.IntVar(&o.count, "count", 1, "how many blocks of that size")
 	fs.StringSliceVar(&o.requested, "requested", nil, "the very blocks that are wanted; may be repeated")
@@ -81,9 +87,9 @@ look.`,
 	fs.BoolVar(&o.afterWaiting, "after-waiting", true, "serve the claims that wait first")
 	fs.BoolVar(&o.all, "all", false, fmt.Sprintf("list everything, not only the first %d", maxListed))
 	o.addFlags(fs)
-	checkUsage(cmd, cobra.NoArgs)
+	checkUsage(cmd, cobra.MaximumNArgs(1))
 
-	return cmd
+	return acceptAs(cmd, map[string]string{"show-all": "all"})
 }
 
 // check finds wrong usage.
@@ -92,7 +98,7 @@ func (o *poolsPlanOptions) check() error {
 
 	switch {
 	case o.pool == "":
-		return blind("no pool to plan for: name one with --pool")
+		return blind("no pool to plan for: name one, as in 'arbor pools plan NAME'")
 	case o.count < 1 || o.count > maxPlanned:
 		return blind("--count %d: it must be between 1 and %d", o.count, maxPlanned)
 	case !slices.Contains(strategies, o.strategy):

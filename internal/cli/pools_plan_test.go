@@ -341,8 +341,9 @@ func TestPoolsPlanErrors(t *testing.T) {
 		args   string
 		want   result
 	}{
-		"NoPool":      {"A pool must be named.", nil, "--size 24", result{Code: ExitBlind, Err: "no pool to plan for: name one with --pool"}},
-		"Argument":    {"By a flag.", nil, "p", result{Code: ExitBlind, Err: "unknown command \"p\" for \"plan\"\nSee 'plan --help' for usage"}},
+		"NoPool":      {"A pool must be named.", nil, "--size 24", result{Code: ExitBlind, Err: "no pool to plan for: name one, as in 'arbor pools plan NAME'"}},
+		"Two":         {"And only one.", nil, "p --pool q", result{Code: ExitBlind, Err: `two pools, "p" and --pool "q": name one`}},
+		"Argument":    {"It is named by an argument.", failing(errors.New("no answer")), "p", result{Code: ExitBlind, Err: "no answer"}},
 		"NoCount":     {"Something must be asked for.", nil, "--pool p --count 0", result{Code: ExitBlind, Err: "--count 0: it must be between 1 and 100000"}},
 		"HugeCount":   {"But not everything.", nil, "--pool p --count 100001", result{Code: ExitBlind, Err: "--count 100001: it must be between 1 and 100000"}},
 		"Strategy":    {"Strategies are known by name.", nil, "--pool p --strategy best", result{Code: ExitBlind, Err: `unknown strategy "best": use one of Linear, Buddy`}},

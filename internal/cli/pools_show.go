@@ -82,7 +82,7 @@ not look.`,
 	o.addFlags(cmd.Flags())
 	checkUsage(cmd, cobra.ExactArgs(1))
 
-	return cmd
+	return acceptAs(cmd, map[string]string{"show-all": "all"})
 }
 
 func (o *poolsShowOptions) run(ctx context.Context) error {
