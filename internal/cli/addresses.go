@@ -107,7 +107,7 @@ func (s *scope) addressesOfCluster(ctx context.Context, namespace string) (*addr
 	} {
 		objects, err := list(ctx, query{resource: v1alpha1.GroupVersion.WithResource(kind.resource), namespace: namespace})
 		if errors.Is(err, errNotInstalled) {
-			return nil, fmt.Errorf("the %s API (%s) is %w: start Arbor there with --controllers=podgroups,subnets, or read manifests with -f",
+			return nil, fmt.Errorf("the %s API (%s) is %w: install Arbor there with subnets.enabled in the chart, or --controllers=subnets of the manager, or read manifests with -f",
 				kind.name, v1alpha1.GroupVersion, err)
 		}
 

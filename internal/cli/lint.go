@@ -38,7 +38,8 @@ func NewLint(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:   "lint -f FILE|DIR|-",
 		Short: "Check manifests offline, as admission would",
 		Long: `Check manifests without a cluster, with the validation that the API server and
-Arbor's admission apply: schema, unknown fields, and the tree that subgroups form.
+Arbor's admission apply: schema and unknown fields of all kinds of Arbor, the tree
+that subgroups form, and pools, Subnets and claims across all files.
 
 Every finding is printed with its file and line. Documents of kinds that Arbor
 does not know are counted and not checked, except that a StatefulSet whose pods

@@ -348,7 +348,7 @@ func TestPoolsPlaces(t *testing.T) {
 		"NotInstalled": {
 			reason: "without the API there is a way to go on",
 			list:   failing(errNotInstalled),
-			want:   result{Code: ExitBlind, Err: "the SubnetPoolClaim API (plexaubnet.io/v1alpha1) is not installed in this cluster: start Arbor there with --controllers=podgroups,subnets, or read manifests with -f"},
+			want:   result{Code: ExitBlind, Err: "the SubnetPoolClaim API (plexaubnet.io/v1alpha1) is not installed in this cluster: install Arbor there with subnets.enabled in the chart, or --controllers=subnets of the manager, or read manifests with -f"},
 		},
 		"NoCluster": {reason: "nor without a cluster", list: failing(errors.New("no answer")), want: result{Code: ExitBlind, Err: "no answer"}},
 		"Undecodable": {
