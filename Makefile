@@ -51,15 +51,28 @@ synthesizers: ## Build bin/arbor-synthesizer-helm, which renders Helm charts; ma
 	@$(STATIC) go build -C synthesizers/helm -ldflags "-s -w -X main.release=$(RELEASE)" -o ../../bin/arbor-synthesizer-helm .
 
 .PHONY: test
-test: setup build synthesizers verify lint ## Run all tests, on a real control plane where one is needed
-	@echo "Building arbor-manager and arbor-scheduler with the race detector and coverage"
-	@go build $(RACE) -cover -coverpkg=./... -ldflags "$(LDFLAGS)" -o bin/test/ ./cmd/arbor-manager ./cmd/arbor-scheduler
+test: setup build synthesizers verify lint test-programs ## Run all tests, on a real control plane where one is needed
 	@rm -rf bin/cover && mkdir -p bin/cover/processes
 	@ARBOR_MANAGER=$(CURDIR)/bin/test/arbor-manager ARBOR_SCHEDULER=$(CURDIR)/bin/test/arbor-scheduler ARBOR_COVERDIR=$(CURDIR)/bin/cover/processes \
-		go test $(RACE) -p=$(PACKAGES) -timeout=30m -coverprofile=bin/cover/unit.out $(TESTED)
+		go test -json $(RACE) -p=$(PACKAGES) -timeout=30m -coverprofile=bin/cover/unit.out $(TESTED) | bin/test/testreport
 	@go test -C synthesizers/helm ./...
 	@$(MAKE) -s node-run
 	@test/coverage.sh bin/cover
+
+# What make test starts: programs with the race detector and coverage, and the one that prints
+# the results.
+.PHONY: test-programs
+test-programs:
+	@echo "Building arbor-manager and arbor-scheduler with the race detector and coverage"
+	@go build $(RACE) -cover -coverpkg=./... -ldflags "$(LDFLAGS)" -o bin/test/ ./cmd/arbor-manager ./cmd/arbor-scheduler
+	@$(STATIC) go build -o bin/test/ ./tools/testreport
+
+# Everything that make test compiles, so that CI can tell the time of the tests from that of
+# compiling.
+.PHONY: prepare
+prepare: setup build synthesizers test-programs
+	@$(STATIC) go tool -modfile=tools/lint/go.mod -n golangci-lint >/dev/null
+	@[ "$$(id -u)" != 0 ] || [ "$$(uname)" != Linux ] || $(MAKE) -s node-tools || echo "Not all programs of a node could be built: see above"
 
 .PHONY: lint
 lint: ## Run golangci-lint, as pinned in tools/lint
