@@ -45,7 +45,7 @@ build: ## Build bin/arbor, bin/arbor-manager, bin/arbor-scheduler, bin/arbor-exe
 	@ls -l bin/arbor bin/arbor-manager bin/arbor-scheduler bin/arbor-executor | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
 
 # Helm needs another version of Kubernetes than Arbor, so what renders charts is a
-# module of its own: docs/stock-synthesizers.md.
+# module of its own: docs/tasks/stock-synthesizers.md.
 .PHONY: synthesizers
 synthesizers: ## Build bin/arbor-synthesizer-helm, which renders Helm charts; make build builds the other two
 	@$(STATIC) go build -C synthesizers/helm -ldflags "-s -w -X main.release=$(RELEASE)" -o ../../bin/arbor-synthesizer-helm .
@@ -80,7 +80,7 @@ verify: ## Fail when generated files are out of date
 bench: build ## Measure, and compare with the budgets in bench/budgets.yaml
 	@go run ./bench $(ARGS)
 
-# Faults under load: docs/faults.md. make test has the short form, one round without a soak,
+# Faults under load: docs/safety/faults.md. make test has the short form, one round without a soak,
 # and restores a backup in fewer orders.
 ROUNDS ?= 3
 SOAK ?= 30m
