@@ -73,8 +73,8 @@ generate: bin/helm ## Write all generated files anew; the list is in generate.go
 
 .PHONY: verify
 verify: ## Fail when generated files are out of date
-	@old=$$(mktemp -d) && trap "rm -rf $$old" EXIT && cp -r api charts deploy $$old && $(MAKE) -s generate && \
-		{ { diff -r $$old/api api && diff -r $$old/charts charts && diff -r $$old/deploy deploy; } || { echo "Generated files were out of date. They are written now: look at them and commit them."; exit 1; }; }
+	@old=$$(mktemp -d) && trap "rm -rf $$old" EXIT && cp -r api charts deploy docs $$old && $(MAKE) -s generate && \
+		{ { diff -r $$old/api api && diff -r $$old/charts charts && diff -r $$old/deploy deploy && diff -r $$old/docs docs; } || { echo "Generated files were out of date. They are written now: look at them and commit them."; exit 1; }; }
 
 .PHONY: bench
 bench: build ## Measure, and compare with the budgets in bench/budgets.yaml
