@@ -68,8 +68,8 @@ lint: ## Run golangci-lint, as pinned in tools/lint
 	@lint=$$($(STATIC) go tool -modfile=tools/lint/go.mod -n golangci-lint) && cd synthesizers/helm && $(STATIC) $$lint run ./...
 
 .PHONY: generate
-generate: bin/helm ## Write all generated files anew; the list is in generate.go
-	@go generate ./generate.go
+generate: bin/helm ## Write all generated files; the list is in generate.go
+	@$(STATIC) go generate ./generate.go
 
 .PHONY: verify
 verify: ## Fail when generated files are out of date
