@@ -45,7 +45,7 @@ build: ## Build bin/arbor, bin/arbor-manager, bin/arbor-scheduler, bin/arbor-exe
 	@ls -l bin/arbor bin/arbor-manager bin/arbor-scheduler bin/arbor-executor | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
 
 # Helm needs another version of Kubernetes than Arbor, so what renders charts is a
-# module of its own: docs/stock-synthesizers.md.
+# module of its own: docs/tasks/stock-synthesizers.md.
 .PHONY: synthesizers
 synthesizers: ## Build bin/arbor-synthesizer-helm, which renders Helm charts; make build builds the other two
 	@$(STATIC) go build -C synthesizers/helm -ldflags "-s -w -X main.release=$(RELEASE)" -o ../../bin/arbor-synthesizer-helm .
@@ -81,19 +81,19 @@ lint: ## Run golangci-lint, as pinned in tools/lint
 	@lint=$$($(STATIC) go tool -modfile=tools/lint/go.mod -n golangci-lint) && cd synthesizers/helm && $(STATIC) $$lint run ./...
 
 .PHONY: generate
-generate: bin/helm ## Write all generated files anew; the list is in generate.go
-	@go generate ./generate.go
+generate: bin/helm ## Write all generated files; the list is in generate.go
+	@$(STATIC) go generate ./generate.go
 
 .PHONY: verify
 verify: ## Fail when generated files are out of date
-	@old=$$(mktemp -d) && trap "rm -rf $$old" EXIT && cp -r api charts deploy $$old && $(MAKE) -s generate && \
-		{ { diff -r $$old/api api && diff -r $$old/charts charts && diff -r $$old/deploy deploy; } || { echo "Generated files were out of date. They are written now: look at them and commit them."; exit 1; }; }
+	@old=$$(mktemp -d) && trap "rm -rf $$old" EXIT && cp -r api charts deploy docs $$old && $(MAKE) -s generate && \
+		{ { diff -r $$old/api api && diff -r $$old/charts charts && diff -r $$old/deploy deploy && diff -r $$old/docs docs; } || { echo "Generated files were out of date. They are written now: look at them and commit them."; exit 1; }; }
 
 .PHONY: bench
 bench: build ## Measure, and compare with the budgets in bench/budgets.yaml
 	@go run ./bench $(ARGS)
 
-# Faults under load: docs/faults.md. make test has the short form, one round without a soak,
+# Faults under load: docs/safety/faults.md. make test has the short form, one round without a soak,
 # and restores a backup in fewer orders.
 ROUNDS ?= 3
 SOAK ?= 30m
