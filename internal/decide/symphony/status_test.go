@@ -171,7 +171,7 @@ func TestStatus(t *testing.T) {
 			if len(st.Conditions) != 1 || c.Type != "SymphonyReady" || c.ObservedGeneration != 3 || st.ObservedGeneration != 3 {
 				t.Errorf("the status is %+v", st)
 			}
-			// Said again later, it is the same.
+			// Computed again later, it is the same.
 			tc.symphony.Status = st
 			again := symphony.Decide(symphony.View{Symphony: tc.symphony, Compositions: tc.compositions}, epoch.AddDate(1, 0, 0)).Status
 			if diff := cmp.Diff(st, again); diff != "" {
