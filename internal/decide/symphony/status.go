@@ -113,7 +113,7 @@ func (t *part) blocked() string {
 	}
 	name := fmt.Sprintf("Composition %s/%s", t.have.Namespace, t.have.Name)
 	if !t.played() {
-		return name + ": it is not yet what its variation says"
+		return name + ": it does not match its variation yet"
 	}
 	for _, kind := range []string{enov1.ConditionSynthesized, enov1.ConditionReconciled, enov1.ConditionReady} {
 		c := meta.FindStatusCondition(t.have.Status.Conditions, kind)
@@ -125,7 +125,7 @@ func (t *part) blocked() string {
 		}
 	}
 
-	return name + ": it does not say yet how it is"
+	return name + ": it has no status yet"
 }
 
 // A latest time is one that all have reached.
