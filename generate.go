@@ -5,6 +5,7 @@ package arbor
 
 //go:generate go tool -modfile=tools/generate/go.mod controller-gen object paths=./api/...
 //go:generate go tool -modfile=tools/generate/go.mod controller-gen crd:maxDescLen=400 paths=./api/... output:crd:dir=api/crds
+//go:generate go test ./test/words -run TestGlossary -update
 
 // What the chart carries with it: Helm sees nothing outside of its folder.
 //go:generate sh -c "rm -rf charts/arbor/files && mkdir -p charts/arbor/files/crds charts/arbor/files/rules charts/arbor/files/dashboards charts/arbor/files/policies"

@@ -34,7 +34,7 @@ func addresses(b *board) error {
 		if err != nil {
 			return err
 		}
-		var sum uint64 // what nobody reads would not be computed
+		var sum uint64 // the compiler would remove unused results
 		counts := fastest(func() {
 			for _, n := range p.FreeCounts() {
 				sum ^= n.Uint64()

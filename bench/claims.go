@@ -70,8 +70,8 @@ func claims(b *board) error {
 	})
 }
 
-// rawLap serves claims by a plain loop, while no manager runs. The next manager must not find
-// them: nothing has judged them.
+// rawLap serves claims by a plain loop, while no manager runs. The next manager must not find them:
+// their Subnets have no phase.
 func (b *bed) rawLap(ctx context.Context, ns string) (float64, error) {
 	raw, err := b.rawClaims(ctx, ns, claimed)
 	if err != nil {

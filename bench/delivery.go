@@ -25,7 +25,7 @@ const (
 
 	// sliceSize is how many bytes of manifests synthesis puts into a slice.
 	sliceSize = 512 << 10
-	// applier is who delivers.
+	// applier is the field manager of the delivery.
 	applier = "eno"
 )
 
@@ -231,9 +231,9 @@ func (d *depot) deliveredRound(ctx context.Context, ns string) (r lap, err error
 	return r, err
 }
 
-// deliver has a composition deliver a revision. It takes the time from the moment
-// when the slices are there and the composition says so to the moment when all are
-// reconciled, and returns the requests of the manager up to then.
+// deliver makes a composition deliver a revision. It measures the time from the moment when the
+// slices exist and are in the status of the composition to the moment when all are reconciled, and
+// returns the requests of the manager up to then.
 func (d *depot) deliver(ctx context.Context, m *cluster.Manager, ns string, n, rev int) (time.Duration, float64, error) {
 	c, err := d.composition(ctx, ns)
 	if err != nil {

@@ -66,7 +66,7 @@ func (d *depot) synthesis(ctx context.Context, c *enov1.Composition, all []*unst
 	return next, flush()
 }
 
-// reconciled says whether all of a synthesis is.
+// reconciled reports whether all of a synthesis is.
 func (d *depot) reconciled(ctx context.Context, ns string, s *enov1.Synthesis) (bool, error) {
 	for _, ref := range s.ResourceSlices {
 		slice := &enov1.ResourceSlice{}

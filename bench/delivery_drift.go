@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// drift takes the time from the answer to somebody who changed a resource to the
-// moment when a watch sees it put right.
+// drift measures the time from the response to a client that changed a resource to the moment when
+// a watch shows it corrected.
 func (d *depot) drift(ctx context.Context, ns string) ([]result, error) {
 	all, err := resources(ns, 2*drifting, 1)
 	if err != nil {
@@ -113,8 +113,8 @@ func (d *depot) plainDrift(ctx context.Context) ([]float64, error) {
 	return d.correctedAtOnce(ctx, w, all)
 }
 
-// corrected changes a resource as somebody else, and returns how many milliseconds
-// it stayed like that.
+// corrected changes a resource as another client, and returns how many milliseconds it stayed like
+// that.
 func (d *depot) corrected(ctx context.Context, w *watcher, o *unstructured.Unstructured) (float64, error) {
 	right := w.expect(o)
 	drifted := o.DeepCopy()
@@ -124,7 +124,7 @@ func (d *depot) corrected(ctx context.Context, w *watcher, o *unstructured.Unstr
 	}
 	answered := time.Now()
 	if drifted.GetAnnotations()[revision] != "stolen" {
-		return 0, fmt.Errorf("nobody could change %s %s", o.GetKind(), o.GetName())
+		return 0, fmt.Errorf("no client could change %s %s", o.GetKind(), o.GetName())
 	}
 	select {
 	case at := <-right:
@@ -141,7 +141,7 @@ type watcher struct {
 	mu      sync.Mutex
 	stolen  map[string]bool
 	waiting map[string]chan time.Time
-	// changed gets the resources that are to be corrected, if it is not nil.
+	// changed gets the resources that should be corrected, if it is not nil.
 	changed chan string
 }
 
@@ -182,8 +182,8 @@ func (w *watcher) correct(changed chan string) {
 	w.changed = changed
 }
 
-// expect returns where it is told when a resource, which somebody is about to
-// change, is put right.
+// expect returns a channel that reports when a resource, which a client is about to change, is
+// corrected.
 func (w *watcher) expect(o *unstructured.Unstructured) <-chan time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()

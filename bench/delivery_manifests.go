@@ -10,9 +10,9 @@ import (
 // revision is the annotation by which two syntheses differ.
 const revision = "bench.arbor/revision"
 
-// What is delivered: of five resources, three are the first and two the second.
-// About 1 and 2 KiB, as such things often are. The Deployments are paused, so that
-// their controller writes the status once and then rests.
+// The delivered manifests: of five resources, three are the first and two the second. They have
+// about 1 and 2 KiB, as is common. The Deployments are paused, so that their controller writes the
+// status once and then rests.
 const (
 	configMapText = `
 apiVersion: v1

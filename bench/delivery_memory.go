@@ -81,8 +81,8 @@ func (d *depot) memoryAlone(ctx context.Context) ([]result, error) {
 	return all, err
 }
 
-// memoryWithSynthesis is about both parts. The program writes what is in a file,
-// and which one the composition says.
+// memoryWithSynthesis is about both components. The program writes the content of a file, which the
+// composition names.
 func (d *depot) memoryWithSynthesis(ctx context.Context) ([]result, error) {
 	if err := cluster.Define(ctx, d, enov1.GroupVersion, enov1.SynthesizerKind, enov1.SymphonyKind); err != nil {
 		return nil, err

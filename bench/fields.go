@@ -11,10 +11,9 @@ import (
 	"github.com/arbor-control/arbor/engine/fields/fieldstest"
 )
 
-// fieldOwnership measures the processor time that it takes to say who owns an
-// object and to plan a move, for each byte of its entries: that must not depend
-// on what the bytes are spent on, managers or containers, nor on how many there
-// are.
+// fieldOwnership measures the processor time to report the owners of an object and to plan a move,
+// for each byte of its entries: that must not depend on whether the bytes are managers or
+// containers, nor on how many there are.
 func fieldOwnership(b *board) error {
 	for _, op := range []struct {
 		name string
@@ -74,7 +73,7 @@ func newFieldLoad(size fieldstest.Size) (*fieldLoad, error) {
 	return l, err
 }
 
-// report is all that it takes to say who owns a part of an object that was read.
+// report does all that is needed to report the owners of a part of an object that was read.
 func (l *fieldLoad) report() error {
 	es, err := fields.Read(l.object)
 	if err != nil {

@@ -98,7 +98,7 @@ func (f *farm) displace(ctx context.Context, b *board, p *cluster.Scheduler, c c
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "  %d of %d members bound, %d victims, with %.1f s of the scheduler's CPU\n", len(seen.bound), c.pods, len(seen.victims), spent/1000)
-	// What has not happened took at least as long as was waited for it.
+	// If it has not happened, it took at least as long as was waited for it.
 	after := func(t time.Time) float64 {
 		if t.IsZero() {
 			return preemptFor.Seconds()
@@ -213,7 +213,7 @@ func (o *preemption) pod(ctx context.Context, event watch.EventType, pod *corev1
 	o.decide()
 	o.victims.Insert(pod.UID)
 	o.evicted = time.Now()
-	// What the kubelet does once the containers have ended.
+	// The kubelet does this once the containers have ended.
 	go func() {
 		_ = o.farm.kc.CoreV1().Pods(ground).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
 	}()

@@ -63,7 +63,7 @@ func (f *farm) race(ctx context.Context, c contestant) (time.Duration, error) {
 		return 0, err
 	}
 	began := time.Now()
-	p, err := f.start(c.who) //nolint:contextcheck // it is stopped, not cancelled
+	p, err := f.start(c.who) //nolint:contextcheck // it is stopped, not canceled
 	if err != nil {
 		return 0, err
 	}
@@ -99,8 +99,7 @@ func costs(apiserver int, before float64, p *cluster.Scheduler) (string, error) 
 	return fmt.Sprintf("CPU s: scheduler %.1f, API server with etcd %.1f", own/1000, (after-before)/1000), err
 }
 
-// phases are what arbor-scheduler says about when it got how far, in seconds after
-// its start.
+// phases are the times of the phases that arbor-scheduler logs, in seconds after its start.
 func phases(who string, p *cluster.Scheduler, began time.Time) (string, error) {
 	if who != ours {
 		return "", nil

@@ -57,10 +57,10 @@ func gangsWait(b *board) error {
 	}, "--unsafe-no-fsync")
 }
 
-// verdict is how long it takes from the first of ten pods to the last that was
-// told that there is no room, in milliseconds.
+// verdict is how long it takes from the first of ten pods to the last with a condition that there
+// is no room, in milliseconds.
 func (f *farm) verdict(ctx context.Context, who string, size int) (float64, error) {
-	p, err := f.start(who) //nolint:contextcheck // it is stopped, not cancelled
+	p, err := f.start(who) //nolint:contextcheck // it is stopped, not canceled
 	if err != nil {
 		return 0, err
 	}
@@ -87,7 +87,7 @@ func (f *farm) verdict(ctx context.Context, who string, size int) (float64, erro
 	return took[len(took)/2], nil
 }
 
-// told waits until n pods know that there is no room for them.
+// told waits until n pods have the condition that there is no room for them.
 func (f *farm) told(ctx context.Context, n int) error {
 	return until(ctx, soon, func(ctx context.Context) (bool, error) {
 		var list corev1.PodList
@@ -128,7 +128,7 @@ func (f *farm) leave(ctx context.Context, which client.ListOption) error {
 // freed has many gangs wait, frees room for one, and counts how often gangs are
 // tried until all is quiet again.
 func (f *farm) freed(ctx context.Context, gangs int) (float64, error) {
-	p, err := f.start(ours) //nolint:contextcheck // it is stopped, not cancelled
+	p, err := f.start(ours) //nolint:contextcheck // it is stopped, not canceled
 	if err != nil {
 		return 0, err
 	}
@@ -137,7 +137,7 @@ func (f *farm) freed(ctx context.Context, gangs int) (float64, error) {
 		return 0, err
 	}
 	if err := f.told(ctx, gangs*gangSize); err != nil {
-		return 0, fmt.Errorf("not all gangs were told: %w\n%s", err, p.Output())
+		return 0, fmt.Errorf("not all gangs have a condition: %w\n%s", err, p.Output())
 	}
 	before, err := quiet(ctx, p)
 	if err != nil {

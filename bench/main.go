@@ -79,7 +79,7 @@ func run(args []string) error {
 	return measure(b, fs.Args())
 }
 
-// measure runs the wanted scenarios, or all of them. If one fails, the others still run.
+// measure runs the wanted scenarios, or all of them. If one fails, the rest still runs.
 func measure(b *board, wanted []string) error {
 	var failed error
 	for _, s := range scenarios {

@@ -24,13 +24,12 @@ import (
 const (
 	migrated = 500 // Deployments
 
-	// What is in dispute: one item of two, so that there is something to leave
-	// alone as well.
+	// The disputed items: one item of two, so that there is something that must not change as well.
 	disputed = "spec.template.spec.initContainers[name=bash]"
 )
 
-// What the first manager creates. It is paused, so that its controller writes the
-// status once and then rests: every later request is one that is measured.
+// The object that the first manager creates. It is paused, so that its controller writes the status
+// once and then rests: every later request is one that is measured.
 const (
 	deploymentText = `
 apiVersion: apps/v1
@@ -49,7 +48,7 @@ spec:
       containers:
       - {name: web, image: "web:1"}
 `
-	// What eno then applies.
+	// The manifest that eno then applies.
 	partText = `
 apiVersion: apps/v1
 kind: Deployment
@@ -187,8 +186,7 @@ func (y *yard) again(ctx context.Context, ns string, m *ownership.Migrator) (pac
 	return again, y.compare(ctx, ns, before, unwritten)
 }
 
-// applying is about moves with what they are good for: an apply that the server
-// refuses before.
+// applying measures moves with their purpose: an apply that the server rejects before.
 func (y *yard) applying(ctx context.Context, ns string) ([]result, error) {
 	before, err := y.seed(ctx, ns)
 	if err != nil {
@@ -306,7 +304,7 @@ func (y *yard) compare(ctx context.Context, ns string, before map[string]*unstru
 
 func unwritten(before, after *unstructured.Unstructured) error {
 	if before.GetResourceVersion() != after.GetResourceVersion() {
-		return errors.New("it was written, and nothing was to be")
+		return errors.New("it was written, and nothing should have been")
 	}
 
 	return nil

@@ -93,14 +93,14 @@ func pool(b *board) error {
 	}, "--unsafe-no-fsync")
 }
 
-// fill makes Subnets that nobody has judged.
+// fill creates Subnets without a phase.
 func (b *bed) fill(ctx context.Context, ns string, from, to int) error {
 	_, err := perSecond(to-from, func(i int) error { return b.Create(ctx, subnet(ns, from+i-1)) })
 
 	return err
 }
 
-// judged waits until all Subnets of a pool have a verdict and are counted.
+// judged waits until all Subnets of a pool have a phase and are counted.
 func (b *bed) judged(ctx context.Context, m *cluster.Manager, ns string, n, inAll int) error {
 	return until(ctx, later, func(ctx context.Context) (bool, error) {
 		p := &v1alpha1.SubnetPool{}
@@ -115,7 +115,7 @@ func (b *bed) judged(ctx context.Context, m *cluster.Manager, ns string, n, inAl
 
 func (b *bed) measurePools(ctx context.Context, figures *board, m *cluster.Manager) error {
 	for ns, n := range map[string]int{"small": small, "large": measured} {
-		// Each Subnet is looked at when it comes, and when its verdict does.
+		// Each Subnet is reconciled when it is created, and when its phase is written.
 		if err := b.judged(ctx, m, ns, n, small+measured); err != nil {
 			return err
 		}
@@ -157,8 +157,8 @@ func (b *bed) measurePools(ctx context.Context, figures *board, m *cluster.Manag
 	return err
 }
 
-// costOfEvents is the manager's processor time, in milliseconds, for one Subnet
-// that comes, is judged, is counted, goes, and is counted again.
+// costOfEvents is the manager's processor time, in milliseconds, for one Subnet that is created,
+// gets its phase, is counted, is deleted, and is counted again.
 func (b *bed) costOfEvents(ctx context.Context, m *cluster.Manager, ns string) (float64, error) {
 	before, err := cpu(m.PID())
 	if err != nil {

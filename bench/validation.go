@@ -24,7 +24,7 @@ func validation(b *board) error {
 		for _, size := range []int{10, 1000, 10000} {
 			pg := tree(size, shapes[shape])
 			if v := decide.Admit(nil, pg); !v.Allowed() {
-				return fmt.Errorf("a %s tree of %d is refused: %s", shape, size, v.Message())
+				return fmt.Errorf("a %s tree of %d is rejected: %s", shape, size, v.Message())
 			}
 			took[size] = fastest(func() { decide.Admit(nil, pg) })
 			b.show(result{fmt.Sprintf("validation/%s/%d", shape, size), took[size].Seconds() * 1000})

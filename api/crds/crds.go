@@ -1,6 +1,6 @@
 // Package crds holds the CustomResourceDefinitions that are generated from the
-// types beside it. The manager installs them and `arbor lint` validates
-// against them, so both always speak of the same schema.
+// types in api. The manager installs them and `arbor lint` validates against
+// them, so both always use the same schema.
 package crds
 
 import (
@@ -17,7 +17,7 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// All returns every definition, sorted by name. Callers get their own copies.
+// All returns every CRD, sorted by name. Callers get their own copies.
 func All() []*apiextensionsv1.CustomResourceDefinition {
 	all := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(parsed()))
 	for _, crd := range parsed() {
@@ -27,7 +27,7 @@ func All() []*apiextensionsv1.CustomResourceDefinition {
 	return all
 }
 
-// ByKind returns the definition of one kind.
+// ByKind returns the CRD of one kind.
 func ByKind(group, kind string) (*apiextensionsv1.CustomResourceDefinition, bool) {
 	i := slices.IndexFunc(parsed(), func(c *apiextensionsv1.CustomResourceDefinition) bool {
 		return c.Spec.Group == group && c.Spec.Names.Kind == kind
@@ -39,8 +39,8 @@ func ByKind(group, kind string) (*apiextensionsv1.CustomResourceDefinition, bool
 	return parsed()[i].DeepCopy(), true
 }
 
-// parsed reads the embedded files once. They are part of this binary and a
-// test reads them all, so one that cannot be read is a bug, not an input.
+// parsed parses the embedded files once. They are compiled into this binary and
+// a test parses them all, so a file that cannot be parsed is a bug.
 var parsed = sync.OnceValue(func() []*apiextensionsv1.CustomResourceDefinition {
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {

@@ -21,8 +21,8 @@ const manager = "arbor:manager"
 //go:embed subnets.yaml
 var subnets string
 
-// Subnets returns the policy that keeps Subnets in use from being deleted by anybody
-// but a user, and its binding.
+// Subnets returns the policy that allows only the given user to delete Subnets in use,
+// and its binding.
 func Subnets(user string) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding, error) {
 	meta := metav1.ObjectMeta{Name: SubnetsName}
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: meta}

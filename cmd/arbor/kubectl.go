@@ -9,8 +9,8 @@ import (
 	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newKubectl is kubectl itself, for machines that have none. It is built only
-// when it is wanted, since it looks at the arguments (for plugins) when it is.
+// newKubectl returns kubectl, for machines without it. The command is created only when it is
+// needed, since its constructor reads the arguments (for plugins).
 func newKubectl() *cobra.Command {
 	return &cobra.Command{
 		Use:                "kubectl",

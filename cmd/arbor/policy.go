@@ -15,8 +15,7 @@ import (
 // subnetsPart is the part of the manager that allocates Subnets.
 const subnetsPart = "subnets"
 
-// protectSubnets installs the policy that keeps Subnets in use from being deleted by
-// anybody but the manager.
+// protectSubnets installs the policy that allows only the manager to delete Subnets in use.
 func protectSubnets(ctx context.Context, c controlplane.Cluster) error {
 	client, err := admissionregistrationv1.NewForConfig(c.Config)
 	if err != nil {

@@ -37,11 +37,11 @@ type upOptions struct {
 
 func newUp(streams genericiooptions.IOStreams) *cobra.Command {
 	o := upOptions{controllers: manager.Parts(), synthesis: manager.DefaultSynthesisOptions(), delivery: manager.DefaultDeliveryOptions()}
-	// It is the only scheduler here, so it answers for everybody.
+	// It is the only scheduler here, so it handles all pods.
 	o.scheduler = scheduler.DefaultOptions()
 	o.scheduler.Names = []string{"default-scheduler", scheduler.Name, "kai-scheduler"}
-	// There is no kubelet here that could run pods, and whoever starts this is the one
-	// whose processes they are.
+	// There is no kubelet here that could run pods, and the processes belong to the user who starts
+	// this.
 	o.synthesis.Local = true
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -51,7 +51,7 @@ kube-controller-manager) with Arbor and its scheduler on it, in the foreground, 
 127.0.0.1. No Docker, no download: everything is in this binary.
 
 The kubeconfig appears when everything is ready, webhooks included. Ctrl-C stops
-every process and keeps the data; started again on the same directory, it goes on
+every process and keeps the data; started again on the same directory, it continues
 where it stopped.`,
 		Example: `  # Everything in ./.arbor
   arbor up
@@ -90,7 +90,7 @@ where it stopped.`,
 	o.delivery.AddFlags(fs)
 	fs.BoolVar(&o.bare, "bare", false, "Start the control plane only, without Arbor.")
 	fs.StringVar(&o.metrics, "metrics-bind-address", "127.0.0.1:0", "Loopback address of Arbor's metrics; port 0 means any free one.")
-	fs.StringVar(&o.AuditLog, "audit-log", "", "File that every request to the API server is written to, as JSON: who asked for what, and whether they might.")
+	fs.StringVar(&o.AuditLog, "audit-log", "", "File that every request to the API server is written to, as JSON: the user, the request, and whether it was allowed.")
 	fs.BoolVar(&o.Kubelets, "kubelets", false, "Prepare the API server for kubelets and the pods that they run. For tests.")
 	_ = fs.MarkHidden("kubelets")
 	fs.BoolVar(&o.NoFsync, "unsafe-no-fsync", false, "Do not wait for the disk; a power cut then loses everything. For tests.")
@@ -170,8 +170,8 @@ func (o *upOptions) chooseMetrics() error {
 	return nil
 }
 
-// programs is what runs on the control plane: Arbor's manager and its scheduler,
-// without leader election, so that a second one can be started beside them.
+// programs are Arbor's manager and its scheduler. They run without leader election, so that a
+// second one can be started next to them.
 func (o *upOptions) programs(c controlplane.Cluster) ([]controlplane.Program, error) {
 	ports, err := controlplane.FreePorts(3)
 	if err != nil {
@@ -229,12 +229,12 @@ func (o *upOptions) schedule(c controlplane.Cluster, port int) controlplane.Prog
 // certificate, in its memory, whether it is ready.
 func insecure() *http.Client {
 	return &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // nothing is told and nothing is believed but "ready"
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // nothing but "ready" is read or sent
 		DisableKeepAlives: true,
 	}}
 }
 
-// welcome says what runs, and what to do next.
+// welcome prints what runs, and what to do next.
 func (o *upOptions) welcome(ctx context.Context, out io.Writer, r controlplane.Report) {
 	fmt.Fprintf(out, "\nKubernetes %s is up after %.1f s: %s\n\n", kubernetesVersion(), r.Took.Seconds(), r.Server)
 	for _, c := range r.Children {

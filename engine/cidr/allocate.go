@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// A Strategy says which of the free blocks is handed out.
+// A Strategy selects which of the free blocks is allocated.
 type Strategy int
 
 const (
@@ -29,10 +29,9 @@ func (s Strategy) String() string {
 	return fmt.Sprintf("Strategy(%d)", int(s))
 }
 
-// Allocate takes a free block of the length and returns it. The same pool
-// always gives the same block, whatever the order in which the others were
-// taken. The error is a *[Misfit] if blocks of this pool cannot have the
-// length, and an *[Exhausted] if there is no such block.
+// Allocate takes a free block of the length and returns it. The same pool always returns the same
+// block, whatever the order in which its blocks were taken. The error is a *[Misfit] if blocks of
+// this pool cannot have the length, and an *[Exhausted] if there is no such block.
 func (p *Pool) Allocate(length int, strategy Strategy) (netip.Prefix, error) {
 	if length < p.bits || length > p.max {
 		return netip.Prefix{}, &Misfit{Reason: LengthOutOfRange, Pool: p.prefix, Bits: length}
@@ -60,9 +59,8 @@ func (p *Pool) Allocate(length int, strategy Strategy) (netip.Prefix, error) {
 // firstFit is the lowest address of the maximal free blocks that are large
 // enough; there must be one, and something must be taken.
 //
-// At each node the order of addresses is: halves that the edge left aside
-// below the node, the node, halves above the node. It never has to go back:
-// it goes down only to where it will find one.
+// At each node the order of addresses is: halves that the edge left aside below the node, the node,
+// halves above the node. The search never backtracks: it descends only where it will find a block.
 func (p *Pool) firstFit(length int) bits128 {
 	enough := top(length)
 	at, known := p.root, p.bits

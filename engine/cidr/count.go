@@ -39,7 +39,7 @@ func (c Count) minus(o Count) Count {
 	return Count{top: c.top - o.top - borrow, hi: hi, lo: lo}
 }
 
-// IsZero says whether there is none.
+// IsZero reports whether the count is zero.
 func (c Count) IsZero() bool { return c == Count{} }
 
 // Compare is -1, 0 or 1 if c is less than o, equal to it, or more.

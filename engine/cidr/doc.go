@@ -1,12 +1,11 @@
-// Package cidr knows what is free in a prefix of which blocks are handed out.
+// Package cidr tracks the free space in a prefix from which blocks are allocated.
 //
-// A [Pool] is a prefix, IPv4 or IPv6. Blocks are prefixes inside of it, of any
-// length. They are taken by length ([Pool.Allocate]) or by name
-// ([Pool.AllocateExact]), and given back ([Pool.Release]). Two taken blocks
-// never overlap; there is no way to make them.
+// A [Pool] is a prefix, IPv4 or IPv6. Blocks are prefixes inside of it, of any length. They are
+// taken by length ([Pool.Allocate]) or by name ([Pool.AllocateExact]), and released
+// ([Pool.Release]). Two taken blocks never overlap.
 //
-// What is left is described by its maximal free blocks, the fewest prefixes
-// that together are the free space:
+// The free space is described by its maximal free blocks, the fewest prefixes that together are the
+// free space:
 //
 //	10.0.0.0/24 after a /26 and a /27 were taken
 //
@@ -29,11 +28,10 @@
 //
 // # How it works
 //
-// The taken blocks are the leaves of a binary trie without one-way nodes. Each
-// fork knows, as a set of 128 bits, which lengths the maximal free blocks below
-// it have, so a search goes down to the right one and never back; and the pool
-// knows how many there are of each length. If F(l) is that number, and N(l) how
-// many blocks of length l could be handed out, then
+// The taken blocks are the leaves of a binary trie without one-way nodes. Each fork has, as a set
+// of 128 bits, the lengths of the maximal free blocks below it, so a search descends to the right
+// one and never backtracks; and the pool has the number of blocks of each length. If F(l) is that
+// number, and N(l) the number of blocks of length l that could be allocated, then
 //
 //	N(l) = 2 N(l-1) + F(l)
 //
@@ -41,18 +39,16 @@
 //
 // # Cost
 //
-// Everything but [Pool.Taken], [Pool.Free] and [Pool.Clone] takes at most as
-// many steps as an address has bits, however many blocks there are. A taken
-// block costs 64 bytes, given back when it is released. Clones share memory
-// until one of them is written to.
+// Everything but [Pool.Taken], [Pool.Free] and [Pool.Clone] takes at most as many steps as an
+// address has bits, however many blocks there are. A taken block needs 64 bytes, which are freed
+// when it is released. Clones share memory until one of them is written to.
 //
 // # Which prefixes
 //
-// A prefix must be masked: 10.0.0.5/24 is refused, with the words to write
-// 10.0.0.0/24. IPv4 that is written as IPv6 (::ffff:10.0.0.0/120) is not taken
-// for IPv4, and refused as a pool and in pools of IPv4, since 10.0.0.0/24 and
-// it would be two names for one thing. In a pool of IPv6 that is larger, such
-// as ::/0, it is a range like any other.
+// A prefix must be masked: 10.0.0.5/24 is an error, with the advice to write 10.0.0.0/24. IPv4 that
+// is written as IPv6 (::ffff:10.0.0.0/120) is not treated as IPv4, and is an error as a pool and in
+// pools of IPv4, since 10.0.0.0/24 and it would be two names for one thing. In a pool of IPv6 that
+// is larger, such as ::/0, it is a range like any other.
 //
 // Errors are types, because callers act on them: a [Misfit] will never work, an
 // [Exhausted] may work later, an [Overlap] and a [NotTaken] name the block that

@@ -5,22 +5,22 @@ import (
 	"net/netip"
 )
 
-// A Reason says why something can be no block of a pool, or no pool.
+// A Reason is why something cannot be a block of a pool, or a pool.
 type Reason string
 
 const (
-	// Malformed : the value is no prefix at all.
+	// Malformed means that the value is not a prefix.
 	Malformed Reason = "Malformed"
-	// OtherFamily : one is IPv4 and the other IPv6.
+	// OtherFamily means that one is IPv4 and the other IPv6.
 	OtherFamily Reason = "OtherFamily"
-	// Mapped : it is an IPv4 prefix that is written as an IPv6 one.
+	// Mapped means that it is an IPv4 prefix that is written as an IPv6 one.
 	Mapped Reason = "Mapped"
-	// Unmasked : the address has bits behind the length.
+	// Unmasked means that the address has bits after the length.
 	Unmasked Reason = "Unmasked"
-	// Outside : it is not inside of the pool, or larger than the pool.
+	// Outside means that it is not inside of the pool, or larger than the pool.
 	Outside Reason = "Outside"
-	// LengthOutOfRange : the length is shorter than the pool's or longer than
-	// an address.
+	// LengthOutOfRange means that the length is shorter than that of the pool or longer than an
+	// address.
 	LengthOutOfRange Reason = "LengthOutOfRange"
 )
 
@@ -28,7 +28,7 @@ const (
 // is taken. Trying again is of no use.
 type Misfit struct {
 	Reason Reason
-	// Pool is not valid if it was to be made.
+	// Pool is not valid if the error is about creating it.
 	Pool netip.Prefix
 	// Block is the prefix that does not fit, if it is a prefix that does not.
 	Block netip.Prefix
@@ -52,7 +52,7 @@ func (m *Misfit) Error() string {
 func (m *Misfit) why() string {
 	switch m.Reason {
 	case Malformed:
-		return "it is no prefix; write an address and a length, like 10.0.0.0/16 or fd00::/48"
+		return "it is not a prefix; write an address and a length, like 10.0.0.0/16 or fd00::/48"
 	case OtherFamily:
 		return fmt.Sprintf("it is %s and the pool is %s; use a block of the pool's family", family(m.Block), family(m.Pool))
 	case Mapped:
@@ -122,7 +122,7 @@ func (p *Pool) check(block netip.Prefix) error {
 	return nil
 }
 
-// Exhausted says that no block of the length is free. It may work later.
+// Exhausted means that no block of the length is free. It may work later.
 type Exhausted struct {
 	Pool netip.Prefix
 	Bits int
@@ -139,7 +139,7 @@ func (e *Exhausted) Error() string {
 	return fmt.Sprintf("cannot allocate a /%d from %s: %s", e.Bits, e.Pool, why)
 }
 
-// Overlap says that some of the block, or all of it, is taken.
+// Overlap means that some of the block, or all of it, is taken.
 type Overlap struct {
 	Pool, Block netip.Prefix
 	// With is the taken block that it overlaps with, the one with the lowest
@@ -151,8 +151,7 @@ func (o *Overlap) Error() string {
 	return fmt.Sprintf("cannot allocate %s from %s: %s; use another block", o.Block, o.Pool, relation(o.Block, o.With))
 }
 
-// NotTaken says that a block cannot be released because it is not taken as
-// this block.
+// NotTaken means that a block cannot be released because it is not taken as this block.
 type NotTaken struct {
 	Pool, Block netip.Prefix
 	// With is the taken block that it overlaps with, the one with the lowest

@@ -2,9 +2,8 @@ package cidr
 
 import "iter"
 
-// FreeCount is how many blocks of the length could be handed out if all free
-// space were given out at that length. It is zero for lengths that blocks of
-// this pool cannot have.
+// FreeCount is the number of blocks of the length that could be allocated if all free space were
+// allocated at that length. It is zero for lengths that blocks of this pool cannot have.
 func (p *Pool) FreeCount(length int) Count {
 	if length < p.bits || length > p.max {
 		return Count{}

@@ -79,8 +79,8 @@ func TestCloneSharesUntilWritten(t *testing.T) {
 	}
 }
 
-// TestClonesAreIndependent is for the race detector: a pool that nobody writes
-// to is cloned and read by many, and each writes to its own.
+// TestClonesAreIndependent is for the race detector: a pool that is not written to is cloned and
+// read by many goroutines, and each writes to its own clone.
 func TestClonesAreIndependent(t *testing.T) {
 	p := mustPool(t, "fd00::/64")
 	for range 500 {

@@ -64,9 +64,9 @@ func (p *Pool) AllocateExact(block netip.Prefix) error {
 	return nil
 }
 
-// Release gives a block back. It must have been taken as this block: parts of
-// blocks, and several at once, are refused. The error is a *[Misfit] if the
-// prefix can never be a block of this pool, and otherwise a *[NotTaken].
+// Release releases a block. It must have been taken as this block: a part of a block, or several
+// blocks at once, are an error. The error is a *[Misfit] if the prefix can never be a block of this
+// pool, and otherwise a *[NotTaken].
 func (p *Pool) Release(block netip.Prefix) error {
 	if err := p.check(block); err != nil {
 		return err
@@ -83,8 +83,8 @@ func (p *Pool) Release(block netip.Prefix) error {
 	return nil
 }
 
-// Contains says whether the block is taken, as this block: it is false for
-// parts of a taken block, and for a prefix with bits behind its length.
+// Contains reports whether the block is taken, as this block: it is false for parts of a taken
+// block, and for a prefix with bits after its length.
 func (p *Pool) Contains(block netip.Prefix) bool {
 	if p.check(block) != nil {
 		return false

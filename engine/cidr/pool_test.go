@@ -42,8 +42,8 @@ func TestNew(t *testing.T) {
 		"IPv6All":       {reason: "all of IPv6 is a prefix", prefix: pfx("::/0")},
 		"IPv6Single":    {reason: "a single address is a prefix", prefix: pfx("fd00::7/128")},
 		"AroundMapped":  {reason: "what contains the mapped addresses is IPv6", prefix: pfx("::/80")},
-		"None":          {reason: "a zero value is no prefix", want: "cannot use invalid Prefix as a pool: it is no prefix; write an address and a length, like 10.0.0.0/16 or fd00::/48"},
-		"TooLong":       {reason: "there are 32 bits in an IPv4 address", prefix: netip.PrefixFrom(netip.MustParseAddr("10.0.0.0"), 33), want: "cannot use invalid Prefix as a pool: it is no prefix; write an address and a length, like 10.0.0.0/16 or fd00::/48"},
+		"None":          {reason: "a zero value is no prefix", want: "cannot use invalid Prefix as a pool: it is not a prefix; write an address and a length, like 10.0.0.0/16 or fd00::/48"},
+		"TooLong":       {reason: "there are 32 bits in an IPv4 address", prefix: netip.PrefixFrom(netip.MustParseAddr("10.0.0.0"), 33), want: "cannot use invalid Prefix as a pool: it is not a prefix; write an address and a length, like 10.0.0.0/16 or fd00::/48"},
 		"Unmasked":      {reason: "the words say what would be right", prefix: pfx("10.0.0.5/24"), want: "cannot use 10.0.0.5/24 as a pool: its address has bits behind the length; write 10.0.0.0/24"},
 		"Unmasked6":     {reason: "the words say what would be right", prefix: pfx("fd00::1/64"), want: "cannot use fd00::1/64 as a pool: its address has bits behind the length; write fd00::/64"},
 		"Mapped":        {reason: "IPv4 must be written as such", prefix: pfx("::ffff:10.0.0.5/120"), want: "cannot use ::ffff:10.0.0.5/120 as a pool: it is IPv4 written as IPv6; write 10.0.0.0/24"},
@@ -150,7 +150,7 @@ func TestAllocateUnknownStrategy(t *testing.T) {
 // TestErrors covers the words of AllocateExact and Release, and that neither
 // changes anything when it fails.
 func TestErrors(t *testing.T) {
-	const malformed = "it is no prefix; write an address and a length, like 10.0.0.0/16 or fd00::/48"
+	const malformed = "it is not a prefix; write an address and a length, like 10.0.0.0/16 or fd00::/48"
 	v4, v6 := []string{"10.0.4.0/22", "10.0.9.0/24", "10.0.10.0/24"}, []string{"fd00::/64", "fd00:0:0:2::/64"}
 	cases := map[string]struct {
 		reason  string
@@ -159,7 +159,7 @@ func TestErrors(t *testing.T) {
 		block   netip.Prefix
 		take    string
 		release string
-		// both is what both say about blocks that can be none.
+		// both is the common error of both for prefixes that cannot be blocks.
 		both string
 	}{
 		"Free":        {reason: "nothing is in the way", pool: "10.0.0.0/16", taken: v4, block: pfx("10.0.8.0/24"), release: "cannot release 10.0.8.0/24 to 10.0.0.0/16: nothing of it is taken"},

@@ -44,9 +44,9 @@ func (r ref) index() int   { return int(r &^ leafFlag) }
 type slots struct {
 	n      int
 	chunks []chunk
-	// me is who may write to the chunks that have it as their owner. Copying
-	// slots takes it away from the origin too, atomically, so that copying is
-	// as harmless to others as reading is.
+	// me identifies the owner that may write to the chunks with this owner. Copying slots takes it
+	// away from the origin too, atomically, so that copying is as harmless to concurrent readers as
+	// reading is.
 	me atomic.Pointer[owner]
 }
 
@@ -57,7 +57,7 @@ type chunk struct {
 	owner *owner
 }
 
-// An owner is told from others by its address, so it must have a size.
+// An owner is identified by its address, so it must have a size.
 type owner struct{ _ byte }
 
 // at is for reading only.
@@ -85,9 +85,9 @@ func (s *slots) push() int {
 	return s.n - 1
 }
 
-// pop removes the last slot. Of the chunks that are no longer needed it keeps
-// one, or none if nothing is left, so that a pool that goes up and down by one
-// does not allocate each time.
+// pop removes the last slot. Of the chunks that are no longer needed it keeps one, or none if
+// nothing is left, so that a pool that alternately grows and shrinks by one does not allocate each
+// time.
 func (s *slots) pop() {
 	s.n--
 	if s.n == 0 {

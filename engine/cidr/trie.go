@@ -67,11 +67,10 @@ func (t *trail) pop() int {
 	return t.forks[t.n].index()
 }
 
-// descend goes down towards a block for as long as nodes contain it, and
-// returns the first node that does not, or that is a leaf, with the number of
-// leading bits they share. The block and the node overlap if that is all bits
-// of one of them. Bits of the address behind the length are not looked at.
-// There must be something in the trie.
+// descend descends towards a block for as long as nodes contain it, and returns the first node that
+// does not, or that is a leaf, with the number of leading bits they share. The block and the node
+// overlap if that is all bits of one of them. Bits of the address after the length are ignored. The
+// trie must not be empty.
 func (p *Pool) descend(address bits128, length int, way *trail) (at ref, common int) {
 	for at = p.root; ; {
 		stem, n := p.head(at)
@@ -164,8 +163,8 @@ func (p *Pool) refresh(way *trail) {
 	}
 }
 
-// moveLeaf puts the leaf of the last slot where one was removed, so that
-// slots stay dense: memory goes down with the number of blocks as it went up.
+// moveLeaf moves the leaf of the last slot to the removed one, so that slots stay dense: memory
+// shrinks with the number of blocks as it grew.
 func (p *Pool) moveLeaf(to int) {
 	last := p.slots.n - 1
 	if to == last {

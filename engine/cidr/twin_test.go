@@ -8,8 +8,8 @@ import (
 	"github.com/arbor-control/arbor/engine/cidr"
 )
 
-// A twin is a pool as one would write it down: a sorted list of what is taken.
-// Every question is answered by looking at all of it.
+// A twin is the simplest implementation of a pool: a sorted list of what is taken. Every method
+// reads all of it.
 type twin struct {
 	pool  netip.Prefix
 	taken []netip.Prefix
@@ -17,7 +17,7 @@ type twin struct {
 
 func (w *twin) clone() *twin { return &twin{pool: w.pool, taken: slices.Clone(w.taken)} }
 
-// isSmall says whether all blocks of all lengths can be looked at.
+// isSmall reports whether all blocks of all lengths can be enumerated.
 func (w *twin) isSmall() bool { return w.pool.Addr().BitLen()-w.pool.Bits() <= 8 }
 
 func halves(p netip.Prefix) (lower, upper netip.Prefix) {
@@ -65,7 +65,7 @@ func remainder(of netip.Prefix, taken []netip.Prefix) []netip.Prefix {
 
 func (w *twin) free() []netip.Prefix { return remainder(w.pool, w.taken) }
 
-// misfit is the error for a prefix that can be no block.
+// misfit is the error for a prefix that cannot be a block.
 func (w *twin) misfit(b netip.Prefix) error {
 	var reason cidr.Reason
 	switch {
@@ -182,8 +182,8 @@ func (w *twin) largest() int {
 	return largest
 }
 
-// counts are how many blocks of each length are wholly free. Where there are
-// too many blocks to look at, it can be told from the maximal free ones.
+// counts are how many blocks of each length are wholly free. Where there are too many blocks to
+// enumerate, it is computed from the maximal free ones.
 func (w *twin) counts(free []netip.Prefix) []string {
 	var all []string
 	sum := new(big.Int)

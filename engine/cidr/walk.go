@@ -5,9 +5,8 @@ import (
 	"net/netip"
 )
 
-// Taken yields the blocks that are taken, by address. Nobody may write to the
-// pool before the loop ends; to write in it, range over those of a
-// [Pool.Clone].
+// Taken yields the blocks that are taken, by address. The pool must not be written to before the
+// loop ends; to write in it, range over those of a [Pool.Clone].
 func (p *Pool) Taken() iter.Seq[netip.Prefix] {
 	return func(yield func(netip.Prefix) bool) {
 		if p.root != nothing {
@@ -27,9 +26,9 @@ func (p *Pool) walkTaken(at ref, yield func(netip.Prefix) bool) bool {
 	return p.walkTaken(kids[0], yield) && p.walkTaken(kids[1], yield)
 }
 
-// Free yields the maximal free blocks by address: the fewest prefixes that
-// together are the free space. Nobody may write to the pool before the loop
-// ends; to write in it, range over those of a [Pool.Clone].
+// Free yields the maximal free blocks by address: the fewest prefixes that together are the free
+// space. The pool must not be written to before the loop ends; to write in it, range over those of
+// a [Pool.Clone].
 func (p *Pool) Free() iter.Seq[netip.Prefix] {
 	return func(yield func(netip.Prefix) bool) {
 		if p.root == nothing {

@@ -9,7 +9,7 @@ import (
 	"github.com/arbor-control/arbor/engine/podtree"
 )
 
-// A roomy world has places for so many, and no memory of who has them.
+// A roomy world has a number of places, and does not record which member has which.
 type roomy struct{ free, held, tries int }
 
 var full = &gang.Misfit{Nodes: 1, Reasons: map[string]int{"Insufficient cpu": 1}}
@@ -49,7 +49,7 @@ var shapes = []struct {
 
 		return spec
 	}},
-	// deep is a chain of sets, each with a leaf beside.
+	// deep is a chain of sets, each with a leaf next to it.
 	{"deep", func(n int) podtree.Spec {
 		var spec podtree.Spec
 		parent := ""
@@ -66,8 +66,8 @@ var shapes = []struct {
 	}},
 }
 
-// nested is a chain of optional sets that all want to be filled up, from
-// leaves beside them and from each other: the worst that somebody could write.
+// nested is a chain of optional sets that all want to be filled up, from leaves next to them and
+// from each other: the worst case that a user could write.
 func nested(n int) podtree.Spec {
 	var spec podtree.Spec
 	parent := ""
@@ -86,8 +86,8 @@ func nested(n int) podtree.Spec {
 	return spec
 }
 
-// TestPlaceEnds is about trees that are written to take for ever. Without a
-// bound there would be two million questions for forty pods.
+// TestPlaceEnds is about trees that are written to take forever. Without a bound there would be two
+// million questions for forty pods.
 func TestPlaceEnds(t *testing.T) {
 	const n = 20
 	for free := range 2 * n {

@@ -86,7 +86,7 @@ func minimums(tree *podtree.Tree, i int, node podtree.Node, rules Rules) (pods, 
 	return pods, children
 }
 
-// isImplicit says whether the gang has no subgroups.
+// isImplicit reports whether the gang has no subgroups.
 func isImplicit(tree *podtree.Tree) bool { return tree.Len() == 2 && tree.Node(1).Index < 0 }
 
 // sum completes a node whose children are complete.
@@ -136,7 +136,7 @@ func (c *census) cheapest(i int, children []int) int {
 	return total
 }
 
-// enough says whether enough pods exist for the minimum of a node.
+// enough reports whether enough pods exist for the minimum of a node.
 func (c *census) enough(i int) bool { return c.need[i] != never }
 
 func (c *census) reports() []Report {
@@ -157,13 +157,12 @@ func Satisfied(tree *podtree.Tree, members []Member, rules Rules) []Report {
 	return count(tree, members, rules).reports()
 }
 
-// Stale returns the indexes of the placed members that must go if nothing
-// changes. If the gang's minimum is not met, these are all of them. Otherwise
-// they are those of optional subgroups that are below their own minimum: each
-// of the topmost that are not satisfied goes whole.
+// Stale returns the indexes of the placed members that must be evicted if nothing changes. If the
+// gang's minimum is not met, these are all of them. Otherwise they are those of optional subgroups
+// that are below their own minimum: each of the topmost that are not satisfied is evicted whole.
 func Stale(tree *podtree.Tree, members []Member, rules Rules) []int {
 	c := count(tree, members, rules)
-	// A node goes if it, or a node above it, is not satisfied.
+	// A node is evicted if it, or a node above it, is not satisfied.
 	goes := make([]bool, tree.Len())
 	for _, i := range c.order {
 		up := tree.Node(i).Parent
@@ -190,9 +189,8 @@ func Missing(tree *podtree.Tree, members []Member, rules Rules) *Lack {
 	return c.lack(tree.Root())
 }
 
-// lack describes a node without enough pods. Where a set lacks children, it
-// goes on with the first that does; where all children are needed, that one is
-// what lacks.
+// lack describes a node without enough pods. Where a set lacks children, it continues with the
+// first that does; where all children are needed, that one is what lacks.
 func (c *census) lack(i int) *Lack {
 	l := &Lack{
 		Node: i, Pods: c.pods[i], Held: c.held[i], Min: c.min[i],

@@ -18,8 +18,7 @@ func (r *run) noteLack(i int) {
 	}
 }
 
-// decision tells what has been done. If the gang does not fit, everything has
-// been rolled back.
+// decision returns what has been done. If the gang does not fit, everything has been rolled back.
 func (r *run) decision(fits bool) Decision {
 	d := Decision{Fits: fits, Nodes: r.reports(), Blocker: -1}
 	if fits {
@@ -55,8 +54,8 @@ func (r *run) decision(fits bool) Decision {
 	return d
 }
 
-// blocker goes down from the root as long as a node needs all of its children
-// and one of them stands in the way.
+// blocker descends from the root as long as a node needs all of its children and one of them is not
+// satisfied.
 func (r *run) blocker() int {
 	at := r.tree.Root()
 	for {

@@ -13,10 +13,9 @@
 //	    ├── replica-a   min 3     3 pods          4. pods 5 and 6 of train
 //	    └── replica-b   min 3     3 pods
 //
-// Steps 1 and 2 are the minimum. If one of them fails, everything is given
-// back and the gang waits. Steps 3 and 4 are extras: they happen after the
-// minimum of the whole tree, so that they never take the room that a minimum
-// needs, and they never fail the gang.
+// Steps 1 and 2 are the minimum. If one of them fails, everything is rolled back and the gang
+// waits. Steps 3 and 4 are extras: they happen after the minimum of the whole tree, so that they
+// never take the room that a minimum needs, and they never fail the gang.
 //
 // # Minimums
 //
@@ -30,17 +29,16 @@
 //
 // # Which children
 //
-// Where a set may choose, children that are satisfied already count as they
-// are. Then those are tried that have some of their pods placed, and then the
-// others in list order. A child that cannot be satisfied is given back whole.
-// If that order does not lead to enough children, those with the fewest missing
-// pods are tried first, once, because a big child in front may have taken the
-// room of two small ones.
+// Where a set may choose, children that are satisfied already count as they are. Then those are
+// tried that have some of their pods placed, and then the rest in list order. A child that cannot
+// be satisfied is rolled back whole. If that order does not lead to enough children, those with the
+// fewest missing pods are tried first, once, because a big child in front may have taken the room
+// of two small ones.
 //
-// This is greedy on purpose: finding out whether a gang fits at all is packing
-// bins. What Place says fits does fit; what it says does not may, rarely, fit
-// in another arrangement. With pods that are all alike, only the choice
-// between optional subgroups to fill up a set's minMember can go wrong.
+// This is greedy on purpose: whether a gang fits at all is a bin packing problem. If Place reports
+// that a gang fits, it fits; if it reports that it does not, the gang may, rarely, fit in another
+// arrangement. With pods that are all alike, only the choice between optional subgroups to fill up
+// a set's minMember can be wrong.
 //
 // # Cost
 //

@@ -58,9 +58,8 @@ func (r *run) fill(i int) (bool, error) {
 	})
 }
 
-// singles places up to limit further pods: at i if it is a leaf, otherwise at
-// the satisfied leaves of the satisfied sets below. It returns how many found a
-// place, and the first refusal.
+// singles places up to limit surplus pods: at i if it is a leaf, otherwise at the satisfied leaves
+// of the satisfied sets below. It returns how many found a place, and the first misfit.
 func (r *run) singles(i, limit int) (found int, first *Misfit, err error) {
 	for _, child := range r.tree.Node(i).Children {
 		if !r.ok[child] {
@@ -93,9 +92,9 @@ func (r *run) singles(i, limit int) (found int, first *Misfit, err error) {
 	return found, first, nil
 }
 
-// optionals places subgroups that are not satisfied, each whole or not at all,
-// in the satisfied sets at and below i, until there are so many places. With
-// further, their further pods are placed too before it goes on.
+// optionals places subgroups that are not satisfied, each whole or not at all, in the satisfied
+// sets at and below i, until there are so many places. With further, their surplus pods are placed
+// too before it continues.
 func (r *run) optionals(i, until int, further bool) error {
 	for _, child := range r.tree.Node(i).Children {
 		if len(r.places) >= until {
@@ -125,9 +124,9 @@ func (r *run) attemptUnlessOk(i int) (bool, error) {
 	return r.attempt(i, how{closed: true})
 }
 
-// extras places what the minimum does not need: first optional subgroups, then
-// further pods. It goes on for as long as that makes places, since who was
-// refused may fit beside who came later; asked again, there is nothing to add.
+// extras places what the minimum does not need: first optional subgroups, then surplus pods. It
+// continues for as long as that finds places, since a member that did not fit may fit next to one
+// that was placed later. A second call adds nothing.
 func (r *run) extras() error {
 	before := len(r.places)
 	if err := r.extraRound(); err != nil {

@@ -2,8 +2,8 @@ package gang_test
 
 import "testing"
 
-// FuzzPlace reads bytes as a gang and a world. The first byte says whether all
-// pods are alike, so that the twin can be asked.
+// FuzzPlace reads bytes as a gang and a world. The first byte decides whether all pods are alike,
+// so that the twin can be asked.
 func FuzzPlace(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{1, 3, 2, 0, 1, 2, 0, 1, 1, 4, 4, 4, 4})

@@ -7,16 +7,15 @@ import (
 	"github.com/arbor-control/arbor/engine/podtree"
 )
 
-// Rules say how minimums are read. The zero value is Arbor's reading:
-// minMember of a subgroup with children, and of the gang, counts the pods
-// below.
+// Rules are how minimums are interpreted. With the zero value, minMember of a subgroup with
+// children, and of the gang, counts the pods below.
 type Rules struct {
 	// LeavesOnly is KAI's reading: minMember counts on leaves only. minSubGroup
 	// counts in both.
 	LeavesOnly bool
 }
 
-// A State says what may be done with a member.
+// A State is what may be done with a member.
 type State int
 
 const (
@@ -36,21 +35,21 @@ type Member struct {
 	// Leaf is the node of the tree that the member belongs to.
 	Leaf  int
 	State State
-	// Shape tells which members are alike. To the World, members of one shape
-	// are interchangeable: what failed for one fails for the other as long as
-	// the World has not changed. A member without a shape is like no other.
+	// Shape identifies members that are alike. To the World, members of one shape are
+	// interchangeable: what failed for one fails for the other as long as the World has not
+	// changed. A member without a shape is unlike any other.
 	Shape string
 }
 
 // A World has the places. It is asked by one goroutine.
 type World interface {
-	// Try looks for a place for a member, which is named by its index in the
-	// members, and holds that place until it is rolled back. A misfit says that
-	// there is none now; an error that the World cannot tell.
+	// Try finds a place for a member, which is named by its index in the members, and holds that
+	// place until it is rolled back. A misfit means that there is none now; an error means that the
+	// World does not know.
 	Try(ctx context.Context, member int) (node string, misfit *Misfit, err error)
 	// Mark names the present state.
 	Mark() int
-	// Rollback gives back, last first, what was held since the mark was made.
+	// Rollback releases, last first, what was held since the mark was made.
 	Rollback(mark int)
 }
 
@@ -63,13 +62,12 @@ type Placement struct {
 
 // A Decision is what [Place] has found.
 type Decision struct {
-	// Fits says that every minimum is met.
+	// Fits is whether every minimum is met.
 	Fits bool
 	// Places in the order in which they were made; none unless the gang fits.
 	// They are held in the World.
 	Places []Placement
-	// Required is how many of Places the minimum needs. They come first; the
-	// others are extras.
+	// Required is how many of Places the minimum needs. They come first; the rest are extras.
 	Required int
 	// Nodes has a report for each node of the tree, by its number.
 	Nodes []Report
@@ -93,33 +91,32 @@ type Report struct {
 	New int
 	// Held pods may not be placed yet.
 	Held int
-	// Room is how many further pods found a place in the attempt that failed.
-	// At a leaf it is always told, at a set only when its own Min was missed.
+	// Room is how many further pods found a place in the attempt that failed. At a leaf it is
+	// always set, at a set only when its own Min was missed.
 	Room int
 	// Children is how many direct children are satisfied; if the node is not,
 	// how many were in the attempt that failed.
 	Children int
-	// Satisfied says that the minimum of the node is met, with what has a place
-	// after the decision.
+	// Satisfied is whether the minimum of the node is met, with what has a place after the
+	// decision.
 	Satisfied bool
 	// Blocker is the direct child that stood in the way. It is -1 if there was
 	// none, so that the cause is the node itself.
 	Blocker int
-	// Misfit is the first refusal that counted, nil if none did.
+	// Misfit is the first misfit that counted, nil if there is none.
 	Misfit *Misfit
 }
 
 // Place decides for the members of one gang. When the gang fits, its places are
 // held in the World on return; otherwise, and on error, the World is as before.
 //
-// The error is that of the context or of the World, or says that a member
-// belongs to no leaf of the tree.
+// The error is that of the context or of the World, or that a member belongs to no leaf of the
+// tree.
 func Place(ctx context.Context, tree *podtree.Tree, members []Member, world World, rules Rules) (Decision, error) {
 	return place(ctx, tree, members, world, rules, (*run).extras)
 }
 
-// PlaceMinimum is Place without the extras: it places the members that the
-// minimum needs, and no others.
+// PlaceMinimum is Place without the extras: it places only the members that the minimum needs.
 func PlaceMinimum(ctx context.Context, tree *podtree.Tree, members []Member, world World, rules Rules) (Decision, error) {
 	return place(ctx, tree, members, world, rules, func(*run) error { return nil })
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/arbor-control/arbor/engine/gang"
 )
 
-// What one of two optional subgroups lacks is no lack of the gang.
+// A lack of one of two optional subgroups is not a lack of the gang.
 func TestLacks(t *testing.T) {
 	c := tree(set("", "s", 1), leaf("s", "x", 2), leaf("s", "y", 3)).
 		with(2, "x", gang.Waiting, gpu(1)).with(1, "y", gang.Waiting, gpu(1)).with(1, "y", gang.Held, gpu(1))

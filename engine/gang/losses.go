@@ -14,8 +14,8 @@ import (
 //	a whole subgroup          if the nodes above it stay satisfied
 //	the whole gang            otherwise
 //
-// A subgroup that is below its minimum already leaves whole: it is of no use
-// to anybody, and the gang does not count on it.
+// A subgroup that is below its minimum already leaves whole: it is useless, and the gang does not
+// count on it.
 type Losses struct {
 	*census
 

@@ -201,7 +201,7 @@ func (tw twinLosses) satisfied(i int) bool {
 	return gang.Satisfied(tw.tree, tw.members, tw.rules)[i].Satisfied
 }
 
-// aboveStay says whether a node and all above it are satisfied without them.
+// aboveStay reports whether a node and all above it are satisfied without them.
 func (tw twinLosses) aboveStay(i int, left []int) bool {
 	for after := tw.without(left); i >= 0; i = tw.tree.Node(i).Parent {
 		if !after.satisfied(i) {
@@ -278,7 +278,7 @@ func TestLossesAgreeWithTwin(t *testing.T) {
 				subgroups++
 			}
 			now = now.without(got)
-			// Nobody becomes stale because others have left.
+			// No member becomes stale because other members have left.
 			stale = slices.DeleteFunc(stale, func(m int) bool { return slices.Contains(got, m) })
 			if after := gang.Stale(s.tree, now.members, s.rules); !slices.Equal(stale, after) {
 				t.Fatalf("round %d: %s: after Take(%d): stale members: -want, +got:\n%s", round, s, member, cmp.Diff(stale, after))

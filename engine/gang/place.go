@@ -8,9 +8,8 @@ import (
 	"github.com/arbor-control/arbor/engine/podtree"
 )
 
-// maxAttempts is how often a node of the tree is attempted. Trees that people
-// write need a handful; without a bound, one of many optional levels could be
-// written that takes for ever.
+// maxAttempts is how often a node of the tree is attempted. Real trees need a handful of attempts;
+// without a bound, a tree of many optional levels could be written that takes forever.
 const maxAttempts = 16
 
 // A run is the work of one Place.
@@ -23,10 +22,10 @@ type run struct {
 
 	// waiting members of each leaf, in the order given.
 	waiting [][]int
-	// shape numbers what is alike, refusals are by that number.
+	// shape numbers members that are alike; misfits are by that number.
 	shape    []int
 	refusals []refusal
-	// version of the World: refusals of another one mean nothing.
+	// version of the World: misfits of another version are void.
 	version int
 
 	// ok nodes have their minimum. A set is ok as soon as its children are; its
@@ -45,13 +44,13 @@ type run struct {
 	// matters is what orderMatters has found.
 	matters []bool
 
-	// What people are told. Nothing is noted while quiet, so that they hear of
-	// the order that they wrote.
+	// Explanations for users. Nothing is noted while quiet, so that they are about the order that
+	// the user wrote.
 	quiet bool
 	notes []note
 }
 
-// A refusal is what the World said of a shape, and in which version.
+// A refusal is the misfit of a shape, and the version of the World that it is about.
 type refusal struct {
 	version int
 	misfit  *Misfit
@@ -72,8 +71,8 @@ type savepoint struct{ world, places, done int }
 type how struct {
 	// cheap tries the children with the fewest missing pods first.
 	cheap bool
-	// closed fills up the minimum of a set before it goes on to the next one,
-	// so that one that cannot be filled up gives way to the others.
+	// closed fills up the minimum of a set before it continues with the next one, so that a set
+	// that cannot be filled up is rolled back first.
 	closed bool
 }
 
@@ -232,8 +231,8 @@ func (r *run) attempt(i int, h how) (bool, error) {
 func (r *run) attemptLeaf(i int) (bool, error) {
 	missing := r.min[i] - r.bound[i]
 	found, misfit, err := r.singles(i, missing)
-	// Who comes later may make a place for who was refused: pods that want to be
-	// close to each other, or evenly spread.
+	// A member that is placed later may make a place for one that did not fit: pods with affinity
+	// to each other, or that are evenly spread.
 	for more := found; err == nil && more > 0 && found < missing; {
 		more, _, err = r.singles(i, missing-found)
 		found += more
@@ -312,9 +311,8 @@ func (r *run) candidates(i int, h how, ok []bool) []int {
 	return order
 }
 
-// orderMatters says for each node whether trying the cheapest first is another
-// order, there or further below. It is about how things were at the beginning,
-// as it is asked for in the middle of attempts.
+// orderMatters reports for each node whether trying the cheapest first is another order, there or
+// further below. It is about the state at the beginning, as it is called in the middle of attempts.
 func (r *run) orderMatters() []bool {
 	if r.matters != nil {
 		return r.matters

@@ -34,7 +34,7 @@ func (s scenario) check(t *testing.T) gang.Decision {
 	return d
 }
 
-// checkNothing: a gang that does not fit has changed nothing, and says why.
+// checkNothing checks that a gang that does not fit has changed nothing, and has a reason.
 func (s scenario) checkNothing(t *testing.T, d gang.Decision, before string) {
 	t.Helper()
 	if after := s.world.state(); after != before {
@@ -183,7 +183,7 @@ func TestPlaceKeepsItsPromises(t *testing.T) {
 	if fit < rounds/10 || some < rounds/40 {
 		t.Errorf("%d of %d gangs fit and %d of the others found some room, so the test tests little", fit, rounds, some)
 	}
-	// A second look finds more only where pods want to be close to others.
+	// A second attempt finds more only where pods have affinity to other pods.
 	t.Logf("%d found more in a second look", extras)
 }
 

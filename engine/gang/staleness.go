@@ -6,8 +6,8 @@ import (
 	"github.com/arbor-control/arbor/engine/podtree"
 )
 
-// A Memory is what [Observe] remembers of one node of the tree, so that it can
-// tell a node that lost pods from a node whose spec was edited.
+// A Memory is what [Observe] remembers of one node of the tree, to distinguish a node that lost
+// pods from a node whose spec was edited.
 type Memory struct {
 	// Met reports that the node has met a minimum: the following two.
 	Met bool
@@ -41,16 +41,14 @@ type Observation struct {
 	Wait int64
 }
 
-// Observe compares a gang with what it was. A node is broken if it lost pods and
-// does not have the smaller of the minimum that it has now and the minimum that
-// it once met; the same goes for required children. So a larger minimum, or a
-// further required subgroup, breaks nothing, and a smaller one repairs. A node
-// that never met its minimum is never broken.
+// Observe compares a gang with its earlier state. A node is broken if it lost pods and does not
+// have the smaller of the minimum that it has now and the minimum that it once met; the same
+// applies to required children. So a larger minimum, or an additional required subgroup, breaks
+// nothing, and a smaller one repairs. A node that never met its minimum is never broken.
 //
-// Each broken node has a clock of its own. The clock starts when the node is
-// first observed broken and stops when it is satisfied again. If it has run for
-// the grace period, all placed members below the node are to be evicted. A
-// negative grace period never ends. A node without any placed member is
+// Each broken node has its own clock. The clock starts when the node is first observed broken and
+// stops when it is satisfied again. If it has run for the grace period, all placed members below
+// the node must be evicted. A negative grace period never ends. A node without any placed member is
 // forgotten.
 //
 // Members must be [Placed] only if they are bound. The times are in one unit,
@@ -69,7 +67,7 @@ func Observe(tree *podtree.Tree, members []Member, rules Rules, memory map[strin
 	return o.result
 }
 
-// An observer goes through the tree, children before parents.
+// An observer walks the tree, children before parents.
 type observer struct {
 	*census
 
@@ -185,10 +183,9 @@ func (o *observer) overdue(grace int64) []bool {
 	return over
 }
 
-// Expect returns what to remember of a decision before its members are bound: if
-// some of them cannot be bound, the others have lost them. Nodes that had bound
-// members before have a memory of their own, or never met their minimum. See
-// [Remember].
+// Expect returns what to remember of a decision before its members are bound: if some of them
+// cannot be bound, the rest has lost them. Nodes that had bound members before have their own
+// memory, or never met their minimum. See [Remember].
 func Expect(tree *podtree.Tree, d Decision) map[string]Memory {
 	expected := map[string]Memory{}
 	for i, r := range d.Nodes {

@@ -15,7 +15,7 @@ import (
 
 const grace = 60
 
-// A sight is a gang at one moment, and what is to be observed.
+// A sight is a gang at one moment, and the expected observation.
 type sight struct {
 	at    int64
 	crowd *crowd
@@ -243,8 +243,8 @@ func TestObserveWait(t *testing.T) {
 	}
 }
 
-// Members that got a place and could not be bound are a loss to the others,
-// unless the others were there before.
+// Members that got a place and could not be bound are a loss to the rest, unless the rest was bound
+// before.
 func TestExpect(t *testing.T) {
 	decide := func(bound, waiting int) gang.Decision {
 		c := placed(flat(4), map[string]int{"default": bound}).with(waiting, "default", gang.Waiting, gpu(1))
@@ -301,7 +301,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// The twin looks at one node at a time and asks every question again.
+// The twin reads one node at a time and computes everything again.
 type watcher struct {
 	twin
 
@@ -400,8 +400,7 @@ func (w watcher) check(t *testing.T, s scenario, got gang.Observation) {
 	}
 }
 
-// TestObserveAgreesWithTwin goes through random histories of edits, losses,
-// recoveries, and decisions.
+// TestObserveAgreesWithTwin replays random histories of edits, losses, recoveries, and decisions.
 func TestObserveAgreesWithTwin(t *testing.T) {
 	var broken, evicted, repaired int
 	for round := range rounds / 10 {

@@ -10,9 +10,8 @@ import (
 	"github.com/arbor-control/arbor/engine/podtree"
 )
 
-// The twin is the rule as one would say it, with no thought for time: every
-// question goes through the whole tree again. has is how many pods of a leaf
-// have a place.
+// The twin is the simplest form of the rule, without regard to time: every method walks the whole
+// tree again. has is how many pods of a leaf have a place.
 type twin struct {
 	tree  *podtree.Tree
 	rules gang.Rules
@@ -67,8 +66,7 @@ func (tw twin) minimum(n podtree.Node) int {
 	return int(*n.MinMember)
 }
 
-// legal says that a node and all above it are satisfied, so that pods may be
-// placed there.
+// legal reports whether a node and all above it are satisfied, so that pods may be placed there.
 func (tw twin) legal(i int) bool {
 	for ; i >= 0; i = tw.tree.Node(i).Parent {
 		if !tw.satisfied(i) {
@@ -91,9 +89,9 @@ func counts(members []gang.Member, states ...gang.State) map[int]int {
 	return all
 }
 
-// fits tries every number of further pods for every leaf, for pods that each
-// take one of room places, and says whether the gang's minimum can be met with
-// no pod in a subgroup that does not have its own.
+// fits tries every number of further pods for every leaf, for pods that each take one of room
+// places, and reports whether the gang's minimum can be met with no pod in a subgroup that does not
+// have its own.
 func fits(tree *podtree.Tree, members []gang.Member, rules gang.Rules, room int) bool {
 	bound, waiting := counts(members, gang.Placed), counts(members, gang.Waiting)
 	more := map[int]int{}
@@ -144,8 +142,8 @@ type scenario struct {
 	room int
 }
 
-// draw makes a scenario. With alike, all pods take one place; otherwise they
-// differ in size, and some keep close to others or away from them.
+// draw creates a scenario. With alike, all pods take one place; otherwise they differ in size, and
+// some have affinity or anti-affinity to other pods.
 func draw(next func(int) int, alike bool) scenario {
 	s := scenario{crowd: &crowd{}, world: &fakeWorld{}, rules: gang.Rules{LeavesOnly: next(4) == 0}}
 	for i := range next(8) {

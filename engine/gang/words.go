@@ -10,11 +10,11 @@ import (
 	"github.com/arbor-control/arbor/engine/podtree"
 )
 
-// A Misfit says why there is no place for a member.
+// A Misfit is why there is no place for a member.
 type Misfit struct {
-	// Nodes is how many nodes were looked at.
+	// Nodes is how many nodes were tried.
 	Nodes int
-	// Reasons is how many nodes said what.
+	// Reasons is the number of nodes by reason.
 	Reasons map[string]int
 }
 
@@ -38,9 +38,8 @@ func (m *Misfit) String() string {
 	return text + "."
 }
 
-// Reason says in one sentence, without the name of the gang, why it does not
-// fit. It is empty if it does. As long as the World says the same, so does
-// Reason.
+// Reason explains, without the name of the gang, why it does not fit. It is empty if it does. As
+// long as the answers of the World are the same, so is Reason.
 func (d Decision) Reason(tree *podtree.Tree) string {
 	if d.Fits {
 		return ""
@@ -91,7 +90,7 @@ type Lack struct {
 	First *Lack
 }
 
-// Sentence says what lacks, without the name of the gang.
+// Sentence describes what lacks, without the name of the gang.
 func (l *Lack) Sentence(tree *podtree.Tree) string {
 	node := tree.Node(l.Node)
 	switch {
@@ -129,8 +128,7 @@ func hasPods(tree *podtree.Tree, i, has, required, held int) string {
 	return text
 }
 
-// subject, of and it name a node in different parts of a sentence; the gang
-// itself has no name.
+// subject, of and it name a node in different grammatical roles; the gang itself has no name.
 func subject(name string) string {
 	if name == "" {
 		return "it"

@@ -11,8 +11,7 @@ import (
 
 // A Block takes addresses from a pool.
 type Block struct {
-	// ID tells the block from all others of its pool: the UID of a Subnet, or the
-	// [ChildID] of a child pool.
+	// ID identifies the block in its pool: the UID of a Subnet, or the [ChildID] of a child pool.
 	ID string
 	// Name is for messages.
 	Name string

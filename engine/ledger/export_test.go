@@ -59,7 +59,7 @@ func (p *Pool) checkSlots() error {
 	return nil
 }
 
-// checkEntries verifies the state of each entry, and that the slots have no others.
+// checkEntries verifies the state of each entry, and that the slots have no other entries.
 func (p *Pool) checkEntries() error {
 	held, waits, atSlots := 0, 0, 0
 	for _, e := range p.entries() {

@@ -16,8 +16,7 @@ type Figures struct {
 	Delegated int
 	// First are the first blocks that are not delegated, by address.
 	First []Block
-	// Waiting are the blocks that overlap others or lie outside of the range, by
-	// address.
+	// Waiting are the blocks that overlap other blocks or lie outside of the range, by address.
 	Waiting []Block
 }
 

@@ -17,8 +17,8 @@ type Pool struct {
 	reservations map[string]*reserved // by claim
 	created      map[string]*reserved // by the ID that the API server gave the block
 
-	taken   map[netip.Prefix]*slot // what all holds
-	waiting map[*entry]bool        // what does not fit
+	taken   map[netip.Prefix]*slot // prefixes that all holds
+	waiting map[*entry]bool        // entries that do not fit
 
 	claims  map[string]int    // number of blocks of each claim
 	owners  map[string]*entry // first of the ring of each owner
@@ -52,7 +52,7 @@ func (p *Pool) SetRange(r netip.Prefix) {
 	p.rebuild(all)
 }
 
-// SetOpen says whether the pool allocates blocks.
+// SetOpen sets whether the pool allocates blocks.
 func (p *Pool) SetOpen(open bool) { p.open = open }
 
 // Put records a block that was seen, new or changed. It ends the reservation that

@@ -34,7 +34,7 @@ func check(t *testing.T, p *ledger.Pool) {
 	}
 }
 
-// counts is what the figures of a pool say.
+// counts are the figures of a pool.
 type counts struct {
 	All, Own  []string
 	Delegated int
@@ -245,8 +245,8 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// Deleting all blocks of one cluster does not compare each with all others, neither
-// of the cluster nor of those that wait.
+// Deleting all blocks of one cluster does not compare each block with every other one, neither of
+// the cluster nor of those that wait.
 func TestManyOfOneOwner(t *testing.T) {
 	const few, many = 2_000, 32_000
 	spent := func(n int) time.Duration {
@@ -265,8 +265,8 @@ func TestManyOfOneOwner(t *testing.T) {
 		return time.Since(begin)
 	}
 	spent(few) // warm up
-	// Other processes may slow down one of the two. One fair comparison is enough: to compare
-	// each with all others takes 256 times as long.
+	// Other processes may slow down one of the two. One fair comparison is enough: to compare each
+	// block with every other one takes 256 times as long.
 	var small, large time.Duration
 	for range 5 {
 		if small, large = spent(few), spent(many); large <= 80*max(small, time.Millisecond) {

@@ -228,7 +228,7 @@ func (s *story) of(leaf string) func(*victims.Pod) {
 	}
 }
 
-// succeeded adds members to the last gang that are no pods any more.
+// succeeded adds members to the last gang that have no pods any more.
 func (s *story) succeeded(n int, leaf string) *story {
 	g := &s.Gangs[len(s.Gangs)-1]
 	g.Members = append(g.Members, members(g.Tree, leaf, n, gang.Placed, "")...)

@@ -39,11 +39,10 @@
 // when the oldest of them started: the later, the better. Violations are
 // counted on all victims of the plan.
 //
-// What a member needs on a node is found as kube-scheduler does it: all pods of
-// the node that may be evicted are, and then restored one after the other, the
-// most important first, as long as the member fits. It is remembered for members
-// of the same shape until the node changes. For 500 nodes with eight pods each
-// and a gang of 64 that is about 6,000 questions.
+// The pods that must leave a node for a member are found as kube-scheduler does it: all pods of the
+// node that may be evicted are removed, and then restored one after the other, the most important
+// first, as long as the member fits. The result is cached for members of the same shape until the
+// node changes. For 500 nodes with eight pods each and a gang of 64 that is about 6,000 questions.
 //
 // # What is promised
 //

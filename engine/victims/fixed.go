@@ -2,10 +2,9 @@ package victims
 
 import "context"
 
-// Spare finds which of the Pods must be evicted so that members can be placed
-// where places say, in that order. For these places, no pod, no subgroup and no
-// gang of the victims could stay. If the places do not hold even without all
-// Pods, the outcome is [Unproven].
+// Spare finds which of the Pods must be evicted so that members can be placed at the given places,
+// in that order. For these places, no pod, no subgroup and no gang of the victims could stay. If
+// the places do not hold even without all Pods, the outcome is [Unproven].
 func Spare(ctx context.Context, p *Problem, cluster Cluster, places []Place) (Result, error) {
 	if err := p.check(); err != nil {
 		return Result{}, err

@@ -9,9 +9,9 @@ import (
 
 // A block is pods of one node that leave together.
 type block struct {
-	// pods on the node, and with others elsewhere.
+	// pods on the node, and with other pods elsewhere.
 	pods, with []int
-	// violates says that some are covered by a budget that would be exceeded.
+	// violates is whether some are covered by a budget that would be exceeded.
 	violates bool
 	priority int32
 	damage   int64

@@ -33,7 +33,7 @@ func (c cost) compare(d cost) int {
 		cmp.Compare(c.damage, d.damage), cmp.Compare(c.pods, d.pods), cmp.Compare(d.started, c.started))
 }
 
-// An offer is a node, and what it cost when it was looked at.
+// An offer is a node, and its cost when it was computed.
 type offer struct {
 	node, stamp int
 	cost        cost
@@ -57,9 +57,9 @@ func (o *offers) Pop() any {
 	return last
 }
 
-// cheapestNode returns the node on which evictions for a member cost least, and
-// which pods they are; -1 if there is none. Costs grow as pods are chosen, so
-// they are looked at again when their turn comes.
+// cheapestNode returns the node on which evictions for a member cost least, and which pods they
+// are; -1 if there is none. Costs grow as pods are chosen, so they are computed again when their
+// turn comes.
 func (w *world) cheapestNode(ctx context.Context, sh *shape, member int) (int, []int, error) {
 	if err := w.collect(ctx, sh, member); err != nil {
 		return -1, nil, err
@@ -93,8 +93,8 @@ func (w *world) cheapestNode(ctx context.Context, sh *shape, member int) (int, [
 	return -1, nil, nil
 }
 
-// collect looks at the nodes that have changed, and after a rollback at the
-// costs of all.
+// collect computes the offers of the nodes that have changed, and after a rollback the costs of
+// all.
 func (w *world) collect(ctx context.Context, sh *shape, member int) error {
 	again := sh.rollbacks != w.rollbacks
 	if again {

@@ -95,7 +95,7 @@ const (
 	Insufficient
 )
 
-// A Place is where a member goes.
+// A Place is the node of a member.
 type Place struct{ Member, Node int }
 
 // A Result is what [Search] has found.
@@ -109,7 +109,7 @@ type Result struct {
 	Victims []int
 	// Violations is how many evictions are more than the budgets allow.
 	Violations int
-	// Reason says why there is no plan.
+	// Reason is why there is no plan.
 	Reason string
 }
 

@@ -44,8 +44,8 @@ func drawSpec(next func(int) int) podtree.Spec {
 	return spec
 }
 
-// draw makes a small cluster: at most 4 nodes and 8 pods, in up to 2 gangs. With
-// alike, members of the preemptor take one GPU each and exclude nobody.
+// draw creates a small cluster: at most 4 nodes and 8 pods, in up to 2 gangs. With alike, members
+// of the preemptor take one GPU each and have no anti-affinity.
 func draw(next func(int) int, alike bool) *story {
 	s := newStory(1+next(4), 0)
 	for node := range s.Nodes {
@@ -287,9 +287,8 @@ func (s *story) violations(evict []int) int {
 	return total
 }
 
-// legal says whether no gang is newly broken without some pods, and whether
-// subgroups that were broken before leave whole. Members without a pod may
-// leave or not, as if nobody had asked.
+// legal reports whether no gang is newly broken without some pods, and whether subgroups that were
+// broken before leave whole. Members without a pod may leave or not, as if they did not exist.
 func (s *story) legal(evict []int) bool {
 	for g := range s.Gangs {
 		podOf := map[int]int{}
@@ -330,8 +329,7 @@ func (s *story) unbroken(g int, podOf map[int]int, evict []int) bool {
 	return false
 }
 
-// whole says whether each of the topmost subgroups that are broken stays or
-// leaves as a whole.
+// whole reports whether each of the topmost subgroups that are broken stays or leaves as a whole.
 func (s *story) whole(g int, evict []int) bool {
 	of := s.Gangs[g]
 	reports := gang.Satisfied(of.Tree, of.Members, of.Rules)

@@ -144,7 +144,7 @@ func (s *search) tryToStay(ctx context.Context, u unit) (bool, error) {
 	return holds, err
 }
 
-// legal reports whether the chosen pods of a gang can leave without others.
+// legal reports whether the chosen pods of a gang can leave without any other.
 func (s *search) legal(of int) bool {
 	losses, pods, left := s.losses[of], 0, 0
 	for _, pod := range s.of[of] {

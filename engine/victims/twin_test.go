@@ -11,8 +11,8 @@ import (
 	"github.com/arbor-control/arbor/engine/victims"
 )
 
-// fits tries every node for every member, and says whether there are places
-// that meet the minimum without some pods.
+// fits tries every node for every member, and reports whether there are places that meet the
+// minimum without some pods.
 func (s *story) fits(evict []int) bool {
 	for _, pod := range evict {
 		s.cluster.Evict(pod)
@@ -50,9 +50,9 @@ func (s *story) tryFrom(member int, now []gang.Member) bool {
 	return s.tryFrom(member+1, now)
 }
 
-// TestSearchAgreesWithTwin: what is impossible is impossible whoever leaves, and
-// what fits fits. Places are found greedily, so this is strict for members that
-// are all alike and counted for the others.
+// TestSearchAgreesWithTwin checks that what is impossible is impossible for all victims, and what
+// fits fits. Places are found greedily, so this is strict for members that are all alike and
+// counted for the rest.
 func TestSearchAgreesWithTwin(t *testing.T) {
 	for _, alike := range []bool{true, false} {
 		var impossible, blind int
@@ -166,8 +166,8 @@ func (s *story) amounts() *victims.Amounts {
 	}
 }
 
-// TestSumsNeverRejectAPlan: what the sums reject has no places, whoever leaves,
-// and otherwise the search finds the same with and without them.
+// TestSumsNeverRejectAPlan checks that what the sums reject has no places for any victims, and that
+// otherwise the search finds the same with and without them.
 func TestSumsNeverRejectAPlan(t *testing.T) {
 	var rejected, impossible int
 	for round := range rounds {

@@ -34,7 +34,7 @@ func (s *search) verify(ctx context.Context) (reason string, err error) {
 		if err == nil && reason == "" {
 			var ok bool
 			if ok, err = s.cluster.Fits(ctx, p.Member, p.Node); !ok {
-				reason = fmt.Sprintf("%s does not pass on the node that was found for it, once the others are placed", s.Members[p.Member].Name)
+				reason = fmt.Sprintf("%s does not pass on the node that was found for it, once the other members are placed", s.Members[p.Member].Name)
 			}
 		}
 		s.cluster.Place(p.Member, p.Node)

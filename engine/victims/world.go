@@ -37,7 +37,7 @@ type step struct {
 // A shape is what is known about members that are alike.
 type shape struct {
 	free []answer // by node
-	// What evictions need and cost, see offers.go.
+	// Needs and costs of evictions, see offers.go.
 	needs     []need // by node
 	offers    offers
 	rollbacks int

@@ -1,5 +1,5 @@
-// Package access asks the API server who a caller is and what he may do, for
-// the HTTPS endpoints that are Arbor's own.
+// Package access authenticates and authorizes callers of Arbor's own HTTPS endpoints, by requests
+// to the API server.
 package access
 
 import (
@@ -34,7 +34,7 @@ const (
 	patience = 10 * time.Second
 )
 
-// A Gate lets callers through who may do what they ask for.
+// A Gate passes requests of callers that have the permission for them.
 type Gate struct {
 	who authenticator.Request
 	may authorizer.Authorizer
@@ -44,11 +44,11 @@ type Gate struct {
 func New(config *rest.Config, c *http.Client) (*Gate, error) {
 	reviews, err := authenticationv1.NewForConfigAndClient(config, c)
 	if err != nil {
-		return nil, fmt.Errorf("cannot ask who callers are: %w", err)
+		return nil, fmt.Errorf("cannot authenticate callers: %w", err)
 	}
 	access, err := authorizationv1.NewForConfigAndClient(config, c)
 	if err != nil {
-		return nil, fmt.Errorf("cannot ask what callers may do: %w", err)
+		return nil, fmt.Errorf("cannot authorize callers: %w", err)
 	}
 	backoff := &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4}
 	who, _, err := authenticatorfactory.DelegatingAuthenticatorConfig{
@@ -59,7 +59,7 @@ func New(config *rest.Config, c *http.Client) (*Gate, error) {
 		WebhookRetryBackoff:      backoff,
 	}.New()
 	if err != nil {
-		return nil, fmt.Errorf("cannot ask who callers are: %w", err)
+		return nil, fmt.Errorf("cannot authenticate callers: %w", err)
 	}
 	may, err := authorizerfactory.DelegatingAuthorizerConfig{
 		SubjectAccessReviewClient: access,
@@ -74,8 +74,8 @@ func New(config *rest.Config, c *http.Client) (*Gate, error) {
 	return &Gate{who: newThrottle(who), may: may}, nil
 }
 
-// An Ask says what a request wants to do. An error is the caller's: the request
-// makes no sense.
+// An Ask returns the permission that a request needs. An error is the caller's: the request is
+// invalid.
 type Ask func(r *http.Request, u user.Info) (authorizer.Attributes, error)
 
 // Path asks for the URL itself, as rules with nonResourceURLs grant it.
@@ -96,8 +96,8 @@ func (g *Gate) Protect(log logr.Logger, next http.Handler, ask Ask) http.Handler
 
 			return
 		case err != nil && unreachable(err):
-			log.Error(err, "Cannot ask who a caller is")
-			http.Error(w, "the API server cannot be asked who you are: try again", http.StatusServiceUnavailable)
+			log.Error(err, "Cannot authenticate a caller")
+			http.Error(w, "the API server did not answer the TokenReview: try again", http.StatusServiceUnavailable)
 
 			return
 		case err != nil || !known:
@@ -125,8 +125,8 @@ func (g *Gate) Protect(log logr.Logger, next http.Handler, ask Ask) http.Handler
 	})
 }
 
-// unreachable tells an API server that could not be asked from one that does
-// not know the token.
+// unreachable distinguishes an API server that did not answer from one that does not know the
+// token.
 func unreachable(err error) bool {
 	// Authenticators that are joined return an aggregate, which errors.As does not look into.
 	if all, ok := err.(utilerrors.Aggregate); ok { //nolint:errorlint // see above

@@ -90,7 +90,7 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-// An API server that cannot be asked has not said that a token is invalid.
+// An API server that does not answer has not rejected the token.
 func TestThrottleUnreachable(t *testing.T) {
 	away := apierrors.NewServiceUnavailable("away")
 	cases := map[string]struct {

@@ -15,8 +15,7 @@ rules:
   - level: Metadata
 `
 
-// auditFlags make the API server write down who asks it for what, if there is a
-// log to do so.
+// auditFlags make the API server write an audit log, if a file for it is set.
 func auditFlags(h *home, log string) ([]string, error) {
 	if log == "" {
 		return nil, nil

@@ -22,7 +22,7 @@ const (
 	scheduler         = "kube-scheduler"
 	kwok              = "kwok"
 
-	// Identities that are no component.
+	// Identities that do not belong to a component.
 	programs   = "manager"
 	admin      = "admin"
 	frontProxy = "front-proxy"
@@ -95,7 +95,7 @@ func (p *plane) apiserver() component {
 	return component{name: apiserver, args: args, ready: p.serving(p.port, "/readyz")}
 }
 
-// nodes are the flags of the API server that depend on who runs pods: kwok, or a kubelet.
+// nodes are the flags of the API server that depend on what runs pods: kwok, or a kubelet.
 func (p *plane) nodes() []string {
 	if !p.kubelets {
 		return []string{"--authorization-mode=RBAC"}
@@ -164,7 +164,7 @@ func (p *plane) serving(port int, path string) func(context.Context) error {
 	}
 }
 
-// Get asks an HTTP endpoint whether it is well.
+// Get checks the health of an HTTP endpoint.
 func Get(ctx context.Context, client *http.Client, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -198,8 +198,8 @@ func failing(report string) string {
 	return strings.Join(bad, "; ")
 }
 
-// Ports are chosen below those that Linux and others give to outgoing connections,
-// one of which could else have a port between two runs of a component.
+// Ports are below the ephemeral ports of Linux and other systems. An outgoing connection could
+// otherwise take a port between two runs of a component.
 const (
 	firstPort, lastPort = 20000, 32000
 	portTries           = 1000
@@ -213,7 +213,7 @@ func FreePorts(n int) ([]int, error) {
 		if len(ports) == n {
 			return ports, nil
 		}
-		port := firstPort + rand.IntN(lastPort-firstPort) //nolint:gosec // it is no secret
+		port := firstPort + rand.IntN(lastPort-firstPort) //nolint:gosec // it is not a secret
 		if err = portFree(port); err == nil && !slices.Contains(ports, port) {
 			ports = append(ports, port)
 		}

@@ -17,15 +17,15 @@ const (
 	caLife   = 10 * 365 * 24 * time.Hour
 	certLife = 365 * 24 * time.Hour
 
-	// contextName is the one cluster, user and context of our kubeconfigs. It
-	// also tells a kubeconfig that may be overwritten from one that may not.
+	// contextName is the name of the cluster, user and context in our kubeconfigs. A kubeconfig
+	// with it may be overwritten, any other may not.
 	contextName = "arbor"
 
 	masters = "system:masters"
 )
 
-// identities are the clients that get a certificate, and their groups. RBAC
-// knows the first two by name; the others are administrators.
+// identities are the clients that get a certificate, and their groups. RBAC grants permissions to
+// the first two by name; the rest are administrators.
 var identities = map[string]struct{ user, group string }{
 	controllerManager: {"system:kube-controller-manager", ""},
 	scheduler:         {"system:kube-scheduler", ""},
@@ -34,9 +34,9 @@ var identities = map[string]struct{ user, group string }{
 	admin:             {"arbor:admin", masters},
 }
 
-// credentials are the keys of one control plane. The authorities and the key
-// that signs service account tokens are made once and kept; certificates are
-// made anew at each start, so they never expire between two runs.
+// credentials are the keys of one control plane. The authorities and the key that signs service
+// account tokens are created once and kept; certificates are created at each start, so they never
+// expire between two runs.
 type credentials struct {
 	home   *home
 	server string
@@ -101,9 +101,9 @@ func (c *credentials) authority(name string, now time.Time) (*pki.CA, error) {
 	return ca, nil
 }
 
-// serving makes the certificates that components show to each other. Each use
-// has an authority of its own: a client certificate of the cluster must not
-// open etcd, nor let its owner speak in somebody else's name.
+// serving creates the certificates that components show to each other. Each use has its own
+// authority: a client certificate of the cluster must not open etcd, and must not be usable for
+// another identity.
 func (c *credentials) serving(now time.Time) error {
 	r := pki.Request{
 		CommonName: "arbor-server",
@@ -187,9 +187,9 @@ func (c *credentials) publish(path string) error {
 	return writeFile(path, data)
 }
 
-// clearKubeconfig removes the kubeconfig that an earlier run left, so that the
-// file's appearance means that everything is ready. A file that holds anything
-// else than our own context belongs to somebody: it is not touched.
+// clearKubeconfig removes the kubeconfig of an earlier run, so that the file exists only once
+// everything is ready. A file with anything but our own context belongs to the user and is not
+// changed.
 func clearKubeconfig(path string) error {
 	if _, err := os.Stat(path); os.IsNotExist(err) {
 		return nil

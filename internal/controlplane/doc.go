@@ -11,8 +11,7 @@
 //	           ├── kwok                    │       stopped together
 //	           └── arbor-manager           ┘
 //
-// What the children do when they have been started is in package component,
-// the only one here that links Kubernetes itself.
+// The code of the children is in package component, the only one here that links Kubernetes itself.
 //
 //   - Up (up.go) is the whole story from top to bottom.
 //   - A home (home.go) is the directory with everything that outlives a run:

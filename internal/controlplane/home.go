@@ -17,17 +17,16 @@ const lastBreath = 15 * time.Second
 
 // A home is the directory of one control plane, held by one run at a time.
 //
-// It is held by two locks, which the kernel drops when their last holder ends,
-// however it ends. The run itself holds the first alone. Its children inherit
-// the second, so when a run was killed the next can tell that its children are
-// still about to end.
+// It is held by two locks, which the kernel releases when their last holder ends, in any way. The
+// run itself holds the first alone. Its children inherit the second, so that after a killed run the
+// next one can detect that its children are still ending.
 type home struct {
 	path     string
 	lock     *os.File
 	children *os.File
 }
 
-// holder is what the lock file says about the run that holds it.
+// holder is the content of the lock file, about the run that holds it.
 type holder struct {
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`
@@ -146,7 +145,7 @@ func isPlain(info fs.FileInfo) bool {
 	return info.Mode().IsRegular() && (!ok || stat.Nlink == 1)
 }
 
-// flock takes a lock if nobody else has it.
+// flock takes a lock if it is free.
 func flock(f *os.File) (taken bool, err error) {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -175,7 +174,8 @@ func (h *home) holder() holder {
 	var who holder
 	data, err := os.ReadFile(h.lock.Name())
 	if err == nil {
-		// A holder that died before it signed left nothing to read; PID 0 says so.
+		// A holder that died before it wrote the file left nothing to read, which is reported as
+		// PID 0.
 		_ = json.Unmarshal(data, &who)
 	}
 

@@ -19,8 +19,8 @@ const nodeLabel = "arbor-control.dev/played-by"
 // gpu is the resource by which people ask for GPUs.
 const gpu corev1.ResourceName = "nvidia.com/gpu"
 
-// syncNodes makes sure that there are n nodes of ours with so many GPUs each, no
-// more and no fewer. Nodes that somebody else made are left alone.
+// syncNodes makes sure that there are exactly n nodes of ours with so many GPUs each. Other nodes
+// are not changed.
 func syncNodes(ctx context.Context, config *rest.Config, n, gpus int) error {
 	client, err := corev1client.NewForConfig(config)
 	if err != nil {
@@ -74,7 +74,7 @@ func syncNode(ctx context.Context, client corev1client.CoreV1Interface, there ma
 	return nil
 }
 
-// nodesReady tells when all of our nodes are.
+// nodesReady reports when all of our nodes are ready.
 func nodesReady(config *rest.Config) func(context.Context) error {
 	return func(ctx context.Context) error {
 		client, err := corev1client.NewForConfig(config)

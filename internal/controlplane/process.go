@@ -22,8 +22,7 @@ const (
 	// knows that it has a lifeline.
 	childMark = "ARBOR_CHILD"
 
-	// lastWords begins the last log line of a child that can say in one
-	// sentence why it cannot run.
+	// lastWords is the prefix of the last log line of a child, with the reason why it cannot run.
 	lastWords = "fatal: "
 
 	logLimit  = 16 << 20
@@ -62,8 +61,7 @@ func startProcess(h *home, name string, args []string) (*process, error) {
 	p.cmd.Env = append(os.Environ(), childMark+"="+name)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.ExtraFiles = []*os.File{theirs, h.children}
-	// Ctrl-C in a terminal goes to a whole process group; the children are
-	// told by us, in order.
+	// Ctrl-C in a terminal signals a whole process group. The children are stopped by us, in order.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
 		_ = ours.Close()
@@ -80,8 +78,7 @@ func startProcess(h *home, name string, args []string) (*process, error) {
 	return p, nil
 }
 
-// outlives waits for the end of ctx or of the child, and says whether the child
-// is still there.
+// outlives waits for the end of ctx or of the child, and reports whether the child still runs.
 func (p *process) outlives(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -102,8 +99,7 @@ func (p *process) stop(grace time.Duration) {
 	}
 }
 
-// failure explains why the child ended: in its own words if it had some,
-// otherwise with the end of its log.
+// failure explains why the child ended: by the reason that it logged, or by the end of its log.
 func (p *process) failure(what string) error {
 	lines := tail(p.log)
 	if n := len(lines); n > 0 && strings.HasPrefix(lines[n-1], lastWords) {
@@ -117,7 +113,7 @@ func (p *process) failure(what string) error {
 	return fmt.Errorf("%s %s: %s\nlast lines of %s:\n  %s", p.name, what, cause, p.log, strings.Join(lines, "\n  "))
 }
 
-// openLog appends to a log, which starts anew when it has grown large.
+// openLog appends to a log, which is truncated when it has grown large.
 func openLog(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && info.Size() > logLimit {
 		_ = os.Rename(path, path+".1")
@@ -130,7 +126,7 @@ func openLog(path string) (*os.File, error) {
 	return f, nil
 }
 
-// tail returns the last lines of a file that say something.
+// tail returns the last lines of a file that are not empty.
 func tail(path string) []string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -150,14 +146,14 @@ func tail(path string) []string {
 	return lines[max(0, len(lines)-tailLines):]
 }
 
-// IsChild says whether this process was started by Up.
+// IsChild reports whether this process was started by Up.
 func IsChild() bool {
 	return os.Getenv(childMark) != ""
 }
 
-// FollowParent makes a child end with its parent, and must be called first
-// thing in one. When the parent goes, by a crash or kill -9 too, the lifeline
-// closes: the child then asks itself to stop and, if it does not, exits.
+// FollowParent makes a child end with its parent, and must be called first. When the parent ends,
+// even by a crash or kill -9, the lifeline closes: the child then asks itself to stop and, if it
+// does not, exits.
 func FollowParent() {
 	// The lifeline and the lock are for this process, not for its children.
 	syscall.CloseOnExec(lifelineFD)

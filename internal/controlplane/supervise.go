@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// patience is how long a component may take to become ready.
+	// patience is the time limit for a component to become ready.
 	patience = 2 * time.Minute
 	poll     = 100 * time.Millisecond
-	// grace is how long a component may take to end: two rounds of it (the
-	// API server goes last) stay below the ten seconds that a person waits.
+	// grace is how long a component may take to end. Two rounds of it (the API server is stopped
+	// last) stay below the ten seconds that a user waits.
 	grace = 4 * time.Second
 
 	// A child that dies is restarted after a pause that doubles each time,
@@ -57,7 +57,7 @@ func (s *supervisor) keep(ctx context.Context, c component, up func()) error {
 		case err != nil && ctx.Err() == nil:
 			p.stop(grace)
 			if up != nil {
-				// What never worked will not work by trying again.
+				// A child that never became ready is not restarted.
 				return err
 			}
 		}

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// idFile has a secret that tells a directory from others. A record of it, outside of the
-// directory, is what an archive or a repository cannot bring along. It moves with the
-// directory, and is copied with it.
+// idFile has a secret that identifies a directory. A record of it, outside of the directory, is
+// what an archive or a repository cannot contain. It moves with the directory, and is copied with
+// it.
 const idFile = "id"
 
 // recordLife is how long the record of a directory is kept that is not where it was.
 const recordLife = 90 * 24 * time.Hour
 
-// mustTrust says what a directory can do, and what the user can.
+// mustTrust explains the risk of a directory, and what the user can do.
 const mustTrust = "the Synthesizers in it would run their commands as you; if you trust it, start once with --trust-dir, or choose another with --dir"
 
 // checkOwner rejects a directory of another user, unless the user trusts it: the owner can
@@ -32,7 +32,7 @@ func checkOwner(path string, trust bool) error {
 		return err
 	}
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() && !trust {
-		return fmt.Errorf("it belongs to the user with ID %d, who can have the Synthesizers in it run commands as you; if you trust that user, start each time with --trust-dir, or choose another with --dir", owner.Uid)
+		return fmt.Errorf("it belongs to the user with ID %d, and that user can run commands as you by the Synthesizers in it; if you trust that user, start each time with --trust-dir, or choose another with --dir", owner.Uid)
 	}
 
 	return nil
@@ -83,8 +83,8 @@ func (h *home) claim(trust bool) error {
 	return record(records, id, h.path)
 }
 
-// tighten makes the directories private. Only their owner can do so: with trust, those of
-// others are used as they are.
+// tighten makes the directories private. Only their owner can do so: with trust, directories of
+// other users are used as they are.
 func (h *home) tighten(trust bool) error {
 	for _, d := range []string{h.path, h.file("pki"), h.file("logs")} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
@@ -140,7 +140,7 @@ func recorded(path, records string) (string, bool) {
 	return string(id), err == nil
 }
 
-// recordName does not tell the ID.
+// recordName does not reveal the ID.
 func recordName(id string) string {
 	sum := sha256.Sum256([]byte(id))
 

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Options say what to run, and where.
+// Options are what to run, and where.
 type Options struct {
 	// Dir keeps everything that outlives a run.
 	Dir string
@@ -27,11 +27,10 @@ type Options struct {
 	Port int
 	// Nodes is how many nodes kwok plays, and NodeGPUs how many GPUs each has.
 	Nodes, NodeGPUs int
-	// OwnScheduler says that a program is the scheduler, in place of the one
-	// of Kubernetes.
+	// OwnScheduler is whether a program replaces the scheduler of Kubernetes.
 	OwnScheduler bool
-	// AuditLog is a file that every request to the API server is written to:
-	// who asked for what, and whether they might. Empty: none.
+	// AuditLog is a file that every request to the API server is written to: the user, the request,
+	// and whether it was allowed. If empty, there is no audit log.
 	AuditLog string
 	// NoFsync makes etcd faster and a power cut fatal: for tests.
 	NoFsync bool
@@ -39,7 +38,7 @@ type Options struct {
 	Kubelets bool
 	// Programs returns what runs on the control plane.
 	Programs func(Cluster) ([]Program, error)
-	// Progress is told what happens while it happens.
+	// Progress is called with each step while it happens.
 	Progress io.Writer
 	// Ready is called once everything is.
 	Ready func(Report)
@@ -60,7 +59,7 @@ type Program struct {
 	Ready func(context.Context) error
 }
 
-// A Report says what runs.
+// A Report lists what runs.
 type Report struct {
 	Server     string
 	Dir        string
@@ -104,17 +103,17 @@ func Up(ctx context.Context, o Options) error {
 	if err := r.start(ctx, p.apiserver()); err != nil {
 		return err
 	}
-	others, err := p.others(ctx, o)
+	rest, err := p.rest(ctx, o)
 	if err != nil {
 		return err
 	}
-	if err := r.start(ctx, others...); err != nil {
+	if err := r.start(ctx, rest...); err != nil {
 		return err
 	}
 	if err := p.creds.publish(o.Kubeconfig); err != nil {
 		return err
 	}
-	// Its presence says that the cluster is there.
+	// Its presence means that the cluster is ready.
 	defer os.Remove(o.Kubeconfig)
 
 	o.Ready(Report{Server: p.creds.server, Dir: h.path, Kubeconfig: o.Kubeconfig, Children: r.children(), Took: time.Since(started)})
@@ -187,8 +186,8 @@ func choosePort(h *home, asked int) (int, error) {
 	return ports[0], nil
 }
 
-// others are all components that need the API server to be there.
-func (p *plane) others(ctx context.Context, o Options) ([]component, error) {
+// rest are all components that need the API server.
+func (p *plane) rest(ctx context.Context, o Options) ([]component, error) {
 	config, err := p.creds.config(admin)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ type Job struct {
 	// Env is what the composition adds to the environment.
 	Env []enov1.EnvVar
 
-	// What the program is run for.
+	// The composition and synthesis that the program is run for.
 	CompositionNamespace, CompositionName string
 	SynthesizerName                       string
 	SynthesisUUID                         string

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// unlimited is the least limit that is none: cgroup v1 shows a huge number.
+// unlimited is the smallest value that means no limit: cgroup v1 shows a huge number.
 const unlimited = math.MaxInt64 / 2
 
 // shellKilled is the exit code of a shell whose last program got SIGKILL.

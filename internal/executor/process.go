@@ -89,7 +89,7 @@ func run(cmd *exec.Cmd) error {
 		defer runtime.UnlockOSThread()
 		err := cmd.Run()
 		if cmd.Process != nil {
-			// What it left behind in the background ends too.
+			// Processes that it left in the background end too.
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		}
 		done <- err
@@ -98,7 +98,7 @@ func run(cmd *exec.Cmd) error {
 	return <-done
 }
 
-// explain says in words why a program failed.
+// explain describes why a program failed.
 func (p *Process) explain(ctx context.Context, cmd *exec.Cmd, err error, limit int, kills int64) error {
 	name := cmd.Args[0]
 	switch cause := context.Cause(ctx); {
@@ -146,7 +146,7 @@ func (p *Process) environ(job Job) []string {
 	return env
 }
 
-// limited keeps what is written up to a limit, and says when there is more.
+// limited keeps what is written up to a limit, and notes when there is more.
 type limited struct {
 	most   int
 	full   func()

@@ -69,8 +69,8 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// TestProcessLog has a program that goes on after it has written: the log has it all,
-// and at once.
+// TestProcessLog runs a program that continues after it has written: the log has everything,
+// immediately.
 func TestProcessLog(t *testing.T) {
 	from, to := io.Pipe()
 	read := make(chan string, 1)
@@ -88,7 +88,7 @@ func TestProcessLog(t *testing.T) {
 	}
 }
 
-// What a program has started ends with it.
+// Child processes of a program end with it.
 func TestProcessGroup(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -30,14 +30,14 @@ const (
 // ErrLost is why a program has no result whose executor has ended before it did.
 var ErrLost = errors.New("the executor ended before the program did")
 
-// A Socket runs programs where somebody else serves them: on the other side of a
-// unix socket. There is one program for each socket.
+// A Socket runs programs in another process, which serves the other side of a unix socket. There is
+// one program for each socket.
 type Socket struct {
 	Path string
 }
 
-// A request is what a Socket sends, and a response what it gets. Both are JSON
-// after eight bytes that say how long it is.
+// A request is what a Socket sends, and a response what it gets. Both are JSON after eight bytes
+// with its length.
 type request struct {
 	Job Job
 	// Timeout of the program: the time of the other side need not be the same.
@@ -64,7 +64,7 @@ func (s *Socket) Execute(ctx context.Context, job Job) (Result, error) {
 	patient := context.WithoutCancel(ctx)
 	if limited {
 		r.Timeout = time.Until(deadline)
-		// Who ran the program has more to say about it than that it did not end.
+		// The process that ran the program has a better explanation than that it did not end.
 		var cancel context.CancelFunc
 		patient, cancel = context.WithDeadline(patient, deadline.Add(hangover))
 		defer cancel()
@@ -133,14 +133,14 @@ func (s *Socket) dial(ctx context.Context) (net.Conn, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("nobody was there in time to run the program: %w", err)
+			return nil, fmt.Errorf("no executor served the socket in time: %w", err)
 		case <-tick.C:
 		}
 	}
 }
 
-// Serve runs one job for whoever connects to a socket first, and returns when the
-// result is handed over. It ends what it runs when ctx ends, or the connection.
+// Serve runs one job for the first client that connects to a socket, and returns when the result is
+// sent. It kills the program when ctx ends, or the connection.
 func Serve(ctx context.Context, path string, by Executor) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("cannot remove an old socket: %w", err)
@@ -154,7 +154,7 @@ func Serve(ctx context.Context, path string, by Executor) error {
 	defer ended()
 	connection, err := listener.Accept()
 	if err != nil {
-		return fmt.Errorf("nobody came with a job: %w", err)
+		return fmt.Errorf("no client connected with a job: %w", err)
 	}
 	defer connection.Close()
 
@@ -181,7 +181,7 @@ func serve(ctx context.Context, connection net.Conn, by Executor) error {
 	result, err := by.Execute(ctx, r.Job)
 	back.Result = result
 	if err != nil {
-		// What failed is not read, and may be large.
+		// The output of a failed program is not used, and may be large.
 		back.Error, back.Output = err.Error(), nil
 	}
 	if err := send(connection, back); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/arbor-control/arbor/internal/executor"
 )
 
-// What goes over a socket is what a process would have done here.
+// A program that runs over a socket has the same result as a local process.
 func TestSocket(t *testing.T) {
 	t.Setenv("FROM_IMAGE", "yes")
 	cases := map[string]struct {
@@ -58,7 +58,7 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// Whoever is not waited for any more ends, on both sides.
+// A program whose client has disconnected ends, on both sides.
 func TestSocketGivenUp(t *testing.T) {
 	dir := t.TempDir()
 	path, file := filepath.Join(dir, "socket"), filepath.Join(dir, "began")
@@ -81,11 +81,11 @@ func TestSocketGivenUp(t *testing.T) {
 	}
 }
 
-// Nobody serves.
+// The socket is not served.
 func TestSocketAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := (&executor.Socket{Path: filepath.Join(t.TempDir(), "socket")}).Execute(ctx, shell(`true`)); err == nil || !strings.Contains(err.Error(), "nobody was there in time") {
+	if _, err := (&executor.Socket{Path: filepath.Join(t.TempDir(), "socket")}).Execute(ctx, shell(`true`)); err == nil || !strings.Contains(err.Error(), "no executor served the socket in time") {
 		t.Errorf("it ended with %v", err)
 	}
 }

@@ -111,8 +111,8 @@ func releases(r *http.Request) bool {
 	return err == nil && ok && (lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "")
 }
 
-// answered notes the answer to a renewal, to the creation of the lease, or to its release. One that
-// is rejected says nothing about a replica that never led: it may have tried to take a lease that
+// answered records the response to a renewal, to the creation of the lease, or to its release. A
+// rejected one has no meaning for a replica that never led: it may have tried to take a lease that
 // another one took first.
 func (f *Fence) answered(began time.Time, code int, released bool) {
 	switch {
@@ -153,13 +153,13 @@ var events = regexp.MustCompile(`/(api/v1|apis/events\.k8s\.io/v1)/namespaces/[^
 // isEvent reports whether a request creates or changes an event.
 func isEvent(r *http.Request) bool { return events.MatchString(r.URL.Path) }
 
-// isReview reports whether a request asks who a user is, or what a user may do.
+// isReview reports whether a request is a TokenReview or an access review.
 func isReview(r *http.Request) bool {
 	return strings.Contains(r.URL.Path, "/apis/authentication.k8s.io/") || strings.Contains(r.URL.Path, "/apis/authorization.k8s.io/")
 }
 
-// late says how long ago the lease was renewed, and whether that is too long. One of
-// the two clocks stands still while a machine sleeps, the other one can be set.
+// late returns how long ago the lease was renewed, and whether that is too long. One of the two
+// clocks stands still while a machine sleeps, the other one can be set.
 func (f *Fence) late(now time.Time) (time.Duration, bool) {
 	renewed := f.renewed.Load()
 	if renewed == nil {

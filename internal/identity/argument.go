@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Argument names an object on a command line and in annotations:
-// KIND[.GROUP]/[NAMESPACE/]NAME. It does not tell a Patch from its target.
+// Argument names an object on a command line and in annotations: KIND[.GROUP]/[NAMESPACE/]NAME. It
+// does not distinguish a Patch from its target.
 func (i Identity) Argument() string {
 	if i.Namespace == "" {
 		return i.groupKind() + "/" + i.Name

@@ -161,8 +161,8 @@ func (i Identity) Normalize(scopes Scopes) (id Identity, known bool) {
 	return i, known
 }
 
-// Number counts a Patch: it returns the first identity of a Patch of its target that is
-// not among others. Objects are returned as they are.
+// Number counts a Patch: it returns the first identity of a Patch of its target that is not yet
+// used. Objects are returned as they are.
 func Number[T any](id Identity, others map[Identity]T) Identity {
 	for id.IsPatch() {
 		if _, taken := others[id]; !taken {

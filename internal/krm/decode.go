@@ -13,8 +13,8 @@ import (
 	"github.com/arbor-control/arbor/internal/identity"
 )
 
-// Limits of what a program may write. A result goes into the status of a
-// Composition, which has to stay small enough to be stored.
+// Limits of what a program may write. A result is written to the status of a Composition, which has
+// to stay small enough to be stored.
 const (
 	MaxOutput = 10 << 20
 	// MaxMessage is how many bytes of a message are kept.
@@ -45,8 +45,8 @@ type Item struct {
 	Manifest string
 }
 
-// received is a ResourceList as programs write it. Pointers tell what is empty
-// from what is absent.
+// received is a ResourceList as programs write it. Pointers distinguish what is empty from what is
+// absent.
 type received struct {
 	Kind    string          `json:"kind"`
 	Items   json.RawMessage `json:"items"`
@@ -59,9 +59,9 @@ type result struct {
 	Tags     map[string]string `json:"tags"`
 }
 
-// Decode reads what a program wrote. apiVersion and kind of the list are not
-// asked for, as long as it can be told from a manifest that was printed bare: to
-// read that as "no items" would delete everything there is.
+// Decode parses the output of a program. apiVersion and kind of the list may be missing, as long as
+// it can be distinguished from a bare manifest: to read that as "no items" would delete all
+// objects.
 func Decode(data []byte) (Output, error) {
 	if len(data) > MaxOutput {
 		return Output{}, TooLarge()
@@ -83,14 +83,14 @@ func Decode(data []byte) (Output, error) {
 	}
 	if list.Items == nil {
 		if slices.ContainsFunc(out.Results, func(r enov1.Result) bool { return r.Severity == enov1.SeverityError }) {
-			return out, nil // it has failed, and says why
+			return out, nil // it has failed, and the results explain why
 		}
 
 		return out, errors.New(`cannot read the output: it has no items; write "items": [] if no object is wanted`)
 	}
 	var raw []json.RawMessage
 	if err := json.Unmarshal(list.Items, &raw); err != nil {
-		return out, fmt.Errorf("cannot read the output: items is no list but %s", beginning(list.Items))
+		return out, fmt.Errorf("cannot read the output: items is not a list but %s", beginning(list.Items))
 	}
 	items, err := decodeItems(raw)
 	out.Items = items
@@ -125,7 +125,7 @@ func decodeItems(raw []json.RawMessage) ([]Item, error) {
 func decodeItem(raw json.RawMessage) (Item, error) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
-		return Item{}, fmt.Errorf("it is no object but %s", beginning(raw))
+		return Item{}, fmt.Errorf("it is not an object but %s", beginning(raw))
 	}
 	if err := checkList(object); err != nil {
 		return Item{}, err
@@ -147,7 +147,7 @@ func decodeItem(raw json.RawMessage) (Item, error) {
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, raw); err != nil {
-		return Item{}, fmt.Errorf("it is no JSON: %w", err)
+		return Item{}, fmt.Errorf("it is not JSON: %w", err)
 	}
 
 	return Item{Identity: head.Identity(), Manifest: compact.String()}, nil
@@ -250,8 +250,8 @@ func field(object map[string]json.RawMessage, name string, to any) error {
 	return nil
 }
 
-// results returns those that are kept: errors first, then the others, as long as they
-// fit. Another one reports how many are left out.
+// results returns those that are kept: errors first, then the rest, as long as they fit. Another
+// one reports how many are left out.
 func results(from []result) []enov1.Result {
 	to := make([]enov1.Result, 0, min(len(from), maxResults))
 	size, left := 0, 0
@@ -316,7 +316,7 @@ func Shorten(text string, most int) string {
 	return text[:end] + "…"
 }
 
-// beginning quotes what a person needs to recognise a text.
+// beginning quotes enough of a text to recognize it.
 func beginning(data []byte) string {
 	const enough = 60
 

@@ -58,8 +58,8 @@ func Encode(inputs []Input, optional []string) ([]byte, error) {
 	return data, nil
 }
 
-// keyed returns the object of an input with its key on it. The object itself may
-// be shared with others and stays as it is.
+// keyed returns the object of an input with its key on it. The object itself may be shared and is
+// not changed.
 func keyed(in Input) (map[string]any, error) {
 	object := maps.Clone(in.Object)
 	if object == nil {
@@ -82,7 +82,7 @@ func keyed(in Input) (map[string]any, error) {
 func copied(in map[string]any, field string) (map[string]any, error) {
 	have, ok := in[field].(map[string]any)
 	if !ok && in[field] != nil {
-		return nil, fmt.Errorf("%s is no map", field)
+		return nil, fmt.Errorf("%s is not a map", field)
 	}
 	to := make(map[string]any, len(have)+1)
 	maps.Copy(to, have)

@@ -44,7 +44,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// What is encoded may be shared with a cache.
+// An encoded object may be shared with a cache.
 func TestEncodeLeavesInputsAlone(t *testing.T) {
 	object := map[string]any{"metadata": map[string]any{"name": "x", "annotations": map[string]any{"b": "c"}}}
 	if _, err := krm.Encode([]krm.Input{{Key: "a", Object: object}}, nil); err != nil {
@@ -58,8 +58,8 @@ func TestEncodeLeavesInputsAlone(t *testing.T) {
 
 func TestEncodeRefuses(t *testing.T) {
 	for name, object := range map[string]map[string]any{
-		"there is no object": nil,
-		"metadata is no map": {"metadata": "x"},
+		"there is no object":    nil,
+		"metadata is not a map": {"metadata": "x"},
 	} {
 		if _, err := krm.Encode([]krm.Input{{Key: "a", Object: object}}, nil); err == nil || !strings.Contains(err.Error(), `input "a": `+name) {
 			t.Errorf("got %v, want %s", err, name)
@@ -118,8 +118,8 @@ func TestDecode(t *testing.T) {
 		"Garbage":     {reason: "A person recognises what was printed.", text: "Hello!", err: `it begins with "Hello!"`},
 		"Trailing":    {reason: "Nothing may follow.", text: `{"items":[]} done`, err: "as a ResourceList"},
 		"Bare":        {reason: "A manifest without a list is not a list without items.", text: config, err: `it has kind "ConfigMap" and neither items nor results`},
-		"NoObject":    {reason: "An item is an object.", text: `{"items":[` + config + `,7]}`, err: `items[1]: it is no object but "7"`},
-		"Null":        {reason: "Null is none.", text: `{"items":[null]}`, err: `items[0]: it is no object`},
+		"NoObject":    {reason: "An item is an object.", text: `{"items":[` + config + `,7]}`, err: `items[1]: it is not an object but "7"`},
+		"Null":        {reason: "Null is none.", text: `{"items":[null]}`, err: `items[0]: it is not an object`},
 		"NoVersion":   {reason: "It has a version.", text: `{"items":[{"kind":"A","metadata":{"name":"a"}}]}`, err: "items[0]: apiVersion is missing"},
 		"NoKind":      {reason: "It has a kind.", text: `{"items":[{"apiVersion":"v1","metadata":{"name":"a"}}]}`, err: "items[0]: kind is missing"},
 		"Slash":       {reason: "No object can have that name, and could never be deleted.", text: `{"items":[{"apiVersion":"v1","kind":"A","metadata":{"name":"a/b"}}]}`, err: `items[0]: metadata.name "a/b" cannot be: it must be neither "." nor "..", and must not contain "/" or "%"`},
@@ -136,7 +136,7 @@ func TestDecode(t *testing.T) {
 		"Twice":       {reason: "No object is there twice.", text: `{"items":[` + config + `,` + config + `]}`, err: "items[1]: ConfigMap n/a is in the list already, as items[0]"},
 		"Versions":    {reason: "Versions of a group are one object.", text: `{"items":[{"apiVersion":"g/v1","kind":"A","metadata":{"name":"a"}},{"apiVersion":"g/v2","kind":"A","metadata":{"name":"a"}}]}`, err: "items[1]: A a is in the list already"},
 		"NoItems":     {reason: "A list that lacks them is not complete.", text: `{"kind":"ResourceList"}`, err: `it has no items; write "items": []`},
-		"ItemsKind":   {reason: "They are a list.", text: `{"items":{}}`, err: "items is no list"},
+		"ItemsKind":   {reason: "They are a list.", text: `{"items":{}}`, err: "items is not a list"},
 		"PatchOps":    {reason: "A Patch says what to do.", text: strings.Replace(`{"items":[`+patch+`]}`, `"ops":[]`, `"ops":"x"`, 1), err: "items[0]: patch.ops cannot be read"},
 		"PatchKind":   {reason: "And to what.", text: strings.Replace(`{"items":[`+patch+`]}`, `"kind":"ConfigMap"`, `"kind":""`, 1), err: "items[0]: patch.kind is missing"},
 		"Large":       {reason: "There is a limit.", text: strings.Repeat(" ", krm.MaxOutput+1), err: "it is larger than 10 MiB"},
@@ -158,7 +158,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// Whatever a program says, there is an end to what is stored of it.
+// The size of stored messages is limited, whatever a program writes.
 func TestDecodeLimitsResults(t *testing.T) {
 	long := strings.Repeat("é", 5000)
 	var said []map[string]any
@@ -232,7 +232,7 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("item %d was let through: %+v", i, item)
 			}
 		}
-		// What was read can be read again, and is the same.
+		// A decoded list can be decoded again, and is the same.
 		list := struct {
 			Items []json.RawMessage `json:"items"`
 		}{Items: []json.RawMessage{}}

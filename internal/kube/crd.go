@@ -18,15 +18,14 @@ import (
 	"github.com/arbor-control/arbor/api/names"
 )
 
-// crdPatience is how long a definition may take to be served.
+// crdPatience is how long a CRD may take to be served.
 const crdPatience = 30 * time.Second
 
 // EnsureCRD makes sure that a kind is served as want describes it.
 //
-// A definition that Arbor installed is brought up to date; one that is missing
-// is installed, unless install is false. One that somebody else installed is
-// never changed: it is used if it serves the version that Arbor needs, and an
-// error otherwise.
+// A CRD that Arbor installed is updated; a missing one is installed, unless install is false. A CRD
+// that another program installed is never changed: it is used if it serves the version that Arbor
+// needs, and an error otherwise.
 func EnsureCRD(ctx context.Context, c client.Client, want *apiextensionsv1.CustomResourceDefinition, install bool) error {
 	have := &apiextensionsv1.CustomResourceDefinition{}
 	err := c.Get(ctx, client.ObjectKeyFromObject(want), have)
@@ -93,8 +92,8 @@ func awaitCRD(ctx context.Context, c client.Client, name string) error {
 	return nil
 }
 
-// neededFields are fields that the safety of allocation depends on. The API server
-// drops what a definition does not know, so an older one must not be used.
+// neededFields are fields that the safety of allocation depends on. The API server drops fields
+// that a CRD does not have, so an older one must not be used.
 var neededFields = map[string][]string{
 	"subnetpools.plexaubnet.io": {"status.cidr", "status.lost", "status.parent", "status.uid"},
 	"subnets.plexaubnet.io":     {"spec.backs", "status.claimUID", "status.poolUID", "status.uid"},

@@ -9,7 +9,7 @@ import (
 	"github.com/arbor-control/arbor/api/crds"
 )
 
-// TestNeededFields removes each needed field from its definition.
+// TestNeededFields removes each needed field from its CRD.
 func TestNeededFields(t *testing.T) {
 	for kind, name := range map[string]string{"SubnetPool": "subnetpools.plexaubnet.io", "Subnet": "subnets.plexaubnet.io"} {
 		want, ok := crds.ByKind("plexaubnet.io", kind)
@@ -28,7 +28,7 @@ func TestNeededFields(t *testing.T) {
 	}
 }
 
-// without returns a definition that does not have a field of spec or status.
+// without returns a CRD that does not have a field of spec or status.
 func without(crd *apiextensionsv1.CustomResourceDefinition, field string) *apiextensionsv1.CustomResourceDefinition {
 	have := crd.DeepCopy()
 	in, name, _ := strings.Cut(field, ".")

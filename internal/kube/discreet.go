@@ -20,10 +20,9 @@ const (
 	shortest = 3
 )
 
-// Discreet returns an error whose text has no value of the Secrets among objects.
-// A server that refuses an object may quote it, and errors end in logs, events and
-// statuses, which more people may read than the Secret. What the error is can still
-// be asked.
+// Discreet returns an error whose text has no value of the Secrets among objects. A server that
+// rejects an object may quote it, and errors are written to logs, events and statuses, which more
+// people may read than the Secret. The kind of the error can still be tested.
 func Discreet(err error, objects ...map[string]any) error {
 	if err == nil {
 		return nil
@@ -64,7 +63,7 @@ func PatchedObject(target schema.GroupVersionKind, ops []byte) map[string]any {
 	var all []struct {
 		Value any `json:"value"`
 	}
-	_ = json.Unmarshal(ops, &all) // what is no patch has no values
+	_ = json.Unmarshal(ops, &all) // invalid JSON has no values
 	values := make([]any, len(all))
 	for i, op := range all {
 		values[i] = op.Value

@@ -1,3 +1,2 @@
-// Package kube is the one toolbox for talking to the API server: names that
-// everything agrees on, retries, and the custom resource definitions.
+// Package kube has the helpers for talking to the API server: common names, retries, and CRDs.
 package kube

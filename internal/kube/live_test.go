@@ -20,7 +20,7 @@ type pagingReader struct {
 	client.Reader
 
 	subnets []v1alpha1.Subnet
-	err     error // what requests with a field selector get
+	err     error // of requests with a field selector
 	calls   []listCall
 }
 

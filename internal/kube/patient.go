@@ -16,14 +16,14 @@ const (
 	pauseJitter = 0.5
 )
 
-// Patient returns a reconciler that looks again, a little later, at what another
-// writer changed first. Every controller is made of one.
+// Patient returns a reconciler that retries, a little later, if another writer was faster. Every
+// controller uses it.
 //
-// A lost race is no error: nobody has to know, and nothing has to be mended. But
-// it is not the end either. The event of whoever was faster may have come before
-// the read, may belong to an object that nobody watches here, or may never come,
-// because it was not the API server that said so. So what was not written is
-// decided on anew, with pauses that grow while the cache is behind.
+// A lost race is not an error: it need not be reported, and nothing has to be repaired. But the
+// reconciliation is not complete either. The event of the faster writer may have come before the
+// read, may belong to an object that is not watched here, or may never come, because the conflict
+// did not come from the API server. So the reconciliation is retried, with a back-off that grows
+// while the cache is behind.
 func Patient(r reconcile.Reconciler) reconcile.Reconciler {
 	return &patient{Reconciler: r, lost: newGradual(longestPause)}
 }
@@ -31,8 +31,8 @@ func Patient(r reconcile.Reconciler) reconcile.Reconciler {
 type patient struct {
 	reconcile.Reconciler
 
-	// lost counts races in a row. Each is followed by another attempt, so whoever
-	// is in it leaves it again.
+	// lost counts races in a row. Each is followed by another attempt, so every entry is removed
+	// again.
 	lost *gradual
 }
 
@@ -44,7 +44,7 @@ func (p *patient) Reconcile(ctx context.Context, request reconcile.Request) (rec
 		return result, err
 	}
 	pause := wait.Jitter(p.lost.When(request), pauseJitter)
-	logr.FromContextOrDiscard(ctx).V(1).Info("Somebody else wrote first; looking again", "after", pause.String(), "error", err.Error())
+	logr.FromContextOrDiscard(ctx).V(1).Info("Another writer was faster; retrying", "after", pause.String(), "error", err.Error())
 
 	return reconcile.Result{RequeueAfter: pause}, nil
 }

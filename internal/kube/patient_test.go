@@ -65,7 +65,7 @@ func TestPatient(t *testing.T) {
 		reason string
 		result reconcile.Result
 		err    error
-		want   reconcile.Result // if it is not looked at again soon
+		want   reconcile.Result // if it is not retried soon
 		again  bool
 	}{
 		"Fine":     {reason: "What went well is left alone."},

@@ -139,8 +139,8 @@ func SubnetsOf(ctx context.Context, r client.Reader, claim *v1alpha1.SubnetClaim
 	return taken, nil
 }
 
-// PoolsNear lists pools of a namespace: all whose wanted or open range overlaps a
-// block, and perhaps others. They belong to the cache; do not change them.
+// PoolsNear lists pools of a namespace: all whose requested or open range overlaps a block, and
+// perhaps more. They belong to the cache; do not change them.
 func PoolsNear(ctx context.Context, r client.Reader, namespace string, block netip.Prefix) ([]v1alpha1.SubnetPool, error) {
 	var near []v1alpha1.SubnetPool
 	seen := map[types.UID]bool{}
@@ -184,10 +184,9 @@ func SubnetsFor(ctx context.Context, r client.Reader, pool *v1alpha1.SubnetPool)
 	return all, nil
 }
 
-// BackingOf lists the Subnets of a child pool's parent that are for the child pool.
-// One that names another pool is never for it, whatever its status says: a Subnet is
-// released when the pool of that name is gone. They belong to the cache; do not change
-// them.
+// BackingOf lists the Subnets of a child pool's parent that are for the child pool. A Subnet that
+// names another pool is never for it, whatever is in its status: a Subnet is released when the pool
+// of that name is deleted. They belong to the cache; do not change them.
 func BackingOf(ctx context.Context, r client.Reader, pool *v1alpha1.SubnetPool) ([]v1alpha1.Subnet, error) {
 	parent := pool.ParentName()
 	if parent == "" {

@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// remembered is how long a deletion is remembered at least: longer than a Subnet takes
-// from its creation to its verdict.
+// remembered is how long a deletion is remembered at least: longer than a Subnet takes from its
+// creation to its phase.
 const remembered = time.Minute
 
 // RecentlyDeleted remembers the UIDs of objects that were deleted a short time ago. It
-// tells a Subnet whose claim or pool was just deleted from one of a backup, whose claim or
+// distinguishes a Subnet whose claim or pool was just deleted from one of a backup, whose claim or
 // pool is not restored yet.
 type RecentlyDeleted struct {
 	now func() time.Time

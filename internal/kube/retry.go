@@ -14,8 +14,8 @@ import (
 func RetryOnConflict(ctx context.Context, do func(context.Context) error) error {
 	lost := func(err error) bool { return ctx.Err() == nil && LostRace(err) }
 
-	// What repeats it takes the end of a context for its own patience, and returns
-	// the error before that, or none at all.
+	// A retry loop treats the end of a context as its own timeout, and returns the error before
+	// that, or none at all.
 	var last error
 	_ = retry.OnError(retry.DefaultBackoff, lost, func() error {
 		last = do(ctx)
@@ -26,9 +26,8 @@ func RetryOnConflict(ctx context.Context, do func(context.Context) error) error 
 	return last
 }
 
-// LostRace says whether an error says only that another writer was faster: what
-// was decided on has changed since it was read, or is there already. Of errors
-// that were joined, all must say so.
+// LostRace reports whether an error means only that another writer was faster: the object has
+// changed since it was read, or exists already. Of joined errors, all must mean that.
 func LostRace(err error) bool {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if joined, ok := e.(interface{ Unwrap() []error }); ok {

@@ -8,10 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// WriteStatus writes the status of an object, on condition that the object is as
-// it was read, and reports whether it did. before and now are the status as it
-// was and as o has it: what says so already is not written. An object that is
-// gone has no status to be written.
+// WriteStatus writes the status of an object, on condition that the object is as it was read, and
+// reports whether it did. before and now are the status as it was and as o has it: an equal status
+// is not written. A deleted object is ignored.
 func WriteStatus(ctx context.Context, c client.Client, o client.Object, before, now any) (bool, error) {
 	if equality.Semantic.DeepEqual(before, now) {
 		return false, nil

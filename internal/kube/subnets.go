@@ -141,8 +141,8 @@ func below(block netip.Prefix, length int) string {
 	return "<" + netip.PrefixFrom(block.Addr(), length).Masked().String()
 }
 
-// SubnetsAt lists Subnets of a namespace from a cache: all that overlap a block, and
-// perhaps others. They belong to the cache; do not change them.
+// SubnetsAt lists Subnets of a namespace from a cache: all that overlap a block, and perhaps more.
+// They belong to the cache; do not change them.
 func SubnetsAt(ctx context.Context, r client.Reader, namespace string, block netip.Prefix) ([]v1alpha1.Subnet, error) {
 	var near []v1alpha1.Subnet
 	for _, value := range Overlapping(block) {
@@ -157,8 +157,8 @@ func SubnetsAt(ctx context.Context, r client.Reader, namespace string, block net
 	return near, nil
 }
 
-// SubnetsNear lists Subnets of a pool from a cache: all that overlap a block, and
-// perhaps others. They belong to the cache; do not change them.
+// SubnetsNear lists Subnets of a pool from a cache: all that overlap a block, and perhaps more.
+// They belong to the cache; do not change them.
 func SubnetsNear(ctx context.Context, r client.Reader, namespace, pool string, block netip.Prefix) ([]v1alpha1.Subnet, error) {
 	all, err := SubnetsAt(ctx, r, namespace, block)
 

@@ -14,8 +14,8 @@ func NewCommand(use, called string) *cobra.Command {
 		Short: "Run Arbor's controllers and webhooks against a cluster",
 		Long: `Run Arbor's controllers and admission webhooks against an existing cluster.
 
-It installs the CustomResourceDefinitions of the parts that are switched on (and
-touches no others), makes and rotates the webhooks' certificates, and registers
+It installs the CustomResourceDefinitions of the enabled components (and changes
+no other), creates and rotates the certificates of the webhooks, and registers
 the webhooks once they can be reached.`,
 		Example: `  # In a cluster, as the deployment does it
   ` + called + ` --webhook-service=arbor-webhook
@@ -23,7 +23,7 @@ the webhooks once they can be reached.`,
   # On a laptop, on a control plane that was started with arbor up --bare
   ` + called + ` --kubeconfig=.arbor/kubeconfig --metrics-bind-address=127.0.0.1:8080 --metrics-secure=false
 
-  # Controllers only, beside another replica
+  # Controllers only, next to another replica
   ` + called + ` --webhooks=false --metrics-bind-address=0 --health-probe-bind-address=0`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

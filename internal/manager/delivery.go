@@ -14,9 +14,9 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
-// DeliveryOptions are those of the part delivery.
+// DeliveryOptions are those of the component delivery.
 type DeliveryOptions struct {
-	// Migration is what is done about fields that others hold.
+	// Migration is how fields that belong to other field managers are handled.
 	Migration string
 	// RemoteKubeconfig is of the cluster that is delivered to, "" for the same.
 	RemoteKubeconfig string
@@ -51,19 +51,19 @@ func DefaultDeliveryOptions() DeliveryOptions {
 
 // AddFlags binds the options to flags, with the current values as defaults.
 func (o *DeliveryOptions) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Migration, "ownership-migration", o.Migration, "What delivery does about fields that others hold and that are to go: off, report (on the composition) or on (take them over first).")
-	fs.StringVar(&o.RemoteKubeconfig, "remote-kubeconfig", o.RemoteKubeconfig, "Kubeconfig of the cluster that is delivered to. Empty: the one that the compositions are in.")
-	fs.StringVar(&o.Namespace, "composition-namespace", o.Namespace, "The one namespace whose compositions, slices and symphonies are looked at. Empty: all.")
-	fs.StringVar(&o.LabelSelector, "composition-label-selector", o.LabelSelector, "Label selector of the compositions that are delivered. Empty: all.")
-	fs.StringVar(&o.ResourceFilter, "resource-filter", o.ResourceFilter, "CEL expression about self, a manifest, and composition, which says whether it is delivered. Empty: all are.")
+	fs.StringVar(&o.Migration, "ownership-migration", o.Migration, "How to handle fields that must be removed but belong to another field manager: off, report (on the composition) or on (take them over first).")
+	fs.StringVar(&o.RemoteKubeconfig, "remote-kubeconfig", o.RemoteKubeconfig, "Kubeconfig of the target cluster. Defaults to the cluster of the compositions.")
+	fs.StringVar(&o.Namespace, "composition-namespace", o.Namespace, "Namespace of the Compositions, ResourceSlices and Symphonies to reconcile. Defaults to all namespaces.")
+	fs.StringVar(&o.LabelSelector, "composition-label-selector", o.LabelSelector, "Label selector of the compositions to deliver. Defaults to all.")
+	fs.StringVar(&o.ResourceFilter, "resource-filter", o.ResourceFilter, "CEL filter with the variables self (a manifest) and composition. Only manifests for which it is true are delivered. Defaults to all.")
 	fs.StringVar(&o.PruneGuard, "prune-guard", o.PruneGuard, "Which syntheses must not delete objects before a user confirms it: empty (without manifests, and two objects or more to delete), a percentage such as 50 (those, and any that would delete more than this share of the objects) or off.")
 	fs.DurationVar(&o.UnreadableGrace, "unreadable-grace", o.UnreadableGrace, "How long deletions wait for a composition whose slices cannot be read, which may want the objects.")
-	fs.StringVar(&o.Drift, "drift", o.Drift, "What to do about objects that other clients change or delete: correct (at once), report (on the Composition, until the next synthesis) or interval (correct at the reconcile interval of the manifest, if it has one).")
+	fs.StringVar(&o.Drift, "drift", o.Drift, "How to handle objects that other clients change or delete: correct (at once), report (on the Composition, until the next synthesis) or interval (correct at the reconcile interval of the manifest, if it has one).")
 	fs.StringVar(&o.FieldManager, "field-manager", o.FieldManager, "Field manager that objects are applied as: eno, or a name that begins with eno-. Control planes that deliver to one cluster need different names, and do not delete objects that another one has applied.")
 	fs.BoolVar(&o.FailOpen, "fail-open", o.FailOpen, "Report objects as reconciled although they could not be delivered. The annotation eno.azure.io/fail-open of a manifest takes precedence.")
 	fs.StringVar(&o.Readiness, "readiness", o.Readiness, "When objects count as ready for the readiness groups after them: eno (once applied, unless the manifest has expressions) or kstatus (once healthy). The annotation arbor-control.dev/readiness of a manifest or Composition takes precedence.")
 	fs.DurationVar(&o.HealthTimeout, "health-timeout", o.HealthTimeout, "How long an object may progress before the condition Healthy of its Composition reports it as Degraded. 0: no limit.")
-	fs.IntVar(&o.Workers, "delivery-workers", o.Workers, "How many resources are delivered at a time.")
+	fs.IntVar(&o.Workers, "delivery-workers", o.Workers, "Maximum number of objects that are delivered concurrently.")
 }
 
 // Args are the flags that make another manager have these options.

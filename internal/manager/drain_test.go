@@ -32,7 +32,7 @@ func TestDrainTime(t *testing.T) {
 	}
 }
 
-// What a manager that drains answers.
+// A draining manager rejects new requests and finishes those that it has.
 func TestDrainAnswers(t *testing.T) {
 	d := newDrain(time.Hour)
 	var (
@@ -59,7 +59,7 @@ func TestDrainAnswers(t *testing.T) {
 		if (d.ready(nil) != nil) != draining {
 			t.Errorf("draining %t: ready is %v", draining, d.ready(nil))
 		}
-		// What waits for its turn ends with the client.
+		// A request that waits for its turn ends with its client.
 		if ask(d.around(time.Minute, handler)); canceled == nil || !bounded {
 			t.Errorf("draining %t: a request that waits has the error %v, and a deadline: %t", draining, canceled, bounded)
 		}

@@ -29,9 +29,9 @@ func setupLogging(o Options) error {
 	return nil
 }
 
-// withoutEvents leaves out of the log, at the level debug, that events were
-// recorded. They are in the cluster, for those who may read them there: they can
-// hold what a synthesizer said, and that what it was given.
+// withoutEvents keeps recorded events out of the log, at the level debug. They are in the cluster,
+// for users who may read them there: they can contain the messages of a Synthesizer, and those can
+// contain its inputs.
 type withoutEvents struct{ logr.LogSink }
 
 // eventsName is what controller-runtime calls the logger of recorded events.

@@ -57,7 +57,7 @@ type Options struct {
 	// WebhookDrain is how long webhooks behind a Service are served after SIGTERM.
 	WebhookDrain time.Duration
 	CertLife     time.Duration
-	// CertDir has the certificate of the webhooks, if somebody else makes it.
+	// CertDir is the directory with the certificate of the webhooks, if another program creates it.
 	CertDir string
 
 	// PriorityClassGuard selects the PriorityClasses that a PodGroup may name only
@@ -128,42 +128,42 @@ const (
 
 // AddFlags binds the options to flags, with the current values as defaults.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Kubeconfig of the cluster. Empty: the pod's own service account, or kubectl's default.")
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Kubeconfig of the cluster. Defaults to the ServiceAccount of the pod, or to the kubeconfig that kubectl uses.")
 	AddControllersFlag(fs, &o.Controllers)
-	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of Arbor's own objects: the leader's lease and the webhooks' certificates.")
-	fs.StringVar(&o.CRDs, "crds", o.CRDs, "What to do about the CustomResourceDefinitions of the parts that are on: install (and upgrade those that Arbor installed) or check.")
+	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of Arbor's own objects: the Lease of the leader and the certificates of the webhooks.")
+	fs.StringVar(&o.CRDs, "crds", o.CRDs, "How to handle the CustomResourceDefinitions of the enabled components: install (and upgrade those that Arbor installed) or check.")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "Let one replica at a time run the controllers.")
-	fs.StringVar(&o.LeaderElectID, "leader-election-id", o.LeaderElectID, "Name of the leader's lease. Managers that do different things in one cluster need different names.")
-	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "Address of the metrics. 0: none.")
+	fs.StringVar(&o.LeaderElectID, "leader-election-id", o.LeaderElectID, "Name of the Lease of the leader. Managers with different components in one cluster need different names.")
+	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "Address of the metrics endpoint. 0 disables it.")
 	fs.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure, "Serve metrics over HTTPS, to clients that may get the URL /metrics. Plain HTTP is possible on a loopback address only.")
-	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "Address of /healthz and /readyz. 0: none.")
-	fs.StringVar(&o.PprofAddress, "pprof-bind-address", o.PprofAddress, "Loopback address of the profiles of Go, /debug/pprof: they are for whoever is on the machine or forwards the port. Empty: none.")
+	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "Address of /healthz and /readyz. 0 disables them.")
+	fs.StringVar(&o.PprofAddress, "pprof-bind-address", o.PprofAddress, "Loopback address of the Go profiles at /debug/pprof, which are served without authentication to users of the machine and to port forwards. If empty, they are disabled.")
 	fs.BoolVar(&o.Webhooks, "webhooks", o.Webhooks, "Serve and register the admission webhooks.")
 	fs.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "Port of the admission webhooks.")
-	fs.StringVar(&o.WebhookService, "webhook-service", o.WebhookService, "Service, in --namespace, by which the API server reaches the webhooks. Empty: it is told --webhook-host.")
-	fs.StringVar(&o.WebhookHost, "webhook-host", o.WebhookHost, "Host by which the API server reaches the webhooks when there is no --webhook-service; a loopback address is also the only one that they listen on.")
-	fs.StringVar(&o.WebhookConfig, "webhook-configuration", o.WebhookConfig, "Name of the ValidatingWebhookConfiguration. Managers that run different parts of one cluster need different names.")
-	fs.StringVar(&o.WebhookFailurePolicy, "webhook-failure-policy", o.WebhookFailurePolicy, "What the API server does with requests that no webhook answers: Fail (reject them) or Ignore (accept them without a review).")
-	fs.Int32Var(&o.WebhookTimeoutSeconds, "webhook-timeout-seconds", o.WebhookTimeoutSeconds, "How many seconds the API server waits for the answer of a webhook: 1 to 30.")
-	fs.StringVar(&o.WebhookNamespaceSelector, "webhook-namespace-selector", o.WebhookNamespaceSelector, "Label selector, as for kubectl or as JSON, of the namespaces whose requests are reviewed. Those with the label "+names.SkipAdmissionLabel+"=true never are. Empty: all others.")
-	fs.StringVar(&o.WebhookObjectSelector, "webhook-object-selector", o.WebhookObjectSelector, "Label selector, as for kubectl or as JSON, of the objects that are reviewed. Empty: all.")
+	fs.StringVar(&o.WebhookService, "webhook-service", o.WebhookService, "Service, in --namespace, by which the API server reaches the webhooks. If empty, the API server uses --webhook-host.")
+	fs.StringVar(&o.WebhookHost, "webhook-host", o.WebhookHost, "Host by which the API server reaches the webhooks if there is no --webhook-service. If it is a loopback address, the webhooks listen on that address only.")
+	fs.StringVar(&o.WebhookConfig, "webhook-configuration", o.WebhookConfig, "Name of the ValidatingWebhookConfiguration. Managers with different components in one cluster need different names.")
+	fs.StringVar(&o.WebhookFailurePolicy, "webhook-failure-policy", o.WebhookFailurePolicy, "How the API server handles requests that no webhook answers: Fail (reject them) or Ignore (accept them without a review).")
+	fs.Int32Var(&o.WebhookTimeoutSeconds, "webhook-timeout-seconds", o.WebhookTimeoutSeconds, "Seconds that the API server waits for the response of a webhook: 1 to 30.")
+	fs.StringVar(&o.WebhookNamespaceSelector, "webhook-namespace-selector", o.WebhookNamespaceSelector, "Label selector, as for kubectl or as JSON, of the namespaces whose requests are reviewed. Those with the label "+names.SkipAdmissionLabel+"=true are never reviewed. Defaults to all other namespaces.")
+	fs.StringVar(&o.WebhookObjectSelector, "webhook-object-selector", o.WebhookObjectSelector, "Label selector, as for kubectl or as JSON, of the objects that are reviewed. Defaults to all.")
 	fs.DurationVar(&o.WebhookDrain, "webhook-drain", o.WebhookDrain, "How long the webhooks are served after SIGTERM, while the cluster removes this replica from the endpoints of --webhook-service. Without --webhook-service there is nothing to wait for.")
 	fs.DurationVar(&o.RestoreGrace, "restore-grace", o.RestoreGrace, "How long no Subnet or claim of a pool that was restored from a backup must arrive before the pool allocates new blocks.")
-	fs.DurationVar(&o.CertLife, "webhook-ca-lifetime", o.CertLife, "How long a certificate authority of the webhooks lives; it is replaced after two thirds of that.")
-	fs.StringVar(&o.CertDir, "webhook-cert-dir", o.CertDir, "Directory with tls.crt and tls.key, which somebody else makes and renews, for example cert-manager. Who makes them also registers the webhooks: the manager then writes neither a Secret nor a ValidatingWebhookConfiguration. Empty: the manager makes its own.")
+	fs.DurationVar(&o.CertLife, "webhook-ca-lifetime", o.CertLife, "Lifetime of the certificate authority of the webhooks. It is replaced after two thirds of this time.")
+	fs.StringVar(&o.CertDir, "webhook-cert-dir", o.CertDir, "Directory with tls.crt and tls.key, which another program creates and renews, for example cert-manager. That program must also register the webhooks: the manager then writes neither a Secret nor a ValidatingWebhookConfiguration. If empty, the manager creates its own certificates.")
 	fs.StringVar(&o.PriorityClassGuard, "priority-class-guard", o.PriorityClassGuard, "PriorityClasses that a PodGroup may name only if its author has the permission to use them: system (those of Kubernetes, system-*), all or off.")
-	fs.StringVar(&o.Scope, "delivery-scope", o.Scope, "What Compositions can reach: cluster (everything that the manager may do, as with Eno) or namespace (their own namespace, as a ServiceAccount of it).")
+	fs.StringVar(&o.Scope, "delivery-scope", o.Scope, "Scope of Compositions: cluster (all permissions of the manager, as with Eno) or namespace (their own namespace, as a ServiceAccount in it).")
 	o.Tenancy.AddFlags(fs)
-	fs.StringSliceVar(&o.InputNamespaces, "input-namespaces", o.InputNamespaces, "With --delivery-scope=namespace, the namespaces that Compositions may bind inputs of, besides their own.")
+	fs.StringSliceVar(&o.InputNamespaces, "input-namespaces", o.InputNamespaces, "With --delivery-scope=namespace, the namespaces whose objects Compositions may bind as inputs, in addition to their own.")
 	o.Synthesis.AddFlags(fs)
 	o.Delivery.AddFlags(fs)
 	fs.StringVar(&o.LogFormat, "log-format", o.LogFormat, "Format of the log: json or text.")
-	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "Least level that is logged: debug, info, warn or error.")
+	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "Minimum log level: debug, info, warn or error.")
 }
 
 // AddControllersFlag binds --controllers, which other commands pass on.
 func AddControllersFlag(fs *pflag.FlagSet, controllers *[]string) {
-	fs.StringSliceVar(controllers, "controllers", *controllers, "Parts to run, of: "+strings.Join(Parts(), ", ")+".")
+	fs.StringSliceVar(controllers, "controllers", *controllers, "Components to run, of: "+strings.Join(Parts(), ", ")+".")
 }
 
 // Validate returns the first thing that is wrong, in words.
@@ -273,8 +273,8 @@ func (o *Options) webhookSettings() (serving.Settings, error) {
 	return s, nil
 }
 
-// validatePprof keeps profiles on this machine: nobody is asked who they are
-// there, and a profile takes processor time and shows how one was started.
+// validatePprof allows profiles on a loopback address only: they are served without authentication,
+// use processor time, and show the command line.
 func (o *Options) validatePprof() error {
 	if o.PprofAddress == "" || o.PprofAddress == "0" || isLoopback(o.PprofAddress) {
 		return nil
@@ -291,7 +291,7 @@ func either(flag, value, this, that string) error {
 	return nil
 }
 
-// ValidateControllers refuses names of parts that do not exist.
+// ValidateControllers rejects names of components that do not exist.
 func ValidateControllers(names []string) error {
 	if len(names) == 0 {
 		return errors.New("--controllers is empty: name at least one of " + strings.Join(Parts(), ", "))

@@ -79,8 +79,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Every part finds the definitions it names, and its webhooks have what the
-// registration and the probe need.
+// Every component finds the CRDs that it names, and its webhooks have what the registration and the
+// probe need.
 func TestParts(t *testing.T) {
 	for _, p := range selected(Parts()) {
 		definitions, err := p.definitions()

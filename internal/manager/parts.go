@@ -47,14 +47,14 @@ import (
 // A part is what --controllers can switch on.
 type part struct {
 	name string
-	// kinds whose definitions it needs.
+	// kinds whose CRDs it needs.
 	kinds []schema.GroupKind
 	// scheme of those kinds.
 	scheme func(*runtime.Scheme) error
-	// controllers starts them with the manager, and returns the endpoints that
-	// they serve beside the webhooks.
+	// controllers starts them with the manager, and returns the endpoints that they serve in
+	// addition to the webhooks.
 	controllers func(ctrl.Manager, Options) ([]endpoint, error)
-	// cached is how objects of its kinds are remembered, if not like all others.
+	// cached is how objects of its kinds are cached, if not by the default.
 	cached func(Options) map[client.Object]cache.ByObject
 	// scoped are the kinds that --composition-namespace is about.
 	scoped []client.Object
@@ -67,7 +67,7 @@ type hook struct {
 	serving.Webhook
 
 	handler func(mgr ctrl.Manager, o Options, m *webhook.Metrics) admission.Handler
-	// refused returns an object that it must reject; see Probe.
+	// refused returns an object that the webhook must reject; see Probe.
 	refused func() client.Object
 }
 
@@ -81,7 +81,7 @@ type endpoint struct {
 // probe is what objects are called that are never stored.
 var probe = metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "arbor-probe"}
 
-// Two parts have these, and a cache must be told once.
+// Two components have these, and a cache must be configured once.
 var compositions, resourceSlices = &enov1.Composition{}, &enov1.ResourceSlice{}
 
 // parts is the list of everything that Arbor can run.
@@ -251,7 +251,7 @@ func (p part) definitions() ([]*apiextensionsv1.CustomResourceDefinition, error)
 	for _, k := range p.kinds {
 		crd, ok := crds.ByKind(k.Group, k.Kind)
 		if !ok {
-			return nil, fmt.Errorf("there is no definition of %s", k)
+			return nil, fmt.Errorf("there is no CRD for %s", k)
 		}
 		all = append(all, crd)
 	}

@@ -24,8 +24,9 @@ type PodOptions struct {
 	NodeAffinity string
 	// Labels and Annotations of the pods.
 	Labels, Annotations map[string]string
-	// Requests and Limits of the container that runs the program, unless its Synthesizer
-	// has some, and of the others, as name=quantity, separated by commas.
+	// Requests and Limits are for the container that runs the program, unless its Synthesizer sets
+	// them; HelperRequests and HelperLimits are for the other containers. The form is
+	// name=quantity, separated by commas.
 	Requests, Limits, HelperRequests, HelperLimits string
 }
 

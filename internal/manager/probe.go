@@ -14,7 +14,7 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/health"
 )
 
-// Registered tells whether webhooks of an earlier manager are still registered.
+// Registered reports whether webhooks of an earlier manager are still registered.
 func Registered(ctx context.Context, kubeconfig string) bool {
 	config, err := restConfig(kubeconfig)
 	if err != nil {
@@ -29,8 +29,8 @@ func Registered(ctx context.Context, kubeconfig string) bool {
 	return c.Get(ctx, name, &admissionregistrationv1.ValidatingWebhookConfiguration{}) == nil
 }
 
-// Probe tells whether the API server asks our webhooks, which is later than
-// when they are registered.
+// Probe reports whether the API server calls our webhooks, which it does some time after they are
+// registered.
 func Probe(ctx context.Context, config *rest.Config, controllers []string) error {
 	answers, err := Answers(ctx, config, controllers)
 	if err != nil {
@@ -45,8 +45,8 @@ func Probe(ctx context.Context, config *rest.Config, controllers []string) error
 	return nil
 }
 
-// Answers tries, as a dry run, to create an object for each webhook that it must
-// refuse, and returns what came of that by the name of the webhook: "" if it did.
+// Answers tries, as a dry run, to create an object for each webhook that the webhook must reject.
+// It returns the result by the name of the webhook: "" if it was rejected.
 func Answers(ctx context.Context, config *rest.Config, controllers []string) (map[string]string, error) {
 	on := selected(controllers)
 	scheme, err := newScheme(on)
@@ -63,7 +63,7 @@ func Answers(ctx context.Context, config *rest.Config, controllers []string) (ma
 			err := c.Create(ctx, h.refused(), client.DryRunAll)
 			switch {
 			case err == nil:
-				answers[h.Name] = "an object that it must refuse was accepted"
+				answers[h.Name] = "an object that it must reject was accepted"
 			case strings.Contains(err.Error(), fmt.Sprintf("admission webhook %q denied the request", h.Name)):
 				answers[h.Name] = ""
 			default:

@@ -99,8 +99,8 @@ func newScheme(on []part) (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// prepareCluster makes what has to be there before anything can start: the
-// namespace, and the definitions of the parts that are on and of no other.
+// prepareCluster creates what must exist before anything can start: the namespace, and the CRDs of
+// the enabled components.
 func prepareCluster(ctx context.Context, c client.Client, o Options, on []part) error {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace}}
 	if err := c.Get(ctx, client.ObjectKeyFromObject(ns), &corev1.Namespace{}); apierrors.IsNotFound(err) {
@@ -108,7 +108,7 @@ func prepareCluster(ctx context.Context, c client.Client, o Options, on []part) 
 			return fmt.Errorf("cannot create namespace %s: %w", o.Namespace, err)
 		}
 	} else if err != nil && !apierrors.IsForbidden(err) {
-		// Who may not look may still work there.
+		// Without permission to read the namespace, the manager may still work in it.
 		return fmt.Errorf("cannot reach the cluster: %w", err)
 	}
 	for _, p := range on {
@@ -325,9 +325,9 @@ func (r *runner) metricsOptions() metricsserver.Options {
 	return o
 }
 
-// cacheOptions keep the two objects that the webhooks need from becoming a
-// copy of all Secrets, and leave out who owns which field, which is a third of
-// what there is to remember and which nobody here reads from a cache.
+// cacheOptions prevents that the cache holds all Secrets because of the two objects that the
+// webhooks need. It drops managed fields, which are a third of the memory and are never read from a
+// cache.
 func (r *runner) cacheOptions() cache.Options {
 	o := cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 		&corev1.Secret{}: {

@@ -12,9 +12,9 @@ import (
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 )
 
-// A sharer keeps one copy of words that thousands of objects repeat. Whoever
-// decodes an object makes new copies of all its words: of a Subnet, half of
-// them say what the others of its pool say too.
+// A sharer keeps one copy of strings that thousands of objects repeat. Decoding an object allocates
+// new copies of all its strings, and half of those of a Subnet are the same in all Subnets of its
+// pool.
 type sharer struct {
 	mu         sync.Mutex
 	words      map[string]string
@@ -34,7 +34,7 @@ func (s *sharer) shareConditions(conditions *[]metav1.Condition) {
 		if len(s.conditions) >= words || s.conditions == nil {
 			s.conditions = map[metav1.Condition][]metav1.Condition{}
 		}
-		// No room to append: a reader that did would change what others see.
+		// No capacity to append: an append by one reader would change what other readers see.
 		known = slices.Clip(*conditions)
 		s.conditions[known[0]] = known
 	}
@@ -42,11 +42,10 @@ func (s *sharer) shareConditions(conditions *[]metav1.Condition) {
 }
 
 const (
-	// words that are shared at most. There are as many as there are namespaces
-	// and pools, those that are long gone included; when there are more, it
-	// begins anew.
+	// words is the maximum number of shared strings. There are as many as there are namespaces and
+	// pools, including deleted ones. When there are more, the table is cleared.
 	words = 10000
-	// longest that is shared: what is longer is a story of its own.
+	// longest is the length of the longest string that is shared. Longer ones are rarely repeated.
 	longest = 64
 )
 
@@ -68,8 +67,8 @@ func (s *sharer) share(word *string) {
 	*word = known
 }
 
-// slimSubnets is what is done to Subnets before a cache keeps them: nothing that
-// anybody could read from them changes, except for the managed fields.
+// slimSubnets transforms Subnets before a cache stores them. It changes nothing that readers use,
+// except that it drops managed fields.
 func slimSubnets() toolscache.TransformFunc {
 	var all sharer
 	strip := cache.TransformStripManagedFields()
@@ -108,8 +107,8 @@ func (s *sharer) subnet(o *v1alpha1.Subnet) {
 		s.share(&c.Type)
 		s.share((*string)(&c.Status))
 		s.share(&c.Reason)
-		// All that are good have one message. The others are few, and say
-		// something about their own block.
+		// All Subnets without a problem have one message. The rest are few, and their messages are
+		// about their own block.
 		if o.Status.Phase == v1alpha1.SubnetAllocated {
 			s.share(&c.Message)
 		}

@@ -30,8 +30,7 @@ func decoded(message string) *v1alpha1.Subnet {
 	}
 }
 
-// What a cache keeps of a Subnet reads as it did, and two of them share their
-// words.
+// A Subnet in the cache equals the original, and two Subnets share their strings.
 func TestSlimSubnets(t *testing.T) {
 	slim := slimSubnets()
 	kept := func(message string) *v1alpha1.Subnet {
@@ -66,7 +65,7 @@ func TestSlimSubnets(t *testing.T) {
 	kept(strings.Repeat("long", longest))
 }
 
-// What is remembered of words does not grow for ever.
+// The number of shared strings is limited.
 func TestSharerForgets(t *testing.T) {
 	var s sharer
 	for i := range 3*words + 1 {
@@ -77,9 +76,9 @@ func TestSharerForgets(t *testing.T) {
 	}
 }
 
-// A reflector transforms what it lists a second time when it replaces the contents of a
-// cache. The objects then share conditions with others that are being read, which the
-// race detector sees if they are written.
+// A reflector transforms what it lists a second time when it replaces the contents of a cache. The
+// objects then share conditions with objects that are being read, which the race detector reports
+// if they are written.
 func TestTransformedTwice(t *testing.T) {
 	slim := slimSubnets()
 	cached, listed := decoded("good"), decoded("good")

@@ -19,7 +19,7 @@ import (
 	"github.com/arbor-control/arbor/internal/executor"
 )
 
-// refusal is what compositions say where nothing may be run.
+// refusal is the message of compositions if no program may be run.
 const refusal = "this manager runs no synthesizers; with --executor-image it runs them in pods, and with --local-synthesizers as local processes, as the user who started it"
 
 // maxHistory is the highest --history-limit: the status holds all of them, with the
@@ -28,7 +28,7 @@ const maxHistory = 50
 
 // SynthesisOptions are those of the part synthesis.
 type SynthesisOptions struct {
-	// Local : programs of Synthesizers are run as processes of this machine.
+	// Local runs the programs of Synthesizers as processes on this machine.
 	Local bool
 	// Image with arbor-executor in it: with it, programs run in pods.
 	Image string
@@ -37,7 +37,7 @@ type SynthesisOptions struct {
 	PodNamespace, PodServiceAccount string
 	// Pods is how these pods are scheduled and labeled.
 	Pods PodOptions
-	// CreationTTL is how long the kubelet may take to say that it has heard of a pod.
+	// CreationTTL is how long the kubelet may take to report the status of the containers of a pod.
 	CreationTTL time.Duration
 	// PullTimeout is how long the kubelet may take from then on to pull images and to start
 	// the containers of a pod.
@@ -55,8 +55,8 @@ type SynthesisOptions struct {
 	// Watchdog is after how long a composition that the cluster does not agree with
 	// counts as stuck.
 	Watchdog time.Duration
-	// NamespaceCleanup : a namespace that was forced to go is made again, so that
-	// what is left in it can go too.
+	// NamespaceCleanup recreates a namespace that was force-deleted, so that the objects left in it
+	// can be deleted.
 	NamespaceCleanup bool
 }
 
@@ -70,20 +70,20 @@ func DefaultSynthesisOptions() SynthesisOptions {
 
 // AddFlags binds the options to flags, with the current values as defaults.
 func (o *SynthesisOptions) AddFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.Local, "local-synthesizers", o.Local, "Run the commands of Synthesizers as local processes, as the user who runs this. Whoever may write Synthesizers may then run anything here.")
-	fs.StringVar(&o.Image, "executor-image", o.Image, "Run the commands of Synthesizers in pods. This is the image that has arbor-executor in it, which these pods need besides the image of the Synthesizer. Empty: no pods.")
-	fs.StringVar(&o.PodNamespace, "synthesizer-pod-namespace", o.PodNamespace, "Namespace of the pods of --executor-image. Empty: --namespace.")
+	fs.BoolVar(&o.Local, "local-synthesizers", o.Local, "Run the commands of Synthesizers as local processes, as the user who runs this. Users who may write Synthesizers can then run any program here.")
+	fs.StringVar(&o.Image, "executor-image", o.Image, "Run the commands of Synthesizers in pods. This is the image that contains arbor-executor, which these pods need in addition to the image of the Synthesizer. If empty, no pods are created.")
+	fs.StringVar(&o.PodNamespace, "synthesizer-pod-namespace", o.PodNamespace, "Namespace of the pods of --executor-image. Defaults to --namespace.")
 	fs.StringVar(&o.PodServiceAccount, "synthesizer-pod-service-account", o.PodServiceAccount, "Service account of these pods, which reads inputs and writes ResourceSlices.")
 	o.Pods.AddFlags(fs)
 	fs.DurationVar(&o.CreationTTL, "container-creation-ttl", o.CreationTTL, "How long the kubelet may take, after a pod was scheduled, to report the status of its containers. Then the pod is deleted and created again. Pulling images has its own limit.")
-	fs.DurationVar(&o.PullTimeout, "image-pull-timeout", o.PullTimeout, "How long the kubelet may take to mount the volumes of a pod, create its network, pull its images and start its containers, before the synthesis is given up and tried again. It is no part of --synthesis-timeout.")
-	fs.DurationVar(&o.Timeout, "synthesis-timeout", o.Timeout, "How long a synthesis may take before it is given up and tried again. In a pod, it begins when the containers run.")
-	fs.IntVar(&o.Concurrency, "synthesis-concurrency", o.Concurrency, "How many syntheses are in flight at most.")
-	fs.DurationVar(&o.Cooldown, "rollout-cooldown", o.Cooldown, "Time between two syntheses that follow a change of a Synthesizer or of a deferred input.")
-	fs.IntVar(&o.MaxFailures, "rollout-max-failures", o.MaxFailures, "How many compositions may fail with a generation of a Synthesizer before no further ones get it. 0: any number.")
-	fs.IntVar(&o.HistoryLimit, "history-limit", o.HistoryLimit, "How many syntheses a composition keeps for rollbacks, besides the current and the previous one.")
-	fs.DurationVar(&o.Watchdog, "watchdog-threshold", o.Watchdog, "After how long a composition that the cluster does not agree with counts as stuck, in the metric eno_compositions_stuck_reconciling_total.")
-	fs.BoolVar(&o.NamespaceCleanup, "namespace-cleanup", o.NamespaceCleanup, "Make a namespace again that was forced to go while compositions were in it, and delete it in good order, so that they can go too.")
+	fs.DurationVar(&o.PullTimeout, "image-pull-timeout", o.PullTimeout, "How long the kubelet may take to mount the volumes of a pod, create its network, pull its images and start its containers, before the synthesis is canceled and retried. This time is not counted by --synthesis-timeout.")
+	fs.DurationVar(&o.Timeout, "synthesis-timeout", o.Timeout, "How long a synthesis may take before it is canceled and retried. In a pod, the time starts when the containers run.")
+	fs.IntVar(&o.Concurrency, "synthesis-concurrency", o.Concurrency, "Maximum number of syntheses in flight.")
+	fs.DurationVar(&o.Cooldown, "rollout-cooldown", o.Cooldown, "Time between two syntheses that are triggered by a change of a Synthesizer or of a deferred input.")
+	fs.IntVar(&o.MaxFailures, "rollout-max-failures", o.MaxFailures, "How many compositions may fail with a generation of a Synthesizer before its rollout is halted. 0 means no limit.")
+	fs.IntVar(&o.HistoryLimit, "history-limit", o.HistoryLimit, "How many syntheses a composition keeps for rollbacks, in addition to the current and the previous one.")
+	fs.DurationVar(&o.Watchdog, "watchdog-threshold", o.Watchdog, "How long a composition may be reconciling before it counts as stuck in the metric eno_compositions_stuck_reconciling_total.")
+	fs.BoolVar(&o.NamespaceCleanup, "namespace-cleanup", o.NamespaceCleanup, "Recreate a namespace that was force-deleted while it held Compositions, so that they can be cleaned up, then delete it.")
 }
 
 // Args are the flags that make another manager have these options.

@@ -1,12 +1,10 @@
 // Package manifest reads Kubernetes manifests and remembers where every field
 // stands.
 //
-// The way through it is short. Sources turns what a user wrote behind -f
-// (files, folders, "-") into a sorted list of inputs. Each reads and parses
-// them on all processors and hands every File to a function, whose results
-// come back in input order. A File is the Documents of one input and the
-// Errors of the parts that could not be read: one bad document never hides
-// its neighbours.
+// Sources converts the arguments of -f (files, folders, "-") to a sorted list of inputs. Each reads
+// and parses them on all processors and passes every File to a function, whose results are returned
+// in input order. A File is the Documents of one input and the Errors of the parts that could not
+// be read: one bad document never hides the next.
 //
 // A Document holds plain JSON values, the same ones that kubectl would send:
 // documents are cut at lines that begin with "---", scalars follow YAML 1.1

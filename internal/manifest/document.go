@@ -20,13 +20,13 @@ type File struct {
 	Ignored []*Error
 }
 
-// An Error says which part of an input could not be used, and why.
+// An Error is a part of an input that could not be used, and why.
 type Error struct {
 	// Line on which the trouble starts; 0 when the input could not be read.
 	Line int
 	// Unreadable is true when the input could not be read at all.
 	Unreadable bool
-	// Err in plain words.
+	// Err is a plain explanation.
 	Err error
 	// Fix is a hint, or empty.
 	Fix string
@@ -132,8 +132,8 @@ func (w *walker) step(n *yaml.Node, field string) hop {
 	}
 }
 
-// key finds the longest key with which the path goes on, because keys may
-// contain dots. Among equals the last one wins, as it does in the object.
+// key finds the longest key with which the path continues, because keys may contain dots. Among
+// equals the last one wins, as it does in the object.
 func (w *walker) key(n *yaml.Node, field string) hop {
 	var best hop
 

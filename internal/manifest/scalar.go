@@ -27,9 +27,9 @@ var words = map[string]any{
 
 var decimal = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 
-// scalar returns the value of a scalar node as kubectl understands it: nil,
-// bool, int64, uint64, float64 or string. Quoted and block scalars are
-// strings whatever they look like, unless a tag says otherwise.
+// scalar returns the value of a scalar node as kubectl understands it: nil, bool, int64, uint64,
+// float64 or string. Quoted and block scalars are strings whatever they contain, unless they have
+// another tag.
 func scalar(n *yaml.Node) (any, error) {
 	if n.Style&yaml.TaggedStyle != 0 {
 		return tagged(n.ShortTag(), n)
@@ -83,8 +83,7 @@ func number(s string) any {
 	return s
 }
 
-// tagged resolves a scalar with an explicit tag. Tags that nobody knows leave
-// a string, as they do in kubectl.
+// tagged resolves a scalar with an explicit tag. An unknown tag yields a string, as in kubectl.
 func tagged(tag string, n *yaml.Node) (any, error) {
 	switch tag {
 	case "!!str", "!!timestamp":

@@ -92,8 +92,8 @@ func under(path string) []Source {
 	return out
 }
 
-// isManifest is true for regular files with a fitting name, and for links to
-// such files: anything else could block for ever when it is opened.
+// isManifest is true for regular files with a fitting name, and for links to such files: anything
+// else could block forever when it is opened.
 func isManifest(name string, d fs.DirEntry) bool {
 	if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
 		return false
@@ -126,8 +126,7 @@ func (s Source) File() File {
 	return Parse(s.Name, data)
 }
 
-// bare drops the operation and the path of a file system error, which the
-// name of the file already tells.
+// bare drops the operation and the path of a file system error, which repeat the name of the file.
 func bare(err error) error {
 	if p, ok := err.(*fs.PathError); ok { //nolint:errorlint // only the outermost one repeats the name
 		return p.Err
@@ -136,10 +135,9 @@ func bare(err error) error {
 	return err
 }
 
-// Each reads every source, on all processors, and returns what fn makes of
-// each file in the order of the sources. fn runs concurrently. When ctx ends
-// Each returns its error at once, even if a read never does, as that of a
-// terminal nobody types at: the process is expected to end then.
+// Each reads every source, on all processors, and returns the results of fn in the order of the
+// sources. fn runs concurrently. When ctx ends Each returns its error immediately, even if a read
+// never returns, as from an idle terminal: the process is expected to end then.
 func Each[T any](ctx context.Context, sources []Source, fn func(File) T) ([]T, error) {
 	var (
 		out  = make([]T, len(sources))

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// folder makes files in a temporary folder and goes there.
+// folder creates files in a temporary folder and makes it the working directory.
 func folder(t *testing.T, files map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())

@@ -21,8 +21,8 @@ type fight struct {
 	manager string
 }
 
-// A damper counts how often fields were moved from the same manager, and tells
-// when it is enough.
+// A damper counts how often fields were moved from the same manager, and reports when that is too
+// often.
 type damper struct {
 	rounds int
 	memory time.Duration

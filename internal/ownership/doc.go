@@ -1,49 +1,47 @@
-// Package ownership moves the ownership of fields on a real API server. What is
-// to be moved is said by package fields of the engine; this package reads,
-// writes, looks at what came of it, and puts it back if it was for nothing.
+// Package ownership moves the ownership of fields on a real API server. Package
+// fields of the engine decides what to move; this package reads, writes, checks
+// the result, and restores the ownership if the apply fails.
 //
-//	CheckOwnership(object, scope, manager)        who has a part of an object
+//	CheckOwnership(object, scope, manager)        returns the owners of a part of an object
 //	m := New(client, Options{Manager: "eno"})
 //	m.Plan(ctx, Request{Object: o, Desired: d})   what would be moved, and what an apply does before and after that
 //	m.Migrate(ctx, Request{…})                    does it
-//	m.Undo(ctx, record)                           puts it back, by another process if need be
+//	m.Undo(ctx, record)                           restores it, in another process if necessary
 //
 // # The order of a migration
 //
 //  1. Read the object, with its managed fields.
-//  2. Apply what is desired, as a dry run. If that works and leaves nothing
-//     behind that should go, nothing needs to be moved.
+//  2. Apply the desired state, as a dry run. If that removes all it should, nothing
+//     needs to be moved.
 //  3. Plan, keep the record, write the entries: first as a dry run, then under
-//     the resource version that was read. The object must come back with the
-//     entries as planned and otherwise as it was. The server says 200 to entries
-//     that it ignores, so its answer is read, not believed.
-//  4. Apply what is desired, under the resource version of that write: first as a
-//     dry run, then for good. Each time, what should go must be gone, and the
-//     manager must own what it applies. In the end, what others hold and the apply
-//     does not name must be as it was.
+//     the resource version that was read. The object must have the entries as
+//     planned, and no other change. The server responds with 200 to entries that it
+//     ignores, so the object in the response is checked.
+//  4. Apply the desired state, under the resource version of that write: first as a
+//     dry run, then for real. Each time, the fields must be removed, and the manager
+//     must own what it applies. In the end, what other managers hold and the apply
+//     does not name must not have changed.
 //  5. If the apply fails, or the dry run shows that it would not do what it should,
-//     put the entries back. Once it is done, nothing is put back.
+//     restore the entries. Once it is applied, nothing is restored.
 //
-// A connection can end after the server did what it was asked. So an apply that
-// nobody answered is looked for in the object before anything is put back.
+// A connection can end after the server processed the request. So before anything is restored, the
+// object is checked for an apply whose response was lost.
 //
-// Whoever loses a race begins again with what is there then. Nothing is written
-// if nothing is to be moved. Without a desired state there are only steps 1 and
-// 3.
+// After a lost race the migration starts again with the current object. Nothing is written if
+// nothing has to be moved. Without a desired state there are only steps 1 and 3.
 //
 // # What the client has to be
 //
-// It needs the rights to get and to patch the object, and no others. It should
-// read from the server and not from a cache. Caches often leave managed fields
-// out; where the object seems to have none, the server is asked again.
+// It needs only the permissions to get and to patch the object. It should read from the server and
+// not from a cache. Caches often leave managed fields out; where the object seems to have none, the
+// server is asked again.
 //
 // # Records
 //
-// A [Record] is what [Migrator.Undo] needs. It is kept in a [Journal] before
-// anything is written, so that it survives this process. The one that comes with
-// this package writes files. An annotation would change the object, and the size
-// of it for good; a ConfigMap would need rights that have nothing to do with the
-// object, and would outlive it. Who wants either can write a Journal of three
+// A [Record] is what [Migrator.Undo] needs. It is kept in a [Journal] before anything is written,
+// so that it survives this process. The Journal of this package writes files. An annotation would
+// change the object, and its size permanently; a ConfigMap would need permissions that have nothing
+// to do with the object, and would outlive it. Either can be implemented as a Journal of three
 // lines.
 //
 // # Fights

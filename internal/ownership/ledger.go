@@ -23,9 +23,8 @@ type Ledger struct {
 	open    int
 }
 
-// CreateLedger makes a file that nobody else has. It is there before anything is
-// changed, so that nothing is moved that could not be undone. Only its owner may
-// read it: entries name all that is in an object.
+// CreateLedger creates a new file. It exists before anything is changed, so that nothing is moved
+// that could not be undone. Only its owner may read it: entries name all fields of an object.
 func CreateLedger(name string) (*Ledger, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
@@ -58,9 +57,9 @@ func (l *Ledger) add(r Record) error {
 	return nil
 }
 
-// Settle is told what of the last object was moved. A record of what was given
-// up, because somebody else was faster, must not be left: undoing it later could
-// take from somebody what nobody had given.
+// Settle records what of the last object was moved. The record of a migration that was abandoned,
+// because another writer was faster, must not be left: undoing it later could take fields from a
+// manager that never got them.
 func (l *Ledger) Settle(moved []Record) error {
 	if l.file == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/arbor-control/arbor/internal/ownership"
 )
 
-// What is in a ledger is what was moved, and no more.
+// A ledger has what was moved, and no more.
 func TestLedger(t *testing.T) {
 	record := func(name string) ownership.Record {
 		return ownership.Record{Kind: "Deployment", Name: name, Fields: fields.Record{To: fields.Identity{Manager: "eno", Operation: fields.Apply}}}

@@ -15,14 +15,14 @@ const (
 )
 
 const (
-	// other stands for every value of a label beyond those that are told apart.
+	// other is the label value for all values beyond the limit.
 	other = "other"
-	// maxManagers is how many managers are told apart. Names of managers come from
-	// programs that anybody may run.
+	// maxManagers is the maximum number of managers that are distinguished. Names of managers come
+	// from programs that any user may run.
 	maxManagers = 32
 )
 
-// kinds that are told apart.
+// kinds that are distinguished.
 var kinds = map[string]bool{
 	"Deployment": true, "StatefulSet": true, "DaemonSet": true, "ReplicaSet": true, "Job": true, "CronJob": true, "Pod": true,
 }

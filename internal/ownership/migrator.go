@@ -19,7 +19,7 @@ import (
 	"github.com/arbor-control/arbor/engine/fields"
 )
 
-// What holds if options say nothing.
+// Defaults of the options.
 const (
 	defaultAttempts = 5
 	defaultRounds   = 3
@@ -32,7 +32,7 @@ const (
 
 // Options of a Migrator. All of them have a default.
 type Options struct {
-	// Manager is whom fields are moved to: eno.
+	// Manager is the field manager that fields are moved to. Defaults to eno.
 	Manager string
 	// Mode is how much of a scope is moved: what is needed.
 	Mode fields.Mode
@@ -47,7 +47,7 @@ type Options struct {
 	DryRun bool
 	// Now is the clock.
 	Now func() time.Time
-	// Metrics, Recorder and Journal may be nil, which is none.
+	// Metrics, Recorder and Journal may be nil.
 	Metrics  *Metrics
 	Recorder events.EventRecorder
 	Journal  Journal
@@ -86,21 +86,21 @@ func New(c client.Client, o Options) *Migrator {
 
 // A Result is what a migration has done.
 type Result struct {
-	// Migrated : ownership was moved, or would be in a dry run. If it was not,
-	// Skipped says why.
+	// Migrated is whether ownership was moved, or would be in a dry run. If it was not, Skipped is
+	// the reason.
 	Migrated bool
 	Skipped  Reason
-	// Applied : what is desired was applied.
+	// Applied is whether the desired state was applied.
 	Applied bool
-	// Restored : ownership was moved and put back, because the apply failed, or
-	// would not have done what it should.
+	// Restored is whether ownership was moved and restored, because the apply failed, or would not
+	// have done what it should.
 	Restored bool
 	// Attempts is how often it was begun.
 	Attempts int
 	// Plan is the last that was made, or the one that was carried out.
 	Plan *Plan
-	// Records are what undoes it, in the order in which they were made. There is
-	// more than one only if somebody interfered.
+	// Records undo the migration, in the order in which they were made. There is more than one only
+	// if another writer interfered.
 	Records []Record
 	// Object is what it became or would become, nil if nothing was written.
 	Object *unstructured.Unstructured
@@ -124,17 +124,15 @@ func (m *Migrator) MigrateOwnership(ctx context.Context, object *unstructured.Un
 // Migrate moves ownership as far as it is needed, and then applies what is
 // desired. See the package for the order in which it does that.
 //
-// The error is a *[RefusedError] if it makes no sense to try again, a
-// *[fields.Denied] about the scope, or what the server said. In each case
-// ownership is as it was, unless the error says that it could not be put back,
-// or the result says that what is desired was applied.
+// The error is a *[RefusedError] if a retry is useless, a *[fields.Denied] about the scope, or the
+// error of the server. In each case ownership is as it was, unless the error reports that it could
+// not be restored, or the result reports that the desired state was applied.
 //
-// Once it is applied, nothing is put back, even if the object is [Unsettled].
-// The entry of the manager is then what it applied, and that is no longer what
-// was moved: much of that is gone, so that there is nothing to give back, and
-// the rest may be what the manager names now, which it would lose. The records
-// are in the result, for whoever looks at the object and wants it back all the
-// same.
+// Once it is applied, nothing is restored, even if the object is [Unsettled]. The entry of the
+// manager is then what it applied, and that is no longer what was moved: many of these fields have
+// been removed, so that they cannot be moved back, and the rest may be what the manager names now,
+// which it would lose. The records are in the result, for callers that want to restore it after a
+// review of the object.
 func (m *Migrator) Migrate(ctx context.Context, r Request) (Result, error) {
 	began := m.now()
 	w := &run{m: m, request: r}
@@ -150,8 +148,8 @@ func (m *Migrator) Migrate(ctx context.Context, r Request) (Result, error) {
 	return w.Result, err
 }
 
-// race repeats what lost a race. (What client-go has for this takes the end of a
-// context for its own patience, and returns no error at all.)
+// race repeats what lost a race. (The retry of client-go treats the end of a context as its own
+// timeout, and returns no error at all.)
 func (m *Migrator) race(ctx context.Context, lost func(error) bool, do func() error) error {
 	pause := wait.Backoff{Steps: m.attempts, Duration: 5 * time.Millisecond, Factor: 3, Jitter: 1, Cap: time.Second}
 	for attempt := 1; ; attempt++ {
@@ -175,8 +173,8 @@ type run struct {
 	request Request
 	// asRead is that entries are taken as the server reads them.
 	asRead bool
-	// would is what the apply after the last move makes of the object, by a dry
-	// run, and unanswered its plan if nobody knows whether it was done.
+	// would is the object after the apply that follows the last move, by a dry run, and unanswered
+	// its plan if it is not known whether it was done.
 	would      *unstructured.Unstructured
 	unanswered *Plan
 }
@@ -213,7 +211,7 @@ func (w *run) attempt(ctx context.Context) error {
 	return w.deliver(ctx, p, base)
 }
 
-// report counts who else is there.
+// report counts the other managers.
 func (m *Migrator) report(r Request, p *Plan) {
 	var names []string
 	for _, s := range p.Status {
@@ -250,9 +248,9 @@ func (w *run) rewrite(ctx context.Context, p *Plan) (*unstructured.Unstructured,
 	return written, err
 }
 
-// write writes entries, first as a dry run, and looks at what came of it. before
-// is called in between. sent says whether anything may have been changed. In a
-// dry run, what is returned is the object as it would be.
+// write writes entries, first as a dry run, and checks the result. before is called in between.
+// sent is whether anything may have been changed. In a dry run, the returned object is as it would
+// be.
 func (m *Migrator) write(ctx context.Context, live *unstructured.Unstructured, entries fields.Entries, before func() error) (_ *unstructured.Unstructured, sent bool, _ error) {
 	doing := "write the managed fields of " + describe(live)
 	if err := entries.Check(); err != nil {
@@ -279,9 +277,9 @@ func (m *Migrator) write(ctx context.Context, live *unstructured.Unstructured, e
 	return written, true, verify(live, written, entries)
 }
 
-// deliver applies what is desired, on condition that nobody wrote in between. If
-// anything was moved for it, it is tried first as a dry run: as long as nothing
-// is applied, all can be put back.
+// deliver applies the desired state, on condition that no other client wrote in between. If
+// anything was moved for it, it is tried first as a dry run: as long as nothing is applied,
+// everything can be restored.
 func (w *run) deliver(ctx context.Context, p *Plan, base *unstructured.Unstructured) error {
 	// In a dry run, what has been moved is not there to apply on.
 	if w.request.Desired == nil || w.request.MoveOnly || w.m.dryRun {
@@ -335,9 +333,8 @@ func (w *run) look(p *Plan, o *unstructured.Unstructured) error {
 	return cmp.Or(s.done(), s.kept(true, p.after, w.would))
 }
 
-// restore puts back what was moved, since what it was moved for has failed. If
-// nobody answered the apply, it may have been done nevertheless; then that is
-// what came of it.
+// restore restores what was moved, since the apply that it was moved for has failed. If the
+// response of the apply was lost, it may have been done nevertheless; then that is the result.
 func (w *run) restore(ctx context.Context, because error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTimeout)
 	defer cancel()
@@ -358,8 +355,8 @@ func (w *run) restore(ctx context.Context, because error) error {
 	return because
 }
 
-// landed says whether an object is one that the unanswered apply was done to:
-// the manager has what it applies, and had something else when it was moved.
+// landed reports whether the apply with the lost response was done to an object: the manager has
+// what it applies, and had something else when it was moved.
 func (w *run) landed(live *unstructured.Unstructured) bool {
 	p := w.unanswered
 	if p == nil || !p.said || !p.next.Equals(appliedBy(live, w.m.manager)) || p.next.Equals(ownOf(p.Entries, w.m.manager)) {
@@ -370,7 +367,7 @@ func (w *run) landed(live *unstructured.Unstructured) bool {
 	return true
 }
 
-// finish says what came of it: loudly only if something was done, or cannot be.
+// finish reports the result: as an event only if something was done, or cannot be.
 func (w *run) finish(ctx context.Context, err error) {
 	w.Migrated = !w.Restored && (len(w.Records) > 0 || w.m.dryRun && w.Object != nil && err == nil)
 	log := logr.FromContextOrDiscard(ctx).WithValues("object", describe(w.request.which()), "manager", w.m.manager)
@@ -395,8 +392,8 @@ func (w *run) event(kind, reason, message string) {
 	if w.m.recorder == nil || w.Plan == nil || w.Plan.Live == nil {
 		return
 	}
-	// Events about the same object are told from others by all of the reference to
-	// it. With its version they would be one for each write, without end.
+	// Events about the same object are aggregated by the whole reference to it. With its version
+	// there would be one for each write, without end.
 	live := w.Plan.Live
 	o := identify(live.GetAPIVersion(), live.GetKind(), live.GetNamespace(), live.GetName())
 	o.SetUID(live.GetUID())

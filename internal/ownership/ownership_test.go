@@ -135,8 +135,8 @@ eno_ownership_migrations_total{status="success"} 1
 	}
 }
 
-// TestReport counts each manager once, in however many scopes it is, and only the
-// kinds that are told apart.
+// TestReport counts each manager once, in however many scopes it is, and only the kinds that are
+// distinguished.
 func TestReport(t *testing.T) {
 	metrics := NewMetrics(prometheus.NewPedanticRegistry())
 	m := New(nil, Options{Metrics: metrics})
@@ -154,7 +154,7 @@ func TestReport(t *testing.T) {
 	if n := testutil.CollectAndCount(metrics.split); n != 4 {
 		t.Errorf("there are %d series", n)
 	}
-	New(nil, Options{}).report(Request{Object: identify("v1", "ConfigMap", "n", "a")}, p) // who counts nothing may be asked to
+	New(nil, Options{}).report(Request{Object: identify("v1", "ConfigMap", "n", "a")}, p) // a nil Metrics counts nothing
 }
 
 func TestDefaultScopes(t *testing.T) {

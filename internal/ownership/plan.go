@@ -14,7 +14,7 @@ import (
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
-// A Request says what is to be migrated.
+// A Request is what to migrate.
 type Request struct {
 	// Object is known by apiVersion, kind, namespace and name; nothing else of it
 	// is used. It may be nil if there is a Desired.
@@ -22,9 +22,9 @@ type Request struct {
 	// Scopes are what is moved; see [DefaultScopes] for what they are if there are
 	// none.
 	Scopes []fields.Scope
-	// Desired is what the manager is going to apply, nil if nobody knows yet. It
-	// is applied after the migration, unless that is left to the caller by
-	// MoveOnly. Previous is what it applied before, nil if its entry tells.
+	// Desired is what the manager will apply next, nil if that is not known yet. It is applied
+	// after the migration, unless that is left to the caller by MoveOnly. Previous is what it
+	// applied before, nil if its entry shows it.
 	Desired, Previous *unstructured.Unstructured
 	MoveOnly          bool
 	// Version is the resourceVersion of the object that Desired was made for, "" if it
@@ -87,37 +87,34 @@ type Plan struct {
 	Skip      Reason
 	Contested []string
 
-	// Before and Entries are the managed fields as they are and as they are to
-	// be, Moves the difference between them, and Notes what a person should know.
+	// Before and Entries are the managed fields as they are and as they should be, Moves the
+	// difference between them, and Notes are for the user.
 	Before, Entries fields.Entries
 	Moves           []fields.Move
 	Notes           []fields.Note
 
-	// Refused is what the server says to an apply of what is desired as things
-	// are, nil if it does not refuse it.
+	// Refused is the error of the server for an apply of the desired state without a migration, nil
+	// if there is none.
 	Refused error
-	// Now and Then say what becomes of what the next apply no longer names in the
-	// scopes: as things are, and after the migration. Without anything desired, the
-	// next apply names nothing.
+	// Now and Then are what happens to the fields in the scopes that the next apply no longer
+	// names: without the migration, and after it. Without a desired state, the next apply names
+	// nothing.
 	Now, Then []fields.Removal
 
 	record fields.Record
-	// previous and next are what is applied before and after, and known tells how
-	// the fields of the object are held. Each may be nil. said is that next is the
-	// server's word.
+	// previous and next are what is applied before and after, and known is how the fields of the
+	// object are held. Each may be nil. said is whether next comes from the server.
 	previous, next, known *fieldpath.Set
 	said                  bool
-	// after is what the object becomes by an apply as things are, nil if that is
-	// refused or not known.
+	// after is the object after an apply without a migration, nil if that is rejected or not known.
 	after *unstructured.Unstructured
 }
 
-// Changed says whether there is anything to move. It may still be skipped.
+// Changed reports whether there is anything to move. It may still be skipped.
 func (p *Plan) Changed() bool { return !fields.Equal(p.Before, p.Entries) }
 
-// Plan reads the object and says what a migration would do. It writes nothing,
-// and counts whom it finds as a migration does: those who only want to know would
-// otherwise see none.
+// Plan reads the object and returns what a migration would do. It writes nothing, and counts
+// managers as a migration does: the metrics would otherwise miss users that only plan.
 func (m *Migrator) Plan(ctx context.Context, r Request) (*Plan, error) {
 	p, err := m.plan(ctx, r, false)
 	if err == nil {
@@ -175,7 +172,7 @@ type planning struct {
 	empties []fields.Scope
 }
 
-// decide makes the plan, and says whether it is needed.
+// decide computes the plan, and whether it is needed.
 func (w *planning) decide(ctx context.Context) error {
 	w.tree = fields.New(w.Live.Object, w.Before)
 	for _, s := range w.Scopes {
@@ -218,7 +215,7 @@ func (w *planning) rehearse(ctx context.Context) error {
 		w.after, w.next = after, appliedBy(after, w.manager)
 	case isRefusedState(err):
 		w.Refused = explain(err, "apply "+describe(w.Live))
-		// Where nothing has to go, what is desired may be fine.
+		// Where nothing has to be removed, the desired state may be fine.
 		w.next = w.probe(ctx, w.request.Desired)
 	default:
 		return explain(err, "apply "+describe(w.Live)+" as a dry run")
@@ -249,10 +246,9 @@ func (w *planning) compute(ctx context.Context) error {
 	return w.move()
 }
 
-// adopt is for an object without entries. What the manager does not get becomes
-// that of whom the server itself would give it to on a first apply: left without
-// an owner, it would go as soon as the manager drops the last of what it has
-// next to it.
+// adopt is for an object without entries. Fields that the manager does not get are assigned to the
+// manager that the server would assign them to on a first apply: without an owner, they would be
+// removed as soon as the manager drops its last field next to them.
 func (w *planning) adopt(ctx context.Context) error {
 	if w.known = w.probeLive(ctx, w.Live); w.known == nil {
 		return refuse(Untracked, "%s has no managed fields, and the server does not say what they would be", describe(w.Live))
@@ -312,9 +308,8 @@ func (w *planning) add(s fields.Scope, mode fields.Mode) error {
 	return nil
 }
 
-// emptied are the lists and maps in scope of which the apply removes everything.
-// Held by somebody else, they would be left as null, which the schema of a custom
-// resource does not take.
+// emptied are the lists and maps in scope of which the apply removes everything. If another manager
+// holds them, they would be left as null, which the schema of a custom resource rejects.
 func (w *planning) emptied() []fields.Scope {
 	if w.request.Desired == nil || len(w.Before) == 0 {
 		return nil
@@ -338,14 +333,13 @@ func (w *planning) emptied() []fields.Scope {
 	return all
 }
 
-// isEmptied says whether something that somebody holds has anything in it, and
-// all of that goes.
+// isEmptied reports whether a held field has something in it, and all of that is removed.
 func isEmptied(n *fields.Node, gone map[string]bool) bool {
 	return (n.Kind == fields.Items || n.Kind == fields.Struct) && len(n.Holders) > 0 && vanishes(n, gone)
 }
 
-// vanishes says whether there is something below that goes, and nothing else.
-// Items go themselves, or they stay.
+// vanishes reports whether something below is removed, and nothing is left. Items are removed
+// themselves, or they stay.
 func vanishes(n *fields.Node, gone map[string]bool) bool {
 	went := false
 	for _, c := range n.Children {
@@ -361,7 +355,7 @@ func vanishes(n *fields.Node, gone map[string]bool) bool {
 	return went
 }
 
-// sets are all that tells how fields are held, besides the entries.
+// sets are all sources of how fields are held, in addition to the entries.
 func (p *Plan) sets() []*fieldpath.Set { return []*fieldpath.Set{p.previous, p.next, p.known} }
 
 // removals are those that have to do with the scopes.
@@ -378,33 +372,30 @@ func (w *planning) removals(tree *fields.Tree) []fields.Removal {
 	})
 }
 
-// concerns says whether a removal, or anything because of which it fails, is in
-// a scope.
+// concerns reports whether a removal, or anything because of which it fails, is in a scope.
 func concerns(s fields.Scope, r fields.Removal) bool {
 	in := s.Matches(r.Path)
 	for _, h := range r.Because {
-		// Sets have an iterator too, which does not stop when it is told to.
+		// Sets have an iterator too, which cannot be stopped.
 		h.Fields.Iterate(func(path fieldpath.Path) { in = in || s.Matches(path) })
 	}
 
 	return in
 }
 
-// needed says whether the apply of what is desired would not do all it should.
-// Who asks for a migration without saying what is desired wants it anyway, as
-// does who asks for the whole scope. And an object without entries needs a
-// first one, or the server makes one that holds everything.
+// needed reports whether the apply of the desired state would not do all it should. A request
+// without a desired state, or for the whole scope, is always migrated. And an object without
+// entries needs a first one, or the server creates one that holds everything.
 func (w *planning) needed() bool {
 	if w.request.Desired == nil || w.mode == fields.Whole || len(w.Before) == 0 {
 		return true
 	}
 
-	// What is left as null has it refuse this one.
+	// A field that is left as null makes the server reject this object.
 	if w.Refused != nil && len(w.empties) > 0 {
 		return true
 	}
-	// An entry in a version that lacks a field of the object has the server refuse
-	// every apply.
+	// An entry in a version that lacks a field of the object makes the server reject every apply.
 	old := func(e fields.Entry) bool { return e.APIVersion != w.Live.GetAPIVersion() }
 	if w.Refused != nil && w.request.Retag && slices.ContainsFunc(w.Before, old) {
 		return true
@@ -413,25 +404,25 @@ func (w *planning) needed() bool {
 	return slices.ContainsFunc(w.Now, w.isLeft) || slices.ContainsFunc(w.Then, w.isWon)
 }
 
-// isLeft says whether something that should go stays.
+// isLeft reports whether something that should be removed stays.
 func (w *planning) isLeft(r fields.Removal) bool {
 	return (r.Fate == fields.Kept || r.Fate == fields.Partial) && w.stays(r.Path)
 }
 
-// isWon says whether something goes only because of the migration: the manager
-// wrote it, but did not apply it.
+// isWon reports whether something is removed only because of the migration: the manager wrote it,
+// but did not apply it.
 func (w *planning) isWon(r fields.Removal) bool {
 	now := func(n fields.Removal) bool { return n.Fate == fields.Removed && n.Path.Equals(r.Path) }
 
 	return r.Fate == fields.Removed && !slices.ContainsFunc(w.Now, now) && w.stays(r.Path)
 }
 
-// stays says whether an apply leaves a path as things are, as far as is known.
+// stays reports whether an apply leaves a path without a migration, as far as is known.
 func (w *planning) stays(path fieldpath.Path) bool {
 	return w.after == nil || len(w.find(fields.New(w.after.Object, nil, w.shapes()...), path)) > 0
 }
 
-// shapes are all that tells how fields are held, with the entries.
+// shapes are all sources of how fields are held, with the entries.
 func (p *Plan) shapes() []*fieldpath.Set {
 	all := p.sets()
 	for _, e := range p.Before {

@@ -9,54 +9,53 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A Reason is why something was not done, in a word.
+// A Reason is a CamelCase identifier for why something was not done.
 type Reason string
 
-// Reasons to skip a migration. All is well but for Contested.
+// Reasons to skip a migration. Only Contested is a problem.
 const (
-	// Absent : there is no such object. Its first apply will own what it names.
+	// Absent means that there is no such object. Its first apply will own what it names.
 	Absent Reason = "Absent"
-	// NoScope : the object does not have the scope, or there is none for its kind.
+	// NoScope means that the object does not have the scope, or there is none for its kind.
 	NoScope Reason = "NoScope"
-	// Done : there is nothing to move.
+	// Done means that there is nothing to move.
 	Done Reason = "Done"
-	// NotNeeded : an apply of what is desired does all it should as things are.
+	// NotNeeded means that an apply of the desired state does all it should without a migration.
 	NotNeeded Reason = "NotNeeded"
-	// Contested : a manager keeps taking back what is moved, and is left alone.
+	// Contested means that a manager keeps taking fields back. They are not moved again.
 	Contested Reason = "Contested"
 )
 
-// Reasons to refuse one.
+// Reasons to reject a migration.
 const (
-	// Forbidden : the server does not let this client write, because of missing
-	// rights or because admission denies it. Nothing was changed.
+	// Forbidden means that the server denies the write, because of missing permissions or by
+	// admission. Nothing was changed.
 	Forbidden Reason = "Forbidden"
-	// Rejected : the server takes no write of this object, because it is invalid as
-	// it is, or because a policy is against it. Nothing was changed.
+	// Rejected means that the server rejects every write of this object, because it is invalid as
+	// it is, or because of a policy. Nothing was changed.
 	Rejected Reason = "Rejected"
-	// Defective : the object has entries that cannot be read.
+	// Defective means that the object has entries that cannot be parsed.
 	Defective Reason = "Defective"
-	// Ignored : the server ignores the entries that it is given.
+	// Ignored means that the server ignores the entries that are written.
 	Ignored Reason = "Ignored"
-	// Untracked : the server keeps no entries of this object. It is too large,
-	// something removes them, or an entry is in a version that lacks a field which
-	// the object has by default.
+	// Untracked means that the server keeps no entries of this object. It is too large, something
+	// removes them, or an entry is in a version that lacks a field which the object has by default.
 	Untracked Reason = "Untracked"
-	// Altered : the entries come back as others than were written.
+	// Altered means that the entries differ from what was written.
 	Altered Reason = "Altered"
-	// Mutated : admission changes the object when only its entries are written.
+	// Mutated means that admission changes the object when only its entries are written.
 	Mutated Reason = "Mutated"
-	// Unsettled : the object did not become what it should by the apply. What was
-	// to go is there again, the manager does not own what it applies, or somebody
-	// else has lost something. If a dry run showed it, nothing was changed. If only
-	// the apply did, what was moved stays moved; see [Migrator.Migrate].
+	// Unsettled means that the apply did not have the intended result. A removed field is there
+	// again, the manager does not own what it applies, or another manager has lost something. If a
+	// dry run showed it, nothing was changed. If only the apply did, what was moved stays moved;
+	// see [Migrator.Migrate].
 	Unsettled Reason = "Unsettled"
-	// Replaced : the object is not the one that the record is about.
+	// Replaced means that the object is not the one that the record is about.
 	Replaced Reason = "Replaced"
 )
 
-// A RefusedError is an error that will be the same next time, until somebody changes
-// something. Whoever reconciles reports it and goes on.
+// A RefusedError is an error that a retry does not change, until the object or the cluster is
+// changed. A controller reports it and continues.
 type RefusedError struct {
 	Reason Reason
 	Err    error
@@ -70,7 +69,7 @@ func refuse(reason Reason, format string, args ...any) error {
 	return &RefusedError{Reason: reason, Err: fmt.Errorf(format, args...)}
 }
 
-// ReasonOf is the reason of a refusal, "" for other errors.
+// ReasonOf is the reason of a RefusedError, "" for other errors.
 func ReasonOf(err error) Reason {
 	if r, ok := errors.AsType[*RefusedError](err); ok {
 		return r.Reason
@@ -79,7 +78,7 @@ func ReasonOf(err error) Reason {
 	return ""
 }
 
-// explain adds what was tried, and tells a refusal from a failure.
+// explain adds what was tried, and distinguishes a rejection from a failure.
 func explain(err error, doing string) error {
 	if apierrors.IsForbidden(err) {
 		return refuse(Forbidden, "cannot %s, and changed nothing: %w", doing, err)
@@ -120,17 +119,16 @@ func OnlyRewrite(err error) bool {
 // isConflict is about races that are worth another try.
 func isConflict(err error) bool { return apierrors.IsConflict(err) && !IsStale(err) }
 
-// isAnswer says whether a server said no to a write, so that it is known to have
-// changed nothing. Where there was no answer, or one about trouble inside of the
-// server, the write may have been done.
+// isAnswer reports whether the server rejected a write, so that it is known to have changed
+// nothing. Without a response, or with one about an internal error, the write may have been done.
 func isAnswer(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 
 	return ok && status.ErrStatus.Code >= http.StatusBadRequest && status.ErrStatus.Code < http.StatusInternalServerError
 }
 
-// isRefusedState is what the server says to an object that would be wrong, or
-// that it cannot even merge.
+// isRefusedState reports whether the server rejected an object because it would be invalid, or
+// cannot be merged.
 func isRefusedState(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsInternalError(err)
 }

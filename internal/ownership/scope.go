@@ -27,9 +27,8 @@ var (
 	}
 )
 
-// DefaultScopes are what is moved of an object if nobody says otherwise: what its
-// annotation says, or the init containers of a workload. There are none for other
-// kinds.
+// DefaultScopes are the scopes of an object unless others are requested: those of its annotation,
+// or the init containers of a workload. There are none for other kinds.
 func DefaultScopes(object *unstructured.Unstructured) ([]fields.Scope, error) {
 	all, err := fields.ParseScopes(object.GetAnnotations()[ScopeAnnotation])
 	if err != nil {

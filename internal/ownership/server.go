@@ -31,8 +31,8 @@ func (m *Migrator) read(ctx context.Context, which *unstructured.Unstructured) (
 	if len(live.GetManagedFields()) > 0 {
 		return live, nil
 	}
-	// A cache leaves them out, the answer to a patch does not. Whoever may not
-	// patch, or only not in this way, has the answer of the read.
+	// A cache leaves them out, the response to a patch does not. A client without the permission to
+	// patch, or to patch in this way, gets the response of the read.
 	answer := identify(which.GetAPIVersion(), which.GetKind(), which.GetNamespace(), which.GetName())
 	if err := m.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, []byte("{}")), client.DryRunAll, client.FieldOwner(names.Arbor)); err == nil {
 		return answer, nil
@@ -51,8 +51,8 @@ func (m *Migrator) apply(ctx context.Context, o *unstructured.Unstructured, mana
 	return o, err
 }
 
-// probe asks the server which fields an object to apply has, by its schema; nil
-// if it does not say.
+// probe asks the server which fields an object to apply has, by its schema; nil if that is not
+// known.
 func (m *Migrator) probe(ctx context.Context, o *unstructured.Unstructured) *fieldpath.Set {
 	o = o.DeepCopy()
 	o.SetResourceVersion("")
@@ -97,9 +97,9 @@ func ownOf(entries fields.Entries, manager string) *fieldpath.Set {
 	return own
 }
 
-// reconciled are entries as the server reads them. Where the schema has changed
-// since they were written, what was held by parts may be held as one now, or the
-// other way round; the server sees to that with the next write, whoever's it is.
+// reconciled are entries as the server reads them. Where the schema has changed since they were
+// written, what was held in pieces may be held as one now, or the other way round; the server
+// converts it with the next write of any client.
 func (m *Migrator) reconciled(ctx context.Context, live *unstructured.Unstructured, entries fields.Entries) (fields.Entries, error) {
 	doing := "have the server read the managed fields of " + describe(live)
 	dry, err := m.send(ctx, live, entries, client.DryRunAll)

@@ -13,7 +13,7 @@ import (
 	"github.com/arbor-control/arbor/engine/fields"
 )
 
-// settling looks at what an apply made of an object, or would make of it.
+// settling checks what an apply made of an object, or would make of it.
 type settling struct {
 	*Plan
 
@@ -34,16 +34,15 @@ func settle(p *Plan, manager string, o *unstructured.Unstructured) (*settling, e
 	return &settling{Plan: p, manager: manager, is: is, at: index(is)}, nil
 }
 
-// done returns why an apply has not done, or would not do, what it should: what
-// was to go is still there, the manager does not own what it applied, or somebody
-// else has lost something.
+// done returns why an apply has not done, or would not do, what it should: a field was not removed,
+// the manager does not own what it applied, or another manager has lost something.
 func (s *settling) done() error {
 	return cmp.Or(s.gone(), s.owned(), s.kept(false, s.after))
 }
 
-// gone returns what is still there of what the plan says goes. A field that
-// nobody holds does not count: the server puts its default there, or what it
-// derives from other fields. There are no defaults for one item of a list.
+// gone returns the fields that the plan removes and that still exist. A field without an owner does
+// not count: the server sets its default, or derives it from other fields. There are no defaults
+// for one item of a list.
 func (s *settling) gone() error {
 	removals := s.Then
 	if s.Skip != "" {
@@ -66,8 +65,8 @@ func (s *settling) gone() error {
 	return nil
 }
 
-// owned returns what the manager applied and does not own. Where only the sets
-// of other entries told what it applies, there is no telling.
+// owned returns what the manager applied and does not own. Where what it applies is known only by
+// the sets of other entries, nothing is returned.
 func (s *settling) owned() error {
 	if !s.said {
 		return nil
@@ -84,13 +83,12 @@ func (s *settling) owned() error {
 	return missing
 }
 
-// kept returns what others hold and the apply does not name, and what is not as
-// it was all the same, nor as in one of the objects that come of the apply in any
-// case: the matter here is what the migration does. Each of them may be nil.
+// kept returns what other managers hold and the apply does not name, and what has changed
+// nevertheless, and is not as in one of the objects that result from the apply in any case: this is
+// about the effect of the migration. Each of them may be nil.
 //
-// Only with values does it matter that something has another value which still is
-// the same one's. The server derives some fields from others, such as the
-// generation of the template of a DaemonSet.
+// Only with values does it matter that something has another value with the same owner. The server
+// derives some fields from other fields, such as the generation of the template of a DaemonSet.
 func (s *settling) kept(values bool, anyway ...*unstructured.Unstructured) error {
 	was := fields.New(s.Live.Object, s.Entries, s.shapes()...)
 	var usual []*settling
@@ -130,8 +128,7 @@ func (s *settling) going(was *fields.Tree) map[string]bool {
 	return paths
 }
 
-// differs says how a field is not what it was, as far as others than the manager
-// are concerned.
+// differs describes how a field has changed, as far as other managers are concerned.
 func (s *settling) differs(was *fields.Tree, before *fields.Node, values bool) string {
 	after := s.at[before.Path().String()]
 	held := slices.DeleteFunc(was.Identities(before.Holders), func(id fields.Identity) bool { return id == s.me() })
@@ -169,7 +166,7 @@ func (s *settling) whose(entries []int) string {
 	return "held by " + strings.Join(names, " and ")
 }
 
-// index finds live nodes by their path. There may be no tree.
+// index finds live nodes by their path. The tree may be nil.
 func index(tree *fields.Tree) map[string]*fields.Node {
 	all := map[string]*fields.Node{}
 	if tree == nil {
@@ -184,8 +181,8 @@ func index(tree *fields.Tree) map[string]*fields.Node {
 	return all
 }
 
-// outside are the live fields with nothing below that an apply does not name,
-// and that are in nothing that goes.
+// outside are the live fields with nothing below that an apply does not name, and that are in
+// nothing that is removed.
 func outside(n *fields.Node, next *fieldpath.Set, gone map[string]bool) []*fields.Node {
 	var found []*fields.Node
 	leaf := true

@@ -55,8 +55,8 @@ func made(t *testing.T, data, items string, entries ...string) *unstructured.Uns
 	return o
 }
 
-// TestSettle is about entries that become others than an apply leaves them. Only
-// a webhook that meddles with them could do that.
+// TestSettle is about entries that differ from what an apply leaves. Only a webhook that changes
+// them could do that.
 func TestSettle(t *testing.T) {
 	live := made(t, "a b other", "gone", holding("eno", "Apply", "a", "b", "k:gone"), holding("old", "Update", "other"))
 	before, err := fields.Read(live.Object)

@@ -8,23 +8,22 @@ import (
 	"github.com/arbor-control/arbor/engine/fields"
 )
 
-// DefaultManager is whom ownership is moved to if nobody else is named.
+// DefaultManager is the default of the manager that ownership is moved to.
 const DefaultManager = "eno"
 
-// A Status says who owns a part of an object.
+// A Status is the owners of a part of an object.
 type Status struct {
-	// FullyOwned : the manager applies all of it, and nobody else has any of it.
+	// FullyOwned is whether the manager applies all of it, and no other manager has any of it.
 	FullyOwned bool `json:"fullyOwned"`
 	// OtherManagers have some of it. They are sorted.
 	OtherManagers []string `json:"otherManagers,omitempty"`
-	// ScopeExists : the object has it.
+	// ScopeExists is whether the object has it.
 	ScopeExists bool `json:"scopeExists"`
 }
 
-// CheckOwnership says who owns a scope of an object, which must have its managed
-// fields. What was written through a subresource does not count: it is never
-// moved. A manager that has some of it by another verb than apply is its own
-// other manager, as it is to the server.
+// CheckOwnership returns the owners of a scope of an object, which must have its managed fields.
+// What was written through a subresource does not count: it is never moved. A manager that has some
+// of it by another operation than Apply counts as another manager, as it does for the server.
 func CheckOwnership(object *unstructured.Unstructured, scope, manager string) (Status, error) {
 	s, err := fields.ParseScope(scope)
 	if err != nil {

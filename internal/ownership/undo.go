@@ -19,17 +19,17 @@ type Undone struct {
 	Object *unstructured.Unstructured
 }
 
-// Undo puts back what a migration moved, as far as nobody did anything about it
-// since. It may be called again: what is back already is not written.
+// Undo restores what a migration moved, as far as it has not changed since. It may be called again:
+// what is restored already is not written.
 //
 // The error is a *[RefusedError] if it makes no sense to try again.
 func (m *Migrator) Undo(ctx context.Context, record Record) (Undone, error) {
 	return m.putBack(ctx, record, func(*unstructured.Unstructured) bool { return false })
 }
 
-// putBack is Undo, unless something is found out about the object that makes it
-// wrong. It does not matter whether a write was done if nobody answered: it is
-// begun again, and if it was, there is nothing left to do.
+// putBack is Undo, unless the object turns out to be one for which it is wrong. It does not matter
+// whether a write with a lost response was done: it is retried, and if it was done, there is
+// nothing left to do.
 func (m *Migrator) putBack(ctx context.Context, record Record, wrong func(*unstructured.Unstructured) bool) (Undone, error) {
 	var result Undone
 	again := func(err error) bool {

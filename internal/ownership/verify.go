@@ -35,8 +35,8 @@ func verify(before, after *unstructured.Unstructured, sent fields.Entries) error
 	}
 }
 
-// kept are the entries without those in other versions that the server no longer
-// has. It drops what is in a version that it does not know, whoever writes.
+// kept are the entries without those in other versions that the server no longer has. It drops
+// entries in a version that it does not know on every write.
 func kept(sent, got fields.Entries, version string) fields.Entries {
 	have := map[fields.Identity]bool{}
 	for _, e := range got {

@@ -34,7 +34,7 @@ type CA struct {
 	key  *ecdsa.PrivateKey
 }
 
-// A Request is what a certificate should say.
+// A Request is the content of a certificate.
 type Request struct {
 	CommonName    string
 	Organizations []string

@@ -24,9 +24,9 @@ const cgroup = "/sys/fs/cgroup"
 func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "arbor-executor",
-		Short: "What runs in the pods of Arbor's syntheses",
-		Long: `What runs in the pods of Arbor's syntheses. The manager makes these pods when it
-has --executor-image; nobody needs to run this by hand.`,
+		Short: "Run syntheses in pods",
+		Long: `Run syntheses in pods. The manager creates these pods if it is started with
+--executor-image; you do not need to run this command yourself.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(newInstall(), newServe(), newPublish())
@@ -81,7 +81,7 @@ func newServe() *cobra.Command {
 	socket := DefaultSocket
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run one command for whoever connects to the socket, and end",
+		Short: "Run one command for the first client that connects to the socket, and exit",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return executor.Serve(cmd.Context(), socket, &executor.Process{Inherit: true, Cgroup: cgroup, Log: cmd.ErrOrStderr()})
@@ -98,20 +98,20 @@ func newPublish() *cobra.Command {
 		Use:   "publish",
 		Short: "Run the synthesis that the environment names",
 		Long: `Run the synthesis that the environment names (COMPOSITION_NAMESPACE,
-COMPOSITION_NAME, SYNTHESIS_UUID, IMAGE): read its inputs, have its program run on
-the other side of the socket, write its slices and make them the current ones.
-If nobody waits for it any more, nothing is written, and that is no error.`,
+COMPOSITION_NAME, SYNTHESIS_UUID, IMAGE): read its inputs, run its program on
+the other side of the socket, write its ResourceSlices and make them current.
+If the synthesis was canceled or superseded, write nothing and exit with 0.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return publish(cmd.Context(), o, cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().StringVar(&o.socket, "socket", o.socket, "Path of the unix socket.")
-	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster. Empty: the pod's own service account, or kubectl's default.")
+	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster. Defaults to the ServiceAccount of the pod, or to the kubeconfig that kubectl uses.")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", o.timeout, "How long the synthesis may take.")
 	cmd.Flags().IntVar(&o.historyLimit, "history-limit", o.historyLimit, "How many syntheses before the previous one a composition keeps.")
-	cmd.Flags().StringVar(&o.scope, "delivery-scope", o.scope, "What the composition can reach: cluster or namespace, as in the manager.")
-	cmd.Flags().StringSliceVar(&o.inputNamespaces, "input-namespaces", nil, "With --delivery-scope=namespace, the namespaces that inputs may be in, besides that of the composition.")
+	cmd.Flags().StringVar(&o.scope, "delivery-scope", o.scope, "Scope of the composition: cluster or namespace, as in the manager.")
+	cmd.Flags().StringSliceVar(&o.inputNamespaces, "input-namespaces", nil, "With --delivery-scope=namespace, the namespaces that inputs may be in, in addition to that of the composition.")
 
 	return cmd
 }

@@ -31,7 +31,7 @@ type options struct {
 	job             executor.Job
 }
 
-// jobFromEnvironment reads whom a pod is for.
+// jobFromEnvironment reads the composition and synthesis of a pod.
 func jobFromEnvironment() executor.Job {
 	return executor.Job{
 		CompositionNamespace: os.Getenv("COMPOSITION_NAMESPACE"), CompositionName: os.Getenv("COMPOSITION_NAME"),
@@ -83,7 +83,7 @@ func publish(ctx context.Context, o options, log io.Writer) error {
 	}
 }
 
-// look reads what is to be done, or why nothing is.
+// look reads what must be done, or why nothing is done.
 func look(ctx context.Context, c client.Reader, job executor.Job) (*enov1.Composition, *enov1.Synthesizer, string, error) {
 	composition, synthesizer := &enov1.Composition{}, &enov1.Synthesizer{}
 	key := client.ObjectKey{Namespace: job.CompositionNamespace, Name: job.CompositionName}

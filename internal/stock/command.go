@@ -42,7 +42,7 @@ type Command struct {
 	// Render makes the objects.
 	Render Renderer
 
-	// namespace is where objects go that do not say where.
+	// namespace is the default namespace of objects without one.
 	namespace string
 }
 
@@ -178,10 +178,10 @@ func isolate() {
 // nowhere is an address that no connection can be made to.
 const nowhere = "http://127.0.0.1:0"
 
-// offline refuses every request.
+// offline fails every request.
 type offline struct{}
 
-// RoundTrip refuses a request.
+// RoundTrip fails a request.
 func (offline) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("cannot load %s: synthesizers have no network; put the file into the image", r.URL.Redacted())
 }

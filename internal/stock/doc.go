@@ -8,9 +8,8 @@
 // objects that differ between the two runs fail the synthesis, because they
 // would differ in every synthesis, and be rolled out each time.
 //
-// Every error names the file, the document and the field. A failure is an
-// error result of the ResourceList, so the status of the Composition shows
-// that sentence and nothing around it.
+// Every error names the file, the document and the field. A failure is an error result of the
+// ResourceList, so the status of the Composition shows that message and nothing around it.
 //
 // The package is small on purpose: package helm, a module of its own with
 // other versions of Kubernetes, uses it too.

@@ -36,8 +36,8 @@ func (i Input) Names() []string { return slices.Sorted(maps.Keys(i.Files)) }
 // cannot have other keys; a ref could.
 var fileName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-// readInputs reads a ResourceList. No input at all is no inputs, so that a person
-// can run the program by hand.
+// readInputs reads a ResourceList. An empty input has no inputs, so that a user can run the program
+// by hand.
 func readInputs(data []byte) ([]Input, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil

@@ -98,7 +98,7 @@ func complete(all []Object, namespace string) error {
 	return nil
 }
 
-// Check looks at what every object must have.
+// Check checks what every object must have.
 func (o Object) Check() error {
 	for _, name := range []string{"apiVersion", "kind"} {
 		if err := o.checkText(o.Content, name, name); err != nil {
@@ -151,8 +151,7 @@ func (o Object) checkText(in map[string]any, name, path string) error {
 	}
 }
 
-// checkTexts checks labels or annotations: that a number is not a string is a
-// mistake that everybody makes once.
+// checkTexts checks labels or annotations: a number in place of a string is a common mistake.
 func (o Object) checkTexts(metadata map[string]any, field string) error {
 	entries, ok := metadata[field].(map[string]any)
 	if !ok && metadata[field] != nil {

@@ -2,10 +2,9 @@ package stock
 
 import "github.com/arbor-control/arbor/internal/identity"
 
-// clusterScoped are the kinds of Kubernetes, and of Arbor, that have no
-// namespace, by group. A test compares them with an API server. Kinds that are
-// not known here get a namespace; delivery drops it if the server says that they
-// have none.
+// clusterScoped are the kinds of Kubernetes, and of Arbor, that have no namespace, by group. A test
+// compares them with an API server. Kinds that are not known here get a namespace; delivery drops
+// it if they are cluster-scoped on the server.
 var clusterScoped = map[string][]string{
 	"":                             {"Namespace", "Node", "PersistentVolume"},
 	"admissionregistration.k8s.io": {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"},

@@ -137,7 +137,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// What differs between two renderings fails, and its value is not shown.
+// Output that differs between two renderings is an error, and its value is not shown.
 func TestTwice(t *testing.T) {
 	const head = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n"
 	const why = ": two renderings of the same inputs must not differ; remove what is random or depends on the time"

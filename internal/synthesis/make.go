@@ -14,7 +14,7 @@ import (
 	"github.com/arbor-control/arbor/internal/krm"
 )
 
-// maxSaid is how much of a program's log is shown beside why it failed.
+// maxSaid is how much of the log of a program is shown with its failure.
 const maxSaid = 1 << 10
 
 // made is what a synthesis made.
@@ -67,8 +67,8 @@ func (r *Runner) make(ctx context.Context, c *enov1.Composition, s *enov1.Synthe
 	return m, nil
 }
 
-// A said is why a program failed, in words of its own. They may hold what it was
-// given, so they are for the composition and not for the log.
+// A said is the failure of a program in its own output. The output may contain its inputs, so it is
+// for the composition and not for the log.
 type said struct {
 	err error
 	// log is the end of what it wrote to standard error.

@@ -66,10 +66,10 @@ func (r *Runner) wanted(ctx context.Context, c *enov1.Composition, uuid string) 
 	return live, nil
 }
 
-// promote makes what was written the current synthesis. Whether it is still wanted
-// the status says, under its resourceVersion. So nobody stops it any more: who sees
-// that it was promoted would else take it for superseded, and stop it while the
-// answer is on its way.
+// promote makes the written slices the current synthesis. The status, under its resourceVersion,
+// decides whether it is still wanted. Promotion is not canceled any more: a controller that sees
+// the promotion would otherwise take the synthesis for superseded, and cancel it before the
+// response arrives.
 func (r *Runner) promote(ctx context.Context, c *enov1.Composition, done decide.Done) error {
 	ctx, cancel := lingering(ctx, farewell)
 	defer cancel()
@@ -193,9 +193,9 @@ func (r *Runner) slices(ctx context.Context, c *enov1.Composition, s *enov1.Synt
 	return all, nil
 }
 
-// update changes the status of a composition as it is now, unless change says no,
-// and reports whether it did. However often others write first, it goes on: nobody
-// else would end the synthesis before its time is over.
+// update changes the status of a composition as it is now, unless change returns false, and reports
+// whether it did. It retries however often another client writes first: the synthesis would
+// otherwise stay in flight until its timeout.
 func (r *Runner) update(ctx context.Context, c *enov1.Composition, change func(*enov1.Composition) (enov1.CompositionStatus, bool)) (wrote bool, err error) {
 	write := func(ctx context.Context) error {
 		wrote = false

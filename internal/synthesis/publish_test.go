@@ -17,8 +17,8 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
-// lossyServer is an API server with a composition whose slice is lost. Once a client has missed the
-// slice, meanwhile changes the server.
+// lossyServer is an API server with a composition whose slice is lost. Once a client has failed to
+// read the slice, the function meanwhile changes the server.
 type lossyServer struct {
 	client.Client
 

@@ -16,16 +16,16 @@ import (
 	"github.com/arbor-control/arbor/internal/krm"
 )
 
-// farewell is how long whoever is told to end may take to say that it gives up
-// what it runs, so that the next one need not wait until its time is over.
+// farewell is how long a process that is stopped may take to record that it gives up its synthesis,
+// so that the next one need not wait for the timeout.
 const farewell = 2 * time.Second
 
 // Why a synthesis ended without a result.
 var (
-	// ErrSuperseded : nobody waits for it any more.
+	// ErrSuperseded means that the synthesis was canceled or superseded.
 	ErrSuperseded = errors.New("the synthesis is not wanted any more")
 
-	errEnding = errors.New("whoever ran it was told to end")
+	errEnding = errors.New("the process that ran it was stopped")
 )
 
 // A Runner runs syntheses.
@@ -51,29 +51,29 @@ type Runner struct {
 type Outcome struct {
 	// Resources are how many manifests it made.
 	Resources int
-	// Err is nil if they were promoted, ErrSuperseded if nobody wanted them any
-	// more, and else why it failed.
+	// Err is nil if they were promoted, ErrSuperseded if the synthesis was superseded, and
+	// otherwise why it failed.
 	Err error
-	// Said is what the composition says about that now, and Unsaid why it could not
-	// be written.
+	// Said is the message that was written to the composition, and Unsaid why it could not be
+	// written.
 	Said   string
 	Unsaid error
 }
 
-// Reason is why it failed, as far as that is for everybody who reads logs.
+// Reason is why it failed, without the output of the program, for logs.
 func (o Outcome) Reason() string {
 	if errors.Is(o.Err, executor.ErrLost) {
 		return o.Err.Error()
 	}
 	if _, ok := errors.AsType[*said](o.Err); ok {
-		return "the synthesizer failed; the status of the composition says what it said"
+		return "the synthesizer failed; see the status of the composition"
 	}
 
 	return o.Err.Error()
 }
 
-// Run runs the synthesis in flight of a composition to its end. Whoever does not
-// want it any more ends ctx with ErrSuperseded as the cause.
+// Run runs the synthesis in flight of a composition to its end. To cancel it, end ctx with
+// ErrSuperseded as the cause.
 func (r *Runner) Run(ctx context.Context, c *enov1.Composition, s *enov1.Synthesizer) Outcome {
 	m, err := r.make(ctx, c, s)
 	if err == nil {
@@ -113,7 +113,7 @@ func (r *Runner) GiveUp(ctx context.Context, c *enov1.Composition, why string) (
 	return r.fail(ctx, c, []enov1.Result{{Message: krm.Shorten(why, krm.MaxMessage), Severity: enov1.SeverityError}})
 }
 
-// fail gives the synthesis up, and says why. The context may have ended.
+// fail ends the synthesis, and writes why. The context may have ended.
 func (r *Runner) fail(ctx context.Context, c *enov1.Composition, results []enov1.Result) (bool, error) {
 	ctx, cancel := lingering(ctx, farewell)
 	defer cancel()
@@ -121,7 +121,7 @@ func (r *Runner) fail(ctx context.Context, c *enov1.Composition, results []enov1
 
 	return r.update(ctx, c, func(live *enov1.Composition) (enov1.CompositionStatus, bool) {
 		if live.DeletionTimestamp != nil {
-			return live.Status, false // nobody waits for it, and it has not failed
+			return live.Status, false // it was superseded, and has not failed
 		}
 
 		return decide.Fail(&live.Status, uuid, results, r.Now())

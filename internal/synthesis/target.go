@@ -24,7 +24,7 @@ type Problem struct {
 	Forbidden *tenancy.Violation
 }
 
-// Resolve says which object an input is bound to, or why to none.
+// Resolve returns the object that an input is bound to, or why it is not bound.
 func Resolve(mapper meta.RESTMapper, b decide.Bound, rules tenancy.Rules) (Target, *Problem) {
 	if b.Forbidden != nil {
 		return Target{}, &Problem{b.Forbidden.Message, b.Forbidden}

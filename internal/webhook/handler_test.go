@@ -106,7 +106,7 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// An answer lists ten problems, and says how many more there are.
+// A response lists ten problems, and the number of those that it leaves out.
 func TestCauses(t *testing.T) {
 	for problems, want := range map[int]struct {
 		causes int

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Limits of everything that is served to callers that are not authenticated. The API
-// server sends its reviews from one or a few addresses; a pod that sends others leaves
-// it what is above the limits of one address.
+// Limits of everything that is served to callers that are not authenticated. The API server sends
+// its reviews from one or a few addresses; a pod that sends other requests leaves it the capacity
+// above the limits of one address.
 const (
 	// maxBody is the largest body that is read. The handlers reject larger ones.
 	maxBody = 7 << 20

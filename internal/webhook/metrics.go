@@ -1,6 +1,6 @@
-// Package webhook has what the handlers of the admission webhooks share. Each
-// handler decodes a request, asks package decide, and turns the verdict into a
-// response; package serving keeps the handlers reachable.
+// Package webhook has what the handlers of the admission webhooks share. Each handler decodes a
+// request, asks package decide, and converts the result to a response; package serving keeps the
+// handlers reachable.
 package webhook
 
 import (

@@ -475,7 +475,7 @@ func TestPublisherDiscards(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	must(t, s.Get(t.Context(), client.ObjectKeyFromObject(c), now))
-	if in := now.Status.InFlightSynthesis; in.Canceled == nil || !in.Failed() || !strings.Contains(in.Results[0].Message, "nobody was there in time") {
+	if in := now.Status.InFlightSynthesis; in.Canceled == nil || !in.Failed() || !strings.Contains(in.Results[0].Message, "no executor served the socket in time") {
 		t.Errorf("it is not given up: %+v", in)
 	}
 	must(t, s.Delete(t.Context(), synthesizer))

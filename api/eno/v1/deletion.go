@@ -6,23 +6,25 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// IsOrphan reports whether a value of AnnotationDeletionStrategy leaves objects behind.
+// IsOrphan reports whether a value of AnnotationDeletionStrategy orphans objects.
 func IsOrphan(strategy string) bool { return strings.EqualFold(strategy, DeletionOrphan) }
 
 // IsForeground reports whether a value of AnnotationDeletionStrategy waits until an
-// object is gone.
+// object is deleted.
 func IsForeground(strategy string) bool { return strings.EqualFold(strategy, DeletionForeground) }
 
-// Abandoned reports whether all objects of the composition stay, because its Symphony
-// is being deleted.
+// Abandoned reports whether all objects of the composition are orphaned, because its
+// Symphony is being deleted.
 func (c *Composition) Abandoned() bool { return c.Labels[LabelSymphonyDeleting] == "true" }
 
 // DeletionStarted reports whether the objects of a composition are being deleted. A
-// composition that is being deleted keeps its objects while others depend on it.
+// composition that is being deleted keeps its objects while other compositions depend
+// on it.
 //
-// Synthesis sets ObservedCompositionGeneration of the current synthesis to the
-// generation when no dependent is left. The condition Reconciled, which is written
-// with it, makes that hold if the spec is edited later.
+// When no dependent is left, the synthesis controller sets
+// ObservedCompositionGeneration of the current synthesis to the generation. The
+// condition Reconciled, which is written with it, remains true of this if the spec is
+// edited later.
 func (c *Composition) DeletionStarted() bool {
 	current := c.Status.CurrentSynthesis
 	switch {
@@ -35,7 +37,7 @@ func (c *Composition) DeletionStarted() bool {
 	case current.ObservedCompositionGeneration == c.Generation:
 		return true
 	}
-	said := meta.FindStatusCondition(c.Status.Conditions, ConditionReconciled)
+	reconciled := meta.FindStatusCondition(c.Status.Conditions, ConditionReconciled)
 
-	return said != nil && said.Reason == StatusDeleting && said.ObservedGeneration == current.ObservedCompositionGeneration
+	return reconciled != nil && reconciled.Reason == StatusDeleting && reconciled.ObservedGeneration == current.ObservedCompositionGeneration
 }

@@ -4,13 +4,13 @@
 //	                    ▲
 //	                Symphony                         several compositions as one
 //
-// A Synthesizer is a program that makes manifests from inputs. A Composition is
-// one use of it: which inputs, and what came of it. ResourceSlices hold the
-// manifests of one synthesis, and what has become of each. A Symphony makes a
-// Composition for each of several synthesizers, with inputs in common.
+// A Synthesizer is a program that generates manifests from inputs. A Composition
+// runs it with inputs and delivers the manifests. ResourceSlices hold the
+// manifests of one synthesis and the state of each. A Symphony creates a
+// Composition for each of several Synthesizers, with common inputs.
 //
-// Manifests written for Eno apply unchanged. What Arbor adds is in the status of
-// a Composition (conditions, history, ownership) and in annotations of its own.
+// Manifests written for Eno apply unchanged. Arbor adds fields to the status of a
+// Composition (conditions, history, ownership), and annotations of its own.
 //
 // +kubebuilder:object:generate=true
 // +groupName=eno.azure.io

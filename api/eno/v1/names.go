@@ -3,63 +3,63 @@ package v1
 import "strings"
 
 // Annotations and labels of manifests and compositions. Those of manifests are
-// read and then left out of what is applied; the ones that are marked fall back
-// to those of the composition.
+// removed before the manifest is applied. Those marked "falls back" default to the
+// annotation of the composition.
 const (
 	prefix      = "eno.azure.io/"
 	arborPrefix = "arbor-control.dev/"
 
-	// AnnotationReconcileInterval is how often an object is looked at even if
-	// nobody touched it; falls back.
+	// AnnotationReconcileInterval is how often an object is reconciled even if it has
+	// not changed; falls back.
 	AnnotationReconcileInterval = prefix + "reconcile-interval"
-	// AnnotationUseDefaultReconcileInterval asks for the interval of the manager;
+	// AnnotationUseDefaultReconcileInterval selects the interval of the manager;
 	// falls back.
 	AnnotationUseDefaultReconcileInterval = prefix + "use-default-reconcile-interval"
-	// AnnotationReplace has an object written as a whole; falls back.
+	// AnnotationReplace replaces the whole object instead of applying it; falls back.
 	AnnotationReplace = prefix + "replace"
-	// AnnotationDisableUpdates has an object made once and never changed; falls
-	// back.
+	// AnnotationDisableUpdates creates an object and never updates it; falls back.
 	AnnotationDisableUpdates = prefix + "disable-updates"
-	// AnnotationDisableReconciliation has an object left alone; falls back.
+	// AnnotationDisableReconciliation disables reconciliation of an object; falls back.
 	AnnotationDisableReconciliation = prefix + "disable-reconciliation"
 	// AnnotationDeletionStrategy is orphan or foreground; falls back.
 	AnnotationDeletionStrategy = prefix + "deletion-strategy"
-	// AnnotationReadiness is a CEL expression about the object, self; so is each
-	// annotation that begins with it and a dash.
+	// AnnotationReadiness is a CEL expression about the object, self. So is each
+	// annotation that begins with this name and a dash.
 	AnnotationReadiness = prefix + "readiness"
-	// AnnotationReadinessGroup is after which objects this one is made.
+	// AnnotationReadinessGroup is a number. An object is applied after the objects with
+	// lower numbers are ready.
 	AnnotationReadinessGroup = prefix + "readiness-group"
-	// AnnotationDeletionGroup is after which objects this one is deleted.
+	// AnnotationDeletionGroup is a number that orders deletions.
 	AnnotationDeletionGroup = prefix + "deletion-group"
 	// AnnotationOverrides are changes of the manifest that depend on the object.
 	AnnotationOverrides = prefix + "overrides"
-	// AnnotationFailOpen has errors passed over; falls back.
+	// AnnotationFailOpen ignores errors; falls back.
 	AnnotationFailOpen = prefix + "fail-open"
-	// AnnotationMigrateOwnership has the scopes whose fields are taken over from
-	// others, one per line or separated by semicolons, instead of the default one of
+	// AnnotationMigrateOwnership are the scopes in which fields are taken over from other
+	// field managers, one per line or separated by semicolons. Defaults to the scopes of
 	// the kind.
 	AnnotationMigrateOwnership = prefix + "migrate-ownership"
 
-	// AnnotationInputKey is on every input that a synthesizer is given.
+	// AnnotationInputKey is on every input that is passed to a Synthesizer.
 	AnnotationInputKey = prefix + "input-key"
-	// AnnotationRevision and the two generations are on inputs, and hold back a
-	// synthesis until they fit.
+	// AnnotationRevision and the two generations are on inputs, and delay a synthesis
+	// until they match.
 	AnnotationRevision              = prefix + "revision"
 	AnnotationSynthesizerGeneration = prefix + "synthesizer-generation"
 	AnnotationCompositionGeneration = prefix + "composition-generation"
-	// AnnotationIgnoreSideEffects on a composition, or on one of its inputs: a
-	// change of inputs is no reason for a new synthesis.
+	// AnnotationIgnoreSideEffects on a composition, or on one of its inputs, prevents
+	// that a change of inputs triggers a new synthesis.
 	AnnotationIgnoreSideEffects = prefix + "ignore-side-effects"
 	// AnnotationForceResynthesis on a composition has the uuid of the synthesis that
-	// is to be replaced.
+	// must be replaced.
 	AnnotationForceResynthesis = prefix + "force-resynthesis"
-	// AnnotationForceDeleteWhenSymphonyGone lets a composition go without its
-	// objects, if its Symphony is gone.
+	// AnnotationForceDeleteWhenSymphonyGone deletes a composition without deleting its
+	// objects if its Symphony does not exist.
 	AnnotationForceDeleteWhenSymphonyGone = prefix + "forceDeleteWhenSymphonyGone"
-	// AnnotationRecreationReason is on a namespace that was made again because
-	// something was left in it when it went.
+	// AnnotationRecreationReason is on a namespace that was recreated because it was
+	// deleted while it held compositions.
 	AnnotationRecreationReason = prefix + "recreation-reason"
-	// AnnotationOwner on a synthesizer says whom its metrics are counted for.
+	// AnnotationOwner on a Synthesizer is the owner label of its metrics.
 	AnnotationOwner = prefix + "owner"
 	// LabelSymphonyDeleting is on compositions whose Symphony is being deleted.
 	LabelSymphonyDeleting = prefix + "symphony-deleting"
@@ -69,8 +69,8 @@ const (
 	LabelCompositionNamespace = prefix + "composition-namespace"
 	LabelSynthesizerName      = prefix + "synthesizer-name"
 	LabelSynthesisUUID        = prefix + "synthesis-uuid"
-	// AnnotationCompositionUID and AnnotationSynthesizerImage are on them too, and
-	// the labels once more as annotations: names can be longer than a label.
+	// AnnotationCompositionUID and AnnotationSynthesizerImage are on these pods too. So
+	// are the labels as annotations, since names can be longer than a label value.
 	AnnotationCompositionUID   = "arbor-control.dev/composition-uid"
 	AnnotationSynthesizerImage = "arbor-control.dev/synthesizer-image"
 
@@ -78,21 +78,21 @@ const (
 	Finalizer = prefix + "cleanup"
 
 	// AnnotationRollback on a composition names an earlier synthesis whose manifests
-	// are to be used. As long as it is there, nothing is synthesized.
+	// are delivered. While it is set, nothing is synthesized.
 	AnnotationRollback = "arbor-control.dev/rollback-to"
 	// AnnotationPrune is when the object of a manifest that a synthesis drops is
-	// deleted: on the composition for all, or on the manifest.
+	// deleted. It is set on the composition for all objects, or on the manifest.
 	AnnotationPrune = "arbor-control.dev/prune"
-	// AnnotationReadinessMode is what makes an object count as ready for the readiness
-	// groups after it, next to its expressions; falls back.
+	// AnnotationReadinessMode is what makes an object ready for the readiness groups
+	// after it, in addition to its expressions; falls back.
 	AnnotationReadinessMode = "arbor-control.dev/readiness"
 	// AnnotationMigrateMode on a manifest is how much of the scopes is taken over.
 	AnnotationMigrateMode = "arbor-control.dev/migrate-ownership-mode"
 	// AnnotationConfirmPrune on a composition has the digest of the condition
-	// PruneBlocked, and lets these objects be deleted.
+	// PruneBlocked, and confirms the deletion of these objects.
 	AnnotationConfirmPrune = "arbor-control.dev/confirm-prune"
-	// AnnotationSuspend on a composition has delivery write nothing for it. Its value is a
-	// time, a space and the reason.
+	// AnnotationSuspend on a composition suspends its delivery: nothing is written. Its
+	// value is a time, a space and the reason.
 	AnnotationSuspend = "arbor-control.dev/suspend"
 	// AnnotationRestored on a ResourceSlice is set if delivery has created it again after
 	// another client deleted it in spite of its finalizer.
@@ -101,15 +101,14 @@ const (
 	// that are deleted before the manifests of that synthesis are applied, each as
 	// KIND[.GROUP]/[NAMESPACE/]NAME, separated by spaces.
 	AnnotationPruneFirst = "arbor-control.dev/prune-first"
-	// AnnotationReplaceOnConflict has an object deleted and created again if the API server
-	// rejects a change because a field is immutable; falls back.
+	// AnnotationReplaceOnConflict deletes and recreates an object if the API server rejects
+	// a change because a field is immutable; falls back.
 	AnnotationReplaceOnConflict = "arbor-control.dev/replace-on-conflict"
-	// AnnotationResumeRollout on a Synthesizer has the generation whose rollout goes on
-	// however many compositions fail.
+	// AnnotationResumeRollout on a Synthesizer has the generation whose rollout continues
+	// no matter how many compositions fail.
 	AnnotationResumeRollout = "arbor-control.dev/resume-rollout"
 	// AnnotationSucceeds on a composition has the names of the compositions of its Symphony,
-	// separated by spaces, that it was created in place of. They are kept until it has
-	// manifests.
+	// separated by spaces, that it replaces. They are kept until it has manifests.
 	AnnotationSucceeds = "arbor-control.dev/succeeds"
 	// AnnotationDependentsFrom on a composition has namespaces, separated by commas, or * for
 	// all. With --delivery-scope=namespace, compositions of other namespaces that depend on it
@@ -117,38 +116,39 @@ const (
 	AnnotationDependentsFrom = "arbor-control.dev/dependents-from"
 )
 
-// IsSetting reports whether a label or annotation is one of those that Eno or Arbor read. It
-// decides how the object that it is on is synthesized, delivered or deleted.
+// IsSetting reports whether a label or annotation belongs to Eno or Arbor. It determines how
+// the object that it is on is synthesized, delivered or deleted.
 func IsSetting(key string) bool {
 	return strings.HasPrefix(key, prefix) || strings.HasPrefix(key, arborPrefix)
 }
 
 // Values of AnnotationPrune.
 const (
-	// PruneLast is when every manifest of the synthesis has been applied.
+	// PruneLast deletes the object after every manifest of the synthesis was applied.
 	PruneLast = "last"
-	// PruneWithGroup is when the readiness group of the dropped manifest is applied.
+	// PruneWithGroup deletes the object when the readiness group of the dropped manifest is
+	// applied.
 	PruneWithGroup = "with-group"
-	// PruneFirst is at once.
+	// PruneFirst deletes the object before any manifest is applied.
 	PruneFirst = "first"
-	// PruneNever leaves the object behind.
+	// PruneNever orphans the object.
 	PruneNever = "never"
 )
 
 // Values of AnnotationReadinessMode.
 const (
-	// ReadinessEno has an object be ready once it is applied, unless it has expressions.
+	// ReadinessEno treats an object as ready once it is applied, unless it has expressions.
 	ReadinessEno = "eno"
-	// ReadinessKstatus has an object be ready once it is healthy.
+	// ReadinessKstatus treats an object as ready once it is healthy.
 	ReadinessKstatus = "kstatus"
 )
 
 // Values of AnnotationMigrateMode.
 const (
-	// MigrateNeeded takes over what has to be removed.
+	// MigrateNeeded takes over the fields that must be removed.
 	MigrateNeeded = "needed"
-	// MigrateWhole takes over everything in the scopes. What the manifest does not name
-	// is removed.
+	// MigrateWhole takes over all fields in the scopes. Fields that the manifest does not
+	// have are removed.
 	MigrateWhole = "whole"
 )
 
@@ -175,11 +175,11 @@ const (
 	StatusUnknown               = "Unknown"
 )
 
-// Conditions of a Composition. All are good when they are true.
+// Conditions of a Composition, and their reasons.
 const (
-	// ConditionSynthesized : the current synthesis is of the composition as it is.
+	// ConditionSynthesized is true if the current synthesis is up to date.
 	ConditionSynthesized = "Synthesized"
-	// ConditionReconciled : the cluster agrees with the current synthesis.
+	// ConditionReconciled is true if the cluster matches the current synthesis.
 	ConditionReconciled = "Reconciled"
 	// ConditionPruneBlocked is true while objects are not deleted because no user has
 	// confirmed it. It is absent otherwise.
@@ -207,8 +207,8 @@ const (
 	// ReasonRequested is that of ConditionSuspended.
 	ReasonRequested = "Requested"
 	// ConditionAccessDenied is true while objects are not written or deleted because the
-	// ServiceAccount of the composition has no permission for it, or there is none. It is
-	// absent otherwise, and always with --delivery-scope=cluster.
+	// ServiceAccount of the composition is missing or lacks permissions. It is absent
+	// otherwise, and always with --delivery-scope=cluster.
 	ConditionAccessDenied = "AccessDenied"
 	// ReasonNoServiceAccount is that of ConditionAccessDenied if neither the composition nor
 	// the manager names a ServiceAccount.
@@ -220,7 +220,7 @@ const (
 	// and cannot be.
 	ReasonDeletionForbidden = "DeletionForbidden"
 	// ReasonOutOfScope is that of ConditionAccessDenied if the ServiceAccount has no
-	// permission for an object outside of the namespace of the composition, or without one.
+	// permission for an object in another namespace, or for a cluster-scoped object.
 	ReasonOutOfScope = "OutOfScope"
 	// ReasonWriteForbidden is that of ConditionAccessDenied if the ServiceAccount has no
 	// permission for an object in the namespace of the composition.
@@ -229,24 +229,26 @@ const (
 	// are progressing, while the composition is suspended or being deleted, and if several
 	// deliveries share it.
 	ConditionHealthy = "Healthy"
-	// ReasonHealthy is that of ConditionHealthy when all objects work. The others are of
-	// the object in the worst state, which the message names.
+	// ReasonHealthy is that of ConditionHealthy if all objects are healthy. The following
+	// reasons are the state of the object in the worst state, which the message names.
 	ReasonHealthy     = "Healthy"
 	ReasonProgressing = "Progressing"
 	ReasonDegraded    = "Degraded"
 	ReasonFailed      = "Failed"
 	// ReasonSuspended, ReasonDeleting and ReasonShared are those of ConditionHealthy while
-	// nothing is judged. Shared is a composition if no delivery has all of its manifests.
+	// health is not assessed. A composition is shared if no delivery has all of its
+	// manifests.
 	ReasonSuspended = "Suspended"
 	ReasonDeleting  = "Deleting"
 	ReasonShared    = "Shared"
-	// ConditionReady : all of its objects are ready.
+	// ConditionReady is true if all objects are ready.
 	ConditionReady = "Ready"
-	// ConditionInputForbidden is true while the composition has bindings that it may not have.
-	// It is absent otherwise. Nothing is read for such a binding.
+	// ConditionInputForbidden is true while the composition has bindings that are not allowed.
+	// It is absent otherwise. The objects of such bindings are not read.
 	ConditionInputForbidden = "InputForbidden"
 	// ReasonNamespaceNotAllowed and ReasonClusterScoped are those of ConditionInputForbidden
-	// for objects that only a Synthesizer may bind. Nothing is synthesized until then.
+	// for objects that only a Synthesizer may bind. Until they are removed, nothing is
+	// synthesized.
 	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
 	ReasonClusterScoped       = "ClusterScoped"
 	// ReasonPinned is that of ConditionInputForbidden for an input whose object the Synthesizer
@@ -259,14 +261,15 @@ const (
 	// other code.
 	ReasonLoaderVariable = "LoaderVariable"
 
-	// ConditionRolloutHalted of a Synthesizer is true while no further composition is
-	// resynthesized for its generation because too many have failed. It is absent otherwise.
-	// With a dot and a namespace, it is about the compositions of that namespace.
+	// ConditionRolloutHalted of a Synthesizer is true while its rollout is halted because too
+	// many compositions have failed. It is absent otherwise. With a dot and a namespace
+	// appended, it is about the compositions of that namespace.
 	ConditionRolloutHalted = "RolloutHalted"
 	// ReasonTooManyFailures is that of ConditionRolloutHalted.
 	ReasonTooManyFailures = "TooManyFailures"
 
-	// ConditionSymphonyReady of a Symphony : all compositions that count are ready.
+	// ConditionSymphonyReady of a Symphony is true if all compositions that are not optional
+	// are ready.
 	ConditionSymphonyReady = "SymphonyReady"
 )
 

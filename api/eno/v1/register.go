@@ -22,8 +22,8 @@ const (
 	SynthesizerKind   = "Synthesizer"
 	ResourceSliceKind = "ResourceSlice"
 	SymphonyKind      = "Symphony"
-	// PatchKind is that of manifests that change an object which somebody else
-	// makes. It is never stored as an object.
+	// PatchKind is the kind of manifests that change an object which another client
+	// creates. It is never stored as an object.
 	PatchKind = "Patch"
 )
 

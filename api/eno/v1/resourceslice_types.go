@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A ResourceSlice holds manifests of one synthesis, and what has become of each. It belongs to a
+// ResourceSlice holds manifests of one synthesis, and the state of each. It belongs to a
 // Composition if the status of the Composition names it, its controller reference has the UID of
-// the Composition, and its spec has the recorded digest. Its spec cannot be changed.
+// the Composition, and its spec has the recorded digest. Its spec is immutable.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.spec) == has(oldSelf.spec) && (!has(self.spec) || self.spec == oldSelf.spec)",message="spec is immutable: a synthesis creates new ResourceSlices"
 // +kubebuilder:object:root=true
@@ -19,7 +19,9 @@ type ResourceSlice struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   ResourceSliceSpec   `json:"spec,omitempty"`
+	// Spec holds the manifests. It is immutable.
+	Spec ResourceSliceSpec `json:"spec,omitempty"`
+	// Status is the most recently observed state of the manifests.
 	Status ResourceSliceStatus `json:"status,omitempty"`
 }
 
@@ -35,14 +37,17 @@ type ResourceSliceList struct {
 
 // ResourceSliceSpec holds manifests.
 type ResourceSliceSpec struct {
-	SynthesisUUID string     `json:"synthesisUUID,omitempty"`
-	Resources     []Manifest `json:"resources,omitempty"`
+	// SynthesisUUID is the UUID of the synthesis.
+	SynthesisUUID string `json:"synthesisUUID,omitempty"`
+	// Resources are the manifests.
+	Resources []Manifest `json:"resources,omitempty"`
 }
 
-// A Manifest is one object as JSON.
+// Manifest is one object.
 type Manifest struct {
+	// Manifest is the object as JSON.
 	Manifest string `json:"manifest,omitempty"`
-	// Deleted : the object was in an earlier synthesis and is to go.
+	// Deleted is set if an earlier synthesis had the object. It must be deleted.
 	Deleted bool `json:"deleted,omitempty"`
 	// Requested is set on a deleted object if a user asked for the synthesis that dropped
 	// it: by an edit of the Composition, by force or by a rollback. It is carried over to
@@ -54,32 +59,33 @@ type Manifest struct {
 	DroppedBy string `json:"droppedBy,omitempty"`
 }
 
-// ResourceSliceStatus says what has become of the manifests.
+// ResourceSliceStatus is the observed state of the manifests.
 type ResourceSliceStatus struct {
-	// Resources are in the order of the manifests.
+	// Resources are the states of the manifests, in the same order.
 	Resources []ResourceState `json:"resources,omitempty"`
 }
 
-// A ResourceState is what has become of one manifest.
+// ResourceState is the observed state of one manifest.
 type ResourceState struct {
-	// Reconciled : the cluster agrees with it.
+	// Reconciled is whether the object in the cluster matches the manifest.
 	Reconciled bool `json:"reconciled,omitempty"`
-	// Ready is since when the object is ready.
+	// Ready is when the object became ready.
 	Ready *metav1.Time `json:"ready,omitempty"`
-	// Deleted : the object is gone, or is none of ours.
+	// Deleted is whether the object was deleted, or does not belong to the composition.
 	Deleted bool `json:"deleted,omitempty"`
-	// ReconciliationError is why the cluster does not agree with it.
+	// ReconciliationError is why the object does not match the manifest.
 	ReconciliationError *string `json:"reconciliationError,omitempty"`
-	// UID is of the object that was delivered. It is known by that even if others
-	// have taken every field of it since.
+	// UID of the object that was delivered. It identifies the object even if other field
+	// managers have taken over all of its fields.
 	UID types.UID `json:"uid,omitempty"`
-	// Replaced is the UID of the object that was deleted in this synthesis because a field is
-	// immutable, so that it could be created again. That happens once per synthesis.
+	// Replaced is the UID of the object that was deleted in this synthesis, to be recreated,
+	// because a field is immutable. This happens at most once per synthesis.
 	Replaced types.UID `json:"replaced,omitempty"`
 }
 
-// A ResourceSliceRef names a slice in the namespace of the composition.
+// ResourceSliceRef refers to a ResourceSlice in the namespace of the composition.
 type ResourceSliceRef struct {
+	// Name of the ResourceSlice.
 	Name string `json:"name,omitempty"`
 	// Digest is computed from the spec of the slice when it is created. A slice of this name with
 	// another digest does not belong to the synthesis. It is empty for slices of Eno.

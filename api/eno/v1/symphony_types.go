@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A Symphony makes a Composition for each of several Synthesizers.
+// Symphony creates a Composition for each of several Synthesizers.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -16,7 +16,9 @@ type Symphony struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   SymphonySpec   `json:"spec,omitempty"`
+	// Spec is the Synthesizers and their inputs.
+	Spec SymphonySpec `json:"spec,omitempty"`
+	// Status is the most recently observed state of the compositions.
 	Status SymphonyStatus `json:"status,omitempty"`
 }
 
@@ -30,33 +32,35 @@ type SymphonyList struct {
 	Items []Symphony `json:"items"`
 }
 
-// SymphonySpec says which compositions there are.
+// SymphonySpec is the set of compositions of a Symphony.
 type SymphonySpec struct {
-	// Variations are the compositions. No two have the same Synthesizer. If one is
+	// Variations are the compositions. Each has a different Synthesizer. If a variation is
 	// removed, its composition is deleted.
 	Variations []Variation `json:"variations,omitempty"`
-	// Bindings that all compositions have.
+	// Bindings are the inputs of all compositions.
 	Bindings []Binding `json:"bindings,omitempty"`
-	// SynthesisEnv that all compositions have; better set it in variations.
+	// SynthesisEnv are environment variables for all compositions. Prefer to set them in
+	// variations.
 	//
 	// +kubebuilder:validation:MaxItems:=50
 	SynthesisEnv []EnvVar `json:"synthesisEnv,omitempty"`
 }
 
-// A Variation is one composition of a Symphony.
+// Variation is one composition of a Symphony.
 type Variation struct {
-	// Labels and Annotations of the composition. An empty value removes one.
-	Labels      map[string]string `json:"labels,omitempty"`
+	// Labels of the composition. An empty value removes the label.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Annotations of the composition. An empty value removes the annotation.
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// Synthesizer of the composition.
 	Synthesizer SynthesizerRef `json:"synthesizer,omitempty"`
-	// Bindings go before those of the Symphony.
+	// Bindings override those of the Symphony with the same key.
 	Bindings []Binding `json:"bindings,omitempty"`
-	// SynthesisEnv goes before that of the Symphony.
+	// SynthesisEnv overrides variables of the Symphony with the same name.
 	//
 	// +kubebuilder:validation:MaxItems:=25
 	SynthesisEnv []EnvVar `json:"synthesisEnv,omitempty"`
-	// Optional : the status of the Symphony does not wait for it.
+	// Optional excludes the composition from the status of the Symphony.
 	Optional bool `json:"optional,omitempty"`
 	// DependsOn are variations that must be ready before this one.
 	//
@@ -69,19 +73,24 @@ type Variation struct {
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
 
-// A VariationDependency names another variation of the same Symphony.
+// VariationDependency refers to another variation of the same Symphony.
 type VariationDependency struct {
-	// Synthesizer of that variation.
+	// Synthesizer is the name of the Synthesizer of that variation.
 	Synthesizer string `json:"synthesizer,omitempty"`
 }
 
-// SymphonyStatus is when all compositions had got how far. There is no time as
-// long as one of them has not.
+// SymphonyStatus is the observed state of a Symphony.
 type SymphonyStatus struct {
-	ObservedGeneration int64        `json:"observedGeneration,omitempty"`
-	Synthesized        *metav1.Time `json:"synthesized,omitempty"`
-	Reconciled         *metav1.Time `json:"reconciled,omitempty"`
-	Ready              *metav1.Time `json:"ready,omitempty"`
+	// ObservedGeneration is the generation of the Symphony that the status is based on.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Synthesized is when all compositions were synthesized. Absent while one is not.
+	Synthesized *metav1.Time `json:"synthesized,omitempty"`
+	// Reconciled is when all compositions were reconciled. Absent while one is not.
+	Reconciled *metav1.Time `json:"reconciled,omitempty"`
+	// Ready is when all compositions were ready. Absent while one is not.
+	Ready *metav1.Time `json:"ready,omitempty"`
+	// Conditions of the Symphony. The type is SymphonyReady.
+	//
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

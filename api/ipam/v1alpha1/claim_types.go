@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A SubnetClaim asks for a block of a pool.
+// SubnetClaim requests a block from a pool.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -23,9 +23,13 @@ type SubnetClaim struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// Spec is the requested block. It is immutable.
+	//
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable: delete this claim and make another"
 	Spec SubnetClaimSpec `json:"spec"`
+	// Status is the most recently observed state of the claim.
+	//
 	// +optional
 	Status SubnetClaimStatus `json:"status,omitempty"`
 }
@@ -41,71 +45,71 @@ type SubnetClaimList struct {
 	Items []SubnetClaim `json:"items"`
 }
 
-// SubnetClaimSpec says what is wanted.
+// SubnetClaimSpec is the block that a claim requests.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.blockSize) != has(self.requestedCIDR)",message="exactly one of blockSize and requestedCIDR must be set"
 type SubnetClaimSpec struct {
-	// PoolRef names the pool.
+	// PoolRef is the name of the pool, in the same namespace.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	PoolRef string `json:"poolRef"`
 
-	// ClusterID says which cluster the block is for. A pool has at most one block
-	// for each.
+	// ClusterID identifies the cluster that the block is for. A pool has at most one
+	// block per cluster.
 	//
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`
 	ClusterID string `json:"clusterID"`
 
-	// BlockSize is the prefix length of the wanted block.
+	// BlockSize is the prefix length of the requested block.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=128
 	BlockSize *int32 `json:"blockSize,omitempty"`
 
-	// RequestedCIDR is the very block that is wanted.
+	// RequestedCIDR is the exact block that is requested.
 	//
 	// +optional
 	// +kubebuilder:validation:Format=cidr
 	RequestedCIDR string `json:"requestedCIDR,omitempty"`
 }
 
-// SubnetClaimStatus is what the claim got.
+// SubnetClaimStatus is the observed state of a claim.
 type SubnetClaimStatus struct {
-	// ObservedGeneration is the generation that the status speaks of.
+	// ObservedGeneration is the generation of the claim that the status is based on.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Phase of the claim.
+	// Phase of the claim: Pending, Bound or Error.
 	//
 	// +optional
 	Phase ClaimPhase `json:"phase,omitempty"`
 
-	// UID of this claim. A status with another UID comes from a backup and counts as
-	// none.
+	// UID is the UID of this claim. A status with another UID comes from a backup and
+	// is ignored.
 	//
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 
-	// AllocatedCIDR is the block, once it is bound.
+	// AllocatedCIDR is the allocated block, once the claim is bound.
 	//
 	// +optional
 	AllocatedCIDR string `json:"allocatedCIDR,omitempty"`
 
-	// SubnetRef names the Subnet of that block.
+	// SubnetRef is the name of the Subnet of that block.
 	//
 	// +optional
 	SubnetRef string `json:"subnetRef,omitempty"`
 
-	// Message is for people.
+	// Message is a human-readable explanation of the phase.
 	//
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Conditions: Ready.
+	// Conditions of the claim. The type is Ready.
 	//
 	// +optional
 	// +listType=map
@@ -113,7 +117,7 @@ type SubnetClaimStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// A SubnetPoolClaim asks for a pool of its own, taken from another.
+// SubnetPoolClaim requests a child pool that is allocated from another pool.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -130,9 +134,13 @@ type SubnetPoolClaim struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// Spec is the requested pool. It is immutable.
+	//
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable: delete this claim and make another"
 	Spec SubnetPoolClaimSpec `json:"spec"`
+	// Status is the most recently observed state of the claim.
+	//
 	// +optional
 	Status SubnetPoolClaimStatus `json:"status,omitempty"`
 }
@@ -148,9 +156,9 @@ type SubnetPoolClaimList struct {
 	Items []SubnetPoolClaim `json:"items"`
 }
 
-// SubnetPoolClaimSpec says what is wanted.
+// SubnetPoolClaimSpec is the pool that a claim requests.
 type SubnetPoolClaimSpec struct {
-	// ParentPoolRef names the pool to take from.
+	// ParentPoolRef is the name of the pool to allocate from, in the same namespace.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -164,29 +172,29 @@ type SubnetPoolClaimSpec struct {
 	DesiredBlockSize int32 `json:"desiredBlockSize"`
 }
 
-// SubnetPoolClaimStatus is what the claim got.
+// SubnetPoolClaimStatus is the observed state of a claim.
 type SubnetPoolClaimStatus struct {
-	// ObservedGeneration is the generation that the status speaks of.
+	// ObservedGeneration is the generation of the claim that the status is based on.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Phase of the claim.
+	// Phase of the claim: Pending, Bound or Error.
 	//
 	// +optional
 	Phase ClaimPhase `json:"phase,omitempty"`
 
-	// BoundPoolName is the pool, once it is there.
+	// BoundPoolName is the name of the child pool, once it exists.
 	//
 	// +optional
 	BoundPoolName string `json:"boundPoolName,omitempty"`
 
-	// Message is for people.
+	// Message is a human-readable explanation of the phase.
 	//
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Conditions: Ready.
+	// Conditions of the claim. The type is Ready.
 	//
 	// +optional
 	// +listType=map

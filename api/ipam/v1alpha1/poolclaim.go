@@ -13,8 +13,8 @@ import (
 // name, or a hash of a name that is too long for a label.
 func PoolClaimLabelValue(name string) string { return LabelValue("", name) }
 
-// LabelValue returns a prefix with a name. If that cannot be the value of a label, a hash
-// takes the place of the name.
+// LabelValue returns a prefix followed by a name. If that is not a valid label value, the
+// name is replaced by a hash.
 func LabelValue(prefix, name string) string {
 	const digits = 32
 	if len(validation.IsValidLabelValue(prefix+name)) == 0 {
@@ -26,10 +26,10 @@ func LabelValue(prefix, name string) string {
 }
 
 // PoolClaimOf returns the name of the SubnetPoolClaim in the label of a SubnetClaim or a
-// SubnetPool, "" if there is none. A label with a hash stands for the object's own name.
+// SubnetPool, "" if there is none. If the label has a hash, it is the object's own name.
 //
-// A label can be edited, and a SubnetPoolClaim deletes what was made for it. So the label
-// counts only on objects whose name is that of the SubnetPoolClaim, or begins with it.
+// A label can be edited, and a SubnetPoolClaim deletes what was created for it. So the label
+// is used only on objects whose name is that of the SubnetPoolClaim, or begins with it.
 func PoolClaimOf(o metav1.Object) string {
 	value := o.GetLabels()[PoolClaimLabel]
 	switch {

@@ -5,7 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Subnet is a block of addresses taken from a pool.
+// Subnet is a block of addresses that is allocated from a pool. It is usable once its
+// phase is Allocated.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -22,9 +23,13 @@ type Subnet struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// Spec is the block and the cluster that it is for. It is immutable.
+	//
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable: delete this Subnet and take another"
 	Spec SubnetSpec `json:"spec"`
+	// Status is the most recently observed state of the Subnet.
+	//
 	// +optional
 	Status SubnetStatus `json:"status,omitempty"`
 }
@@ -40,9 +45,9 @@ type SubnetList struct {
 	Items []Subnet `json:"items"`
 }
 
-// SubnetSpec says which block was taken, from where, and for whom.
+// SubnetSpec is a block, its pool, and the cluster that it is for.
 type SubnetSpec struct {
-	// PoolRef names the pool.
+	// PoolRef is the name of the pool, in the same namespace.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -54,39 +59,39 @@ type SubnetSpec struct {
 	// +kubebuilder:validation:Format=cidr
 	CIDR string `json:"cidr"`
 
-	// ClusterID says who has it.
+	// ClusterID identifies the cluster that the block is for.
 	//
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z0-9.-]{1,63}$`
 	ClusterID string `json:"clusterID"`
 
-	// ClaimRef is the claim that it was taken for, if any.
+	// ClaimRef is the claim that the block was allocated for, if any.
 	//
 	// +optional
 	ClaimRef *ClaimReference `json:"claimRef,omitempty"`
 
-	// Backs is the child pool that is made of this block, if any. Arbor creates
-	// such Subnets; they stay until that pool is gone.
+	// Backs is the child pool that uses this block, if any. Arbor creates such
+	// Subnets and deletes them after the pool.
 	//
 	// +optional
 	Backs *PoolReference `json:"backs,omitempty"`
 }
 
-// A PoolReference names a child pool.
+// PoolReference refers to a child pool.
 type PoolReference struct {
 	// Name of the pool.
 	//
 	// +required
 	Name string `json:"name"`
 
-	// UID of the pool, if it was there before this Subnet.
+	// UID of the pool, if it existed before this Subnet.
 	//
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 }
 
-// A ClaimReference names a claim. The UID is that of the claim which the block was
-// taken for; status.claimUID says which claim has it now.
+// ClaimReference refers to a claim. The UID is that of the claim which the block was
+// allocated for; status.claimUID is that of the claim which has it now.
 type ClaimReference struct {
 	// Name of the claim.
 	//
@@ -98,27 +103,28 @@ type ClaimReference struct {
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 
-	// PoolUID is the UID of the pool when the block was taken. It tells Subnets
-	// that Arbor created for this pool from those of a backup.
+	// PoolUID is the UID of the pool when the block was allocated. It distinguishes
+	// Subnets that Arbor created for this pool from Subnets of a backup.
 	//
 	// +optional
 	PoolUID types.UID `json:"poolUID,omitempty"`
 
-	// Time is when the block was taken. The Subnet of a backup is created much
-	// later than that.
+	// Time is when the block was allocated. The creation timestamp of a Subnet from a
+	// backup is much later.
 	//
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 }
 
-// SubnetStatus is the verdict on a block.
+// SubnetStatus is the observed state of a Subnet.
 type SubnetStatus struct {
-	// Phase is Pending until the block has been judged.
+	// Phase is Pending until the block has been checked for overlaps, then Allocated
+	// or Failed.
 	//
 	// +optional
 	Phase SubnetPhase `json:"phase,omitempty"`
 
-	// UID of this Subnet. A status with another UID counts as none.
+	// UID is the UID of this Subnet. A status with another UID is ignored.
 	//
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
@@ -129,18 +135,18 @@ type SubnetStatus struct {
 	// +optional
 	ClaimUID types.UID `json:"claimUID,omitempty"`
 
-	// PoolUID is the UID of the child pool that is made of this block. Only that
-	// pool can be opened in it.
+	// PoolUID is the UID of the child pool that uses this block. No other pool can
+	// use it.
 	//
 	// +optional
 	PoolUID types.UID `json:"poolUID,omitempty"`
 
-	// AllocatedAt is when it was found good.
+	// AllocatedAt is when the phase became Allocated.
 	//
 	// +optional
 	AllocatedAt *metav1.Time `json:"allocatedAt,omitempty"`
 
-	// Conditions: Ready, with the reason of a failure.
+	// Conditions of the Subnet. The type is Ready, with the reason of a failure.
 	//
 	// +optional
 	// +listType=map

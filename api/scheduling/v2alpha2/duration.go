@@ -9,7 +9,7 @@ import (
 //
 // Unlike metav1.Duration, it decodes every value. An informer decodes all
 // objects of a list at once, so one object whose duration cannot be decoded
-// would hide all others. An invalid value is kept and written back as it is.
+// would hide the rest. An invalid value is kept and written back as it is.
 //
 // +kubebuilder:validation:Type=string
 type Duration struct { //nolint:recvcheck // values are marshaled, pointers unmarshaled

@@ -36,7 +36,7 @@ func TestDuration(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			// What was there before must not remain.
+			// The previous value must not remain.
 			got := v2alpha2.Duration{Duration: time.Hour, Invalid: "5"}
 			if err := json.Unmarshal([]byte(tc.json), &got); err != nil {
 				t.Fatal(err)

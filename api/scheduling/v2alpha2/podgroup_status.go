@@ -5,133 +5,133 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodGroupStatus is what is known about a gang.
+// PodGroupStatus is the observed state of a gang.
 type PodGroupStatus struct {
-	// Conditions of the group. Arbor writes those of type Valid and, where its
-	// scheduler places the group, Scheduled and PriorityClassFound.
+	// Conditions of the group. Arbor writes the type Valid and, if its scheduler
+	// places the group, Scheduled and PriorityClassFound.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []PodGroupCondition `json:"conditions,omitempty"`
 
-	// Placed is how many pods of the group are bound to a node or have
+	// Placed is the number of pods of the group that are bound to a node or have
 	// succeeded. Arbor's scheduler writes it.
 	//
 	// +optional
 	Placed *int32 `json:"placed,omitempty"`
 
-	// SubGroups says what each subgroup has, of very large groups the first
-	// 1000. A group without subgroups has one entry, named default. Arbor's
-	// scheduler writes it.
+	// SubGroups is the state of each subgroup, up to the first 1000. A group
+	// without subgroups has one entry, named default. Arbor's scheduler writes it.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	SubGroups []SubGroupStatus `json:"subGroups,omitempty"`
 
-	// SchedulingConditions has, per node pool, why the group is not placed.
-	// Arbor's scheduler keeps one entry, for the node pool default, while there
+	// SchedulingConditions explains, per node pool, why the group is not placed.
+	// Arbor's scheduler writes one entry, for the node pool default, while there
 	// is no room for the group.
 	//
 	// +optional
 	SchedulingConditions []SchedulingCondition `json:"schedulingConditions,omitempty"`
 
-	// ResourcesStatus sums what the group's pods request and have. Arbor's
-	// scheduler writes it.
+	// ResourcesStatus is the sum of the resources that the pods of the group
+	// request and have. Arbor's scheduler writes it.
 	//
 	// +optional
 	ResourcesStatus PodGroupResourcesStatus `json:"resourcesStatus,omitempty"`
 
-	// Phase is kept for objects of older releases.
+	// Phase is preserved for objects of older releases. Arbor does not write it.
 	//
 	// +optional
 	Phase string `json:"phase,omitempty"`
 
-	// Running is kept for objects of older releases.
+	// Running is preserved for objects of older releases. Arbor does not write it.
 	//
 	// +optional
 	Running int32 `json:"running,omitempty"`
 
-	// Succeeded is kept for objects of older releases.
+	// Succeeded is preserved for objects of older releases. Arbor does not write it.
 	//
 	// +optional
 	Succeeded int32 `json:"succeeded,omitempty"`
 
-	// Failed is kept for objects of older releases.
+	// Failed is preserved for objects of older releases. Arbor does not write it.
 	//
 	// +optional
 	Failed int32 `json:"failed,omitempty"`
 
-	// Pending is kept for objects of older releases.
+	// Pending is preserved for objects of older releases. Arbor does not write it.
 	//
 	// +optional
 	Pending int32 `json:"pending,omitempty"`
 }
 
-// SubGroupStatus is what is known about one subgroup.
+// SubGroupStatus is the observed state of one subgroup.
 type SubGroupStatus struct {
 	// Name of the subgroup.
 	//
 	// +required
 	Name string `json:"name"`
 
-	// Pods that exist, in the subgroup and in those below it.
+	// Pods is the number of pods that exist in the subgroup and its descendants.
 	//
 	// +optional
 	Pods int32 `json:"pods"`
 
-	// Placed is how many of them are bound to a node or have succeeded.
+	// Placed is the number of these pods that are bound to a node or have
+	// succeeded.
 	//
 	// +optional
 	Placed int32 `json:"placed"`
 
-	// Min is how many must have one.
+	// Min is the number of these pods that must be placed.
 	//
 	// +optional
 	Min int32 `json:"min"`
 
-	// SatisfiedSubGroups is how many of the direct children have their minimum.
+	// SatisfiedSubGroups is the number of direct children that have their minimum.
 	// Absent for a subgroup without children.
 	//
 	// +optional
 	SatisfiedSubGroups *int32 `json:"satisfiedSubGroups,omitempty"`
 
-	// MinSubGroup is how many of the direct children must have it. Absent for a
-	// subgroup without children.
+	// MinSubGroup is the number of direct children that must have their minimum.
+	// Absent for a subgroup without children.
 	//
 	// +optional
 	MinSubGroup *int32 `json:"minSubGroup,omitempty"`
 
-	// Satisfied says that the subgroup has its minimum.
+	// Satisfied is whether the subgroup has its minimum.
 	//
 	// +optional
 	Satisfied bool `json:"satisfied"`
 }
 
-// PodGroupConditionType names one condition of a PodGroup.
+// PodGroupConditionType is the type of a condition of a PodGroup.
 type PodGroupConditionType string
 
-// PodGroupValid is True when the group's subgroups form a tree that a
-// scheduler can use and its durations can be read, and False, with the first
-// violation as its message, for an object that was stored without admission.
+// PodGroupValid is True if the subgroups form a valid tree and the durations of the
+// group can be parsed. It is False, with the first violation as its message, for an
+// invalid object that was stored without admission.
 const PodGroupValid PodGroupConditionType = "Valid"
 
 // Reasons of the condition Valid.
 const (
 	// ReasonTreeValid is the reason of Valid=True.
 	ReasonTreeValid = "TreeValid"
-	// ReasonNameEmpty : a subgroup has no name.
+	// ReasonNameEmpty means that a subgroup has no name.
 	ReasonNameEmpty = "SubGroupNameEmpty"
-	// ReasonNameNotLowercase : a subgroup's name has upper case letters.
+	// ReasonNameNotLowercase means that the name of a subgroup has upper case letters.
 	ReasonNameNotLowercase = "SubGroupNameNotLowercase"
-	// ReasonParentNotLowercase : a parent's name has upper case letters.
+	// ReasonParentNotLowercase means that the name of a parent has upper case letters.
 	ReasonParentNotLowercase = "ParentNotLowercase"
-	// ReasonDuplicateName : two subgroups have the same name.
+	// ReasonDuplicateName means that two subgroups have the same name.
 	ReasonDuplicateName = "DuplicateSubGroupName"
-	// ReasonParentNotFound : a subgroup names a parent that is not in the list.
+	// ReasonParentNotFound means that a subgroup names a parent that is not in the list.
 	ReasonParentNotFound = "ParentNotFound"
-	// ReasonCycle : subgroups are each other's ancestors.
+	// ReasonCycle means that the parents of subgroups form a cycle.
 	ReasonCycle = "SubGroupCycle"
 	// ReasonInvalidDuration means that a field is not a duration. The scheduler
 	// treats the field as absent.
@@ -157,7 +157,7 @@ const (
 	// ReasonUnknownSubGroup means that a pod names a subgroup that the group
 	// does not have, or one that has subgroups of its own.
 	ReasonUnknownSubGroup = "UnknownSubGroup"
-	// ReasonNoSubGroup means that a pod names no subgroup, and the group has some.
+	// ReasonNoSubGroup means that a pod names no subgroup, but the group has subgroups.
 	ReasonNoSubGroup = "NoSubGroup"
 	// ReasonSchedulersDiffer means that pods of the group name different
 	// schedulers.
@@ -170,14 +170,14 @@ const (
 	// ReasonSchedulerError means that the scheduler could not try the group. It
 	// retries.
 	ReasonSchedulerError = "SchedulerError"
-	// ReasonBinding means that every minimum has nodes, and that the pods are
-	// still being bound to them.
+	// ReasonBinding means that nodes were found for every minimum, and that the pods
+	// are still being bound to them.
 	ReasonBinding = "Binding"
 	// ReasonPreempting means that victims are terminating to make room for the
 	// group.
 	ReasonPreempting = "Preempting"
-	// ReasonPreemptionSearchTooLong means that the search for victims used up its
-	// budget. It is retried with a larger one.
+	// ReasonPreemptionSearchTooLong means that the search for victims exceeded its
+	// budget. It is retried with a larger budget.
 	ReasonPreemptionSearchTooLong = "PreemptionSearchTooLong"
 	// ReasonPreemptionUnproven means that victims were found, but that the group
 	// could not be shown to fit without them.
@@ -185,8 +185,8 @@ const (
 	// ReasonPreemptionBlocked means that a victim does not terminate, or cannot
 	// be evicted.
 	ReasonPreemptionBlocked = "PreemptionBlocked"
-	// ReasonReservationExpired means that the victims are gone, and that the
-	// group could not be placed in the reserved room in time.
+	// ReasonReservationExpired means that the victims have terminated, but that the
+	// group could not be placed in the reserved capacity in time.
 	ReasonReservationExpired = "ReservationExpired"
 )
 
@@ -201,9 +201,9 @@ const ReasonPriorityClassNotFound = "PriorityClassNotFound"
 // status.schedulingConditions.
 const UnschedulableOnNodePool = "UnschedulableOnNodePool"
 
-// A PodGroupCondition is one thing known about a group. It has the fields of
-// metav1.Condition, all but the type optional, and transitionID, because
-// objects written by other schedulers are stored here too.
+// PodGroupCondition is a condition of a group. It has the fields of
+// metav1.Condition, all optional except the type, and transitionID, because other
+// schedulers write conditions too.
 type PodGroupCondition struct {
 	// Type of the condition.
 	//
@@ -215,7 +215,8 @@ type PodGroupCondition struct {
 	// +optional
 	Status metav1.ConditionStatus `json:"status,omitempty"`
 
-	// ObservedGeneration is the generation that the condition speaks of.
+	// ObservedGeneration is the generation of the group that the condition is based
+	// on.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -230,45 +231,45 @@ type PodGroupCondition struct {
 	// +optional
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty"`
 
-	// Reason is one CamelCase word.
+	// Reason is a CamelCase identifier for the cause of the last transition.
 	//
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// Message is for people.
+	// Message is a human-readable explanation.
 	//
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// A SchedulingCondition says why a group is not placed on a node pool.
+// SchedulingCondition explains why a group is not placed on a node pool.
 type SchedulingCondition struct {
 	// Type of the condition, such as UnschedulableOnNodePool.
 	//
 	// +optional
 	Type string `json:"type,omitempty"`
 
-	// NodePool that the condition speaks of.
+	// NodePool is the name of the node pool that the condition applies to.
 	//
 	// +optional
 	NodePool string `json:"nodePool,omitempty"`
 
-	// Reason in one word. Superseded by Reasons.
+	// Reason is a CamelCase identifier for the cause. Superseded by Reasons.
 	//
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// Message for people. Superseded by Reasons.
+	// Message is a human-readable explanation. Superseded by Reasons.
 	//
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Reasons, each with its details.
+	// Reasons are the causes, each with its details.
 	//
 	// +optional
 	Reasons []UnschedulableExplanation `json:"reasons,omitempty"`
 
-	// TransitionID numbers the transitions.
+	// TransitionID is the number of the transition.
 	//
 	// +optional
 	TransitionID string `json:"transitionID,omitempty"`
@@ -284,19 +285,19 @@ type SchedulingCondition struct {
 	Status corev1.ConditionStatus `json:"status,omitempty"`
 }
 
-// An UnschedulableExplanation is one reason why a group is not placed.
+// UnschedulableExplanation is one reason why a group is not placed.
 type UnschedulableExplanation struct {
-	// Reason in one word.
+	// Reason is a CamelCase identifier for the cause.
 	//
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// Message for people.
+	// Message is a human-readable explanation.
 	//
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Details for programs.
+	// Details are the figures behind the reason, for programs.
 	//
 	// +optional
 	Details *UnschedulableExplanationDetails `json:"details,omitempty"`
@@ -310,63 +311,66 @@ type UnschedulableExplanationDetails struct {
 	QueueDetails *QuotaDetails `json:"queueDetails,omitempty"`
 }
 
-// QuotaDetails are a queue's figures at the time of a verdict.
+// QuotaDetails are the figures of a queue when the group was tried.
 type QuotaDetails struct {
 	// Name of the queue.
 	//
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// QueueRequestedResources is what the queue asked for.
+	// QueueRequestedResources are the resources that the queue requests.
 	//
 	// +optional
 	QueueRequestedResources corev1.ResourceList `json:"queueRequestedResources,omitempty"`
 
-	// QueueDeservedResources is what the queue is entitled to.
+	// QueueDeservedResources are the resources that the queue is entitled to.
 	//
 	// +optional
 	QueueDeservedResources corev1.ResourceList `json:"queueDeservedResources,omitempty"`
 
-	// QueueAllocatedResources is what the queue has.
+	// QueueAllocatedResources are the resources that the queue has.
 	//
 	// +optional
 	QueueAllocatedResources corev1.ResourceList `json:"queueAllocatedResources,omitempty"`
 
-	// QueueAllocatedNonPreemptibleResources is the part that cannot be evicted.
+	// QueueAllocatedNonPreemptibleResources are the allocated resources that cannot be
+	// preempted.
 	//
 	// +optional
 	QueueAllocatedNonPreemptibleResources corev1.ResourceList `json:"queueAllocatedNonPreemptibleResources,omitempty"`
 
-	// QueueResourceLimits is the most that the queue may have.
+	// QueueResourceLimits are the limits of the queue.
 	//
 	// +optional
 	QueueResourceLimits corev1.ResourceList `json:"queueResourceLimits,omitempty"`
 
-	// PodGroupRequestedResources is what the group's minimum asks for.
+	// PodGroupRequestedResources are the resources that the minimum of the group
+	// requests.
 	//
 	// +optional
 	PodGroupRequestedResources corev1.ResourceList `json:"podGroupRequestedResources,omitempty"`
 
-	// PodGroupRequestedNonPreemptibleResources is the part that cannot be evicted.
+	// PodGroupRequestedNonPreemptibleResources are the requested resources that could
+	// not be preempted.
 	//
 	// +optional
 	PodGroupRequestedNonPreemptibleResources corev1.ResourceList `json:"podGroupRequestedNonPreemptibleResources,omitempty"`
 }
 
-// PodGroupResourcesStatus sums the resources of a group's pods.
+// PodGroupResourcesStatus is the sum of the resources of the pods of a group.
 type PodGroupResourcesStatus struct {
-	// Allocated is requested by the pods that are bound to a node.
+	// Allocated are the resources requested by the pods that are bound to a node.
 	//
 	// +optional
 	Allocated corev1.ResourceList `json:"allocated,omitempty"`
 
-	// AllocatedNonPreemptible is the part of Allocated that cannot be preempted:
-	// all of it or, for a preemptible group, nothing.
+	// AllocatedNonPreemptible are the allocated resources that cannot be preempted:
+	// all of them or, for a preemptible group, none.
 	//
 	// +optional
 	AllocatedNonPreemptible corev1.ResourceList `json:"allocatedNonPreemptible,omitempty"`
 
-	// Requested by all pods that have not ended.
+	// Requested are the resources requested by all pods that have not terminated.
 	//
 	// +optional
 	Requested corev1.ResourceList `json:"requested,omitempty"`

@@ -4,25 +4,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// How pods join a group.
+// Metadata by which pods join a group.
 const (
-	// GroupAnnotation of a pod names its PodGroup, in the pod's namespace.
+	// GroupAnnotation on a pod is the name of its PodGroup, in the namespace of the pod.
 	GroupAnnotation = "pod-group-name"
-	// SubGroupLabel of a pod names the leaf that it belongs to.
+	// SubGroupLabel on a pod is the name of the leaf subgroup that the pod belongs to.
 	SubGroupLabel = "kai.scheduler/subgroup-name"
 )
 
-// ReservationAnnotation of a PodGroup records the room that Arbor's scheduler has
-// reserved for it while preempted pods terminate.
+// ReservationAnnotation on a PodGroup records the capacity that Arbor's scheduler has
+// reserved for the group while preempted pods terminate.
 const ReservationAnnotation = "arbor-control.dev/reservation"
 
-// StalenessAnnotation of a PodGroup has the minimums that it and its subgroups
-// met before, and since when they are below them. Arbor's scheduler writes it
-// while they do not meet their present minimums.
+// StalenessAnnotation on a PodGroup records the minimums that the group and its
+// subgroups met before, and the times at which they fell below them. Arbor's
+// scheduler writes it while they do not meet their current minimums.
 const StalenessAnnotation = "arbor-control.dev/staleness"
 
-// A PodGroup is a gang of pods that are placed together or not at all. Its
-// subgroups, if it has any, form a tree, and pods belong to the leaves.
+// PodGroup is a gang of pods that are scheduled together or not at all. Its
+// optional subgroups form a tree, and pods belong to the leaves of the tree.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -42,8 +42,12 @@ type PodGroup struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// Spec is the desired behavior of the group.
+	//
 	// +optional
 	Spec PodGroupSpec `json:"spec,omitempty"`
+	// Status is the most recently observed state of the group.
+	//
 	// +optional
 	Status PodGroupStatus `json:"status,omitempty"`
 }
@@ -59,55 +63,58 @@ type PodGroupList struct {
 	Items []PodGroup `json:"items"`
 }
 
-// PodGroupSpec says what a gang needs before any of its pods may start.
+// PodGroupSpec describes what a gang needs before any of its pods may start.
 type PodGroupSpec struct {
-	// MinMember is how many pods of the group must be placed before any of
-	// them starts. 0 makes the group fully elastic. In a group with subgroups
-	// it counts the pods of all of them, beside their own minimums.
+	// MinMember is the number of pods that must be placed before any pod of the
+	// group starts. 0 makes the group fully elastic. In a group with subgroups it
+	// counts the pods of all subgroups, in addition to their own minimums.
 	//
 	// +optional
 	// +nullable
 	// +kubebuilder:validation:Minimum=0
 	MinMember *int32 `json:"minMember,omitempty"`
 
-	// MinSubGroup is how many of the subgroups without a parent must be
-	// satisfied. Absent: all of them.
+	// MinSubGroup is the number of subgroups without a parent that must be
+	// satisfied. Defaults to all of them.
 	//
 	// +optional
 	// +nullable
 	// +kubebuilder:validation:Minimum=0
 	MinSubGroup *int32 `json:"minSubGroup,omitempty"`
 
-	// Queue names the leaf queue that pays for the group's resources.
+	// Queue is the name of the leaf queue whose quota the resources of the group
+	// count against.
 	//
 	// +optional
 	Queue string `json:"queue,omitempty"`
 
-	// PriorityClassName names the PriorityClass of the whole group.
+	// PriorityClassName is the name of the PriorityClass of the whole group.
 	//
 	// +optional
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
-	// Preemptibility says whether a more important group may take this one's
-	// place. Absent: preemptible when the priority is below 100.
+	// Preemptibility is whether a group of higher priority may preempt this one.
+	// Defaults to preemptible if the priority is below 100, and to non-preemptible
+	// otherwise.
 	//
 	// +optional
 	Preemptibility Preemptibility `json:"preemptibility,omitempty"`
 
-	// TopologyConstraint keeps the whole group close together.
+	// TopologyConstraint requires or prefers that all pods of the group run in one
+	// topology domain.
 	//
 	// +optional
 	TopologyConstraint TopologyConstraint `json:"topologyConstraint,omitempty"`
 
-	// SubGroups divides the group. Each entry may name another as its parent,
-	// which makes the list a forest under the group itself; pods belong to the
-	// entries without children. Names and parents are lower case.
+	// SubGroups divides the group. An entry may name another entry as its parent,
+	// so the list forms a tree whose root is the group. Pods belong to the entries
+	// without children. Names and parents must be lower case.
 	//
 	// +optional
 	SubGroups []SubGroup `json:"subGroups,omitempty"`
 
-	// MarkUnschedulable says whether pods of a group that does not fit are
-	// marked as unschedulable.
+	// MarkUnschedulable is whether pods of a group that does not fit are marked
+	// as unschedulable.
 	//
 	// +optional
 	MarkUnschedulable *bool `json:"markUnschedulable,omitempty"`
@@ -118,88 +125,94 @@ type PodGroupSpec struct {
 	// +optional
 	SchedulingBackoff *int32 `json:"schedulingBackoff,omitempty"`
 
-	// PreemptionDelay is how long the group waits before it may evict others.
+	// PreemptionDelay is how long the group waits before it may preempt other
+	// groups.
 	//
 	// +optional
 	PreemptionDelay *Duration `json:"preemptionDelay,omitempty"`
 
 	// StalenessGracePeriod is how long a running group, or an optional subgroup,
-	// may stay below its minimum after it lost pods before it is evicted. 0: it
-	// is evicted at once. Negative: it is never evicted.
+	// may stay below its minimum after it lost pods. It is then evicted. With 0 it
+	// is evicted immediately, with a negative value never.
 	//
 	// +optional
 	StalenessGracePeriod *Duration `json:"stalenessGracePeriod,omitempty"`
 
-	// Parallelism is kept for manifests of older releases; it has no effect.
+	// Parallelism is accepted for compatibility with manifests for older releases.
+	// It has no effect.
 	//
 	// +optional
 	Parallelism int32 `json:"parallelism,omitempty"`
 
-	// Completions is kept for manifests of older releases; it has no effect.
+	// Completions is accepted for compatibility with manifests for older releases.
+	// It has no effect.
 	//
 	// +optional
 	Completions int32 `json:"completions,omitempty"`
 
-	// BackoffLimit is kept for manifests of older releases; it has no effect.
+	// BackoffLimit is accepted for compatibility with manifests for older releases.
+	// It has no effect.
 	//
 	// +optional
 	BackoffLimit int32 `json:"backoffLimit,omitempty"`
 }
 
-// Preemptibility says whether a running group may be evicted for another.
+// Preemptibility is whether a running group may be preempted.
 //
 // +kubebuilder:validation:Enum=preemptible;non-preemptible
 type Preemptibility string
 
 const (
-	// Preemptible groups may be evicted for more important ones.
+	// Preemptible groups may be evicted for groups of higher priority.
 	Preemptible Preemptibility = "preemptible"
-	// NonPreemptible groups run to their end once they are placed.
+	// NonPreemptible groups are never preempted.
 	NonPreemptible Preemptibility = "non-preemptible"
 )
 
-// A SubGroup is one node of a group's tree.
+// SubGroup is one node in the tree of a group.
 type SubGroup struct {
 	// Name identifies the subgroup within its group. It must be lower case:
-	// "workers", not "Workers". Pods join a leaf by the label
-	// kai.scheduler/subgroup-name, so the name of a leaf should be a label
+	// "workers", not "Workers". Pods join a leaf with the label
+	// kai.scheduler/subgroup-name, so the name of a leaf should be a valid label
 	// value of at most 63 characters.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
 
-	// Parent names the subgroup above this one, in lower case. Absent: the
+	// Parent is the name of the parent subgroup, in lower case. Defaults to the
 	// group itself.
 	//
 	// +optional
 	Parent *string `json:"parent,omitempty"`
 
-	// MinMember is how many pods of this subgroup must be placed; absent: 1. In
-	// a subgroup with children it counts the pods below; absent: 0.
+	// MinMember is the number of pods of this subgroup that must be placed.
+	// Defaults to 1. In a subgroup with children it counts the pods of all
+	// descendants, and defaults to 0.
 	//
 	// +optional
 	// +nullable
 	// +kubebuilder:validation:Minimum=0
 	MinMember *int32 `json:"minMember,omitempty"`
 
-	// MinSubGroup is how many of the direct children must be satisfied.
-	// Absent: all of them.
+	// MinSubGroup is the number of direct children that must be satisfied.
+	// Defaults to all of them.
 	//
 	// +optional
 	// +nullable
 	// +kubebuilder:validation:Minimum=0
 	MinSubGroup *int32 `json:"minSubGroup,omitempty"`
 
-	// TopologyConstraint keeps this subgroup close together.
+	// TopologyConstraint requires or prefers that all pods of the subgroup run in
+	// one topology domain.
 	//
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
 }
 
-// A TopologyConstraint keeps pods inside one domain of a topology.
+// TopologyConstraint requires or prefers that pods run in one domain of a topology.
 type TopologyConstraint struct {
-	// Topology names the Topology object that describes the cluster's layout.
+	// Topology is the name of the Topology object that describes the levels.
 	//
 	// +optional
 	Topology string `json:"topology,omitempty"`
@@ -209,7 +222,7 @@ type TopologyConstraint struct {
 	// +optional
 	RequiredTopologyLevel string `json:"requiredTopologyLevel,omitempty"`
 
-	// PreferredTopologyLevel is the level that pods share when they can.
+	// PreferredTopologyLevel is the level that all pods share if possible.
 	//
 	// +optional
 	PreferredTopologyLevel string `json:"preferredTopologyLevel,omitempty"`

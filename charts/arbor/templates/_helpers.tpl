@@ -32,7 +32,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{/* The parts that are on, as --controllers wants them. */}}
+{{/* The enabled components, as the value of --controllers. */}}
 {{- define "arbor.parts" -}}
 {{- $on := list -}}
 {{- range $part := list "podgroups" "subnets" "synthesis" "delivery" -}}
@@ -41,7 +41,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- join "," $on -}}
 {{- end -}}
 
-{{/* The definitions of the parts that are on. */}}
+{{/* The CRDs of the enabled components. */}}
 {{- define "arbor.definitions" -}}
 {{- $all := list -}}
 {{- if .Values.podgroups.enabled }}{{ $all = append $all "podgroups.scheduling.run.ai" }}{{ end -}}
@@ -75,7 +75,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "arbor.podsNamespace" -}}{{ .Values.synthesis.pods.namespace | default (include "arbor.ownPodsNamespace" .) }}{{- end -}}
 {{- define "arbor.podsServiceAccount" -}}{{ .Values.synthesis.pods.serviceAccount | default (printf "%s-synthesizer" (include "arbor.fullname" .)) }}{{- end -}}
 
-{{/* Quantities of resources, as flags want them: cpu=10m,memory=32Mi. */}}
+{{/* Quantities of resources, as values of flags: cpu=10m,memory=32Mi. */}}
 {{- define "arbor.quantities" -}}
 {{- $all := list -}}
 {{- range $name, $quantity := . }}{{ $all = append $all (printf "%s=%v" $name $quantity) }}{{ end -}}
@@ -109,33 +109,33 @@ env:
 {{- end -}}
 {{- end -}}
 
-{{/* What a schema cannot say: values that do not go together. */}}
+{{/* Checks that a schema cannot express: values that exclude each other. */}}
 {{- define "arbor.validate" -}}
 {{- range $name, $value := dict "synthesis.timeout" .Values.synthesis.timeout "synthesis.pods.imagePullTimeout" .Values.synthesis.pods.imagePullTimeout "synthesis.rolloutCooldown" .Values.synthesis.rolloutCooldown "webhooks.caLifetime" .Values.webhooks.caLifetime "metrics.serviceMonitor.interval" .Values.metrics.serviceMonitor.interval "delivery.healthTimeout" .Values.delivery.healthTimeout "delivery.forbiddenGrace" .Values.delivery.forbiddenGrace "scheduler.staleGrace" .Values.scheduler.staleGrace "scheduler.bindTimeout" .Values.scheduler.bindTimeout -}}
 {{- if not (regexMatch "^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$" $value) }}{{ fail (printf "%s %q: it must be a duration, such as 30s or 8760h" $name $value) }}{{ end -}}
 {{- end -}}
 {{- range .Values.extraArgs -}}
 {{- if not (hasPrefix "--" .) }}{{ fail (printf "extraArgs %q: it must be a flag, such as --log-level=debug" .) }}{{ end -}}
-{{- if hasPrefix "--leader-election-id" . }}{{ fail (printf "extraArgs %q: the manager has rights on the lease arbor-manager alone; install a second release in a namespace of its own instead" .) }}{{ end -}}
+{{- if hasPrefix "--leader-election-id" . }}{{ fail (printf "extraArgs %q: the manager has permissions for the lease arbor-manager alone; install a second release in a namespace of its own instead" .) }}{{ end -}}
 {{- if hasPrefix "--local-synthesizers" . }}{{ fail (printf "extraArgs %q: programs of Synthesizers would run with the manager's token within reach; set synthesis.pods.enabled" .) }}{{ end -}}
 {{- if hasPrefix "--delivery-scope" . }}{{ fail (printf "extraArgs %q: set delivery.scope, which permissions depend on" .) }}{{ end -}}
-{{- if hasPrefix "--namespace-cleanup" . }}{{ fail (printf "extraArgs %q: the manager would have no rights for it; set synthesis.namespaceCleanup" .) }}{{ end -}}
+{{- if hasPrefix "--namespace-cleanup" . }}{{ fail (printf "extraArgs %q: the manager would have no permissions for it; set synthesis.namespaceCleanup" .) }}{{ end -}}
 {{- end -}}
 {{- range $name, $image := dict "image" .Values.image "scheduler.image" .Values.scheduler.image -}}
 {{- if and $image.digest (not (regexMatch "^sha256:[0-9a-f]{64}$" $image.digest)) }}{{ fail (printf "%s.digest %q: it must be sha256: and 64 hexadecimal digits" $name $image.digest) }}{{ end -}}
 {{- end -}}
 {{- if not .Values.image.repository }}{{ fail "image.repository is empty: name the repository of the manager's image, such as registry.example.com/arbor-manager; make image builds the image" }}{{ end -}}
-{{- if not (include "arbor.parts" .) }}{{ fail "podgroups.enabled, subnets.enabled, synthesis.enabled, delivery.enabled: all parts are off; switch at least one on" }}{{ end -}}
+{{- if not (include "arbor.parts" .) }}{{ fail "podgroups.enabled, subnets.enabled, synthesis.enabled, delivery.enabled: all components are disabled; enable at least one" }}{{ end -}}
 {{- if .Values.delivery.enabled }}{{ include "arbor.validateScope" . }}{{ end -}}
 {{- if and .Values.synthesis.inputNamespaces (ne .Values.delivery.scope "namespace") }}{{ fail "synthesis.inputNamespaces: it is for delivery.scope=namespace; otherwise Compositions may bind inputs of all namespaces" }}{{ end -}}
-{{- if and .Values.delivery.clusterAdmin .Values.delivery.rules }}{{ fail "delivery.rules: delivery.clusterAdmin already gives all rights; set one of the two" }}{{ end -}}
-{{- if and .Values.synthesis.pods.enabled (not .Values.synthesis.enabled) }}{{ fail "synthesis.pods.enabled: the part synthesis is off; set synthesis.enabled too" }}{{ end -}}
+{{- if and .Values.delivery.clusterAdmin .Values.delivery.rules }}{{ fail "delivery.rules: delivery.clusterAdmin already grants all permissions; set one of the two" }}{{ end -}}
+{{- if and .Values.synthesis.pods.enabled (not .Values.synthesis.enabled) }}{{ fail "synthesis.pods.enabled: synthesis is disabled; set synthesis.enabled too" }}{{ end -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) }}{{ fail "metrics.serviceMonitor.enabled: there is nothing to scrape; set metrics.enabled too" }}{{ end -}}
 {{- if and .Values.scheduler.enabled (not (semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version)) }}{{ fail (printf "scheduler.enabled: the scheduler needs Kubernetes 1.36 or later, and the cluster has %s; upgrade the cluster or set scheduler.enabled to false (helm template: name the version of the cluster with --kube-version)" .Capabilities.KubeVersion.Version) }}{{ end -}}
 {{- if .Values.scheduler.enabled }}{{ include "arbor.validateScheduler" .Values.scheduler }}{{ end -}}
 {{- end -}}
 
-{{/* What the manager is allowed to do depends on the scope. */}}
+{{/* The permissions of the manager depend on the scope. */}}
 {{- define "arbor.validateScope" -}}
 {{- $d := .Values.delivery -}}
 {{- if not $d.scope }}{{ fail "delivery.scope is empty: choose one. cluster: every author of a Composition or Synthesizer has all permissions that the manager has (delivery.rules), as with Eno. namespace: every Composition is delivered as a ServiceAccount of its own namespace, which you must name (spec.serviceAccountName or delivery.defaultServiceAccount) and which the manager must be allowed to impersonate (delivery.tenantNamespaces)" }}{{ end -}}
@@ -159,7 +159,7 @@ env:
 {{- if not .names }}{{ fail "scheduler.names: name at least one, such as arbor-scheduler" }}{{ end -}}
 {{- range .extraArgs -}}
 {{- if not (hasPrefix "--" .) }}{{ fail (printf "scheduler.extraArgs %q: it must be a flag, such as --profiling=false" .) }}{{ end -}}
-{{- if hasPrefix "--leader-elect" . }}{{ fail (printf "scheduler.extraArgs %q: the scheduler has rights on the lease arbor-scheduler alone, and always asks for it" .) }}{{ end -}}
+{{- if hasPrefix "--leader-elect" . }}{{ fail (printf "scheduler.extraArgs %q: the scheduler has permissions for the lease arbor-scheduler alone, and always asks for it" .) }}{{ end -}}
 {{- $given := . -}}
 {{- range $flag, $value := dict "--scheduler-name" "names" "--config" "config" "--minimums" "minimums" "--stale-grace" "staleGrace" "--gang-preemption" "preemption" "--respect-pdb" "respectPDB" "--max-eviction-ratio" "maxEvictionRatio" "--bind-timeout" "bindTimeout" -}}
 {{- if eq $flag (splitList "=" $given | first) }}{{ fail (printf "scheduler.extraArgs %q: set scheduler.%s instead" $given $value) }}{{ end -}}

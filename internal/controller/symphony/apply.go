@@ -48,9 +48,9 @@ type failureError struct {
 func (f *failureError) Error() string { return f.what + ": " + f.err.Error() }
 func (f *failureError) Unwrap() error { return f.err }
 
-// refuse says on the Symphony what the API server will not have: nothing but
-// another spec can help. It says the causes only, because the whole error has a
-// name that was made up for the attempt, and each attempt would be news.
+// refuse reports on the Symphony what the API server rejects: only another spec can help. It has
+// the causes only, because the whole error has a name that was generated for the attempt, and each
+// attempt would be another message.
 func (r *Reconciler) refuse(ctx context.Context, s *enov1.Symphony, d *decide.Decision, err error) error {
 	var (
 		f      *failureError

@@ -1,9 +1,8 @@
 // Package symphony makes the Compositions of Symphonies.
 //
-// A round gathers, decides and applies. It looks at the cache first. If there is
-// something to be done, it looks again, at the API server: a cache that has not
-// seen yet what was written a moment ago would have it done twice. What remains
-// is seen when the writes of this round come back as events.
+// A round gathers, decides and applies. It reads the cache first. If there is something to do, it
+// reads again from the API server: with a cache that does not have the last writes yet, they would
+// be done twice. The rest is done when the writes of this round come back as events.
 package symphony
 
 import (
@@ -31,7 +30,7 @@ const (
 	byOwner = "symphony.owner"
 )
 
-// A Reconciler makes the compositions of a Symphony what it says.
+// A Reconciler reconciles the compositions of a Symphony.
 type Reconciler struct {
 	client client.Client
 	reader client.Reader
@@ -59,7 +58,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 		Complete(kube.Patient(&Reconciler{client: mgr.GetClient(), reader: mgr.GetAPIReader(), now: time.Now}))
 }
 
-// Reconcile looks at one Symphony.
+// Reconcile reconciles one Symphony.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	v, err := r.cached(ctx, request.NamespacedName)
 	if err != nil || v.Symphony == nil {

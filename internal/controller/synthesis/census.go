@@ -15,8 +15,8 @@ import (
 // countTimeout is how long a scrape waits for a cache that is still being filled.
 const countTimeout = 2 * time.Second
 
-// A census counts compositions when somebody asks: one walk through the cache for
-// each scrape, however much happens in between, and never for what is gone.
+// A census counts compositions when metrics are collected: one walk through the cache for each
+// scrape, however many changes are in between, and never for deleted ones.
 type census struct {
 	health, stuck, halted *prometheus.Desc
 
@@ -43,7 +43,7 @@ func (c *census) of(mgr ctrl.Manager, given time.Duration) {
 	c.reader, c.elected, c.given, c.now = mgr.GetClient(), mgr.Elected(), given, time.Now
 }
 
-// Describe is the half of a collector that says what there is.
+// Describe returns the descriptions of the metrics.
 func (c *census) Describe(to chan<- *prometheus.Desc) {
 	to <- c.health
 	to <- c.stuck

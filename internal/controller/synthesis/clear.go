@@ -65,8 +65,8 @@ func owns(uid types.UID, s *enov1.ResourceSlice) bool {
 	return o != nil && o.UID == uid
 }
 
-// release lets a composition go: its slices first, which nobody would else know
-// the reason of.
+// release releases a composition. Its slices are released first, since their reason would not be
+// known without it.
 func (r *Reconciler) release(ctx context.Context, c *enov1.Composition, all []*enov1.ResourceSlice) error {
 	for _, s := range all {
 		if err := r.remove(ctx, s); err != nil {
@@ -77,8 +77,8 @@ func (r *Reconciler) release(ctx context.Context, c *enov1.Composition, all []*e
 	return r.finalizer(ctx, c, controllerutil.RemoveFinalizer)
 }
 
-// forget clears away what a composition left behind that is gone: slices that
-// were being written when it went, or all if somebody took its finalizer away.
+// forget deletes what a deleted composition left behind: slices that were being written when it was
+// deleted, or all if another client removed its finalizer.
 func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) error {
 	if err := r.inputs.drop(ctx, key); err != nil {
 		return err
@@ -99,8 +99,8 @@ func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) error
 	return nil
 }
 
-// remove deletes a slice. Its finalizer goes first: the other way round, what was
-// read would be of no use for the second write.
+// remove deletes a slice. Its finalizer is removed first: in the other order, the resource version
+// that was read would be outdated for the second write.
 func (r *Reconciler) remove(ctx context.Context, s *enov1.ResourceSlice) error {
 	if slices.Contains(s.Finalizers, enov1.Finalizer) {
 		changed := s.DeepCopy()

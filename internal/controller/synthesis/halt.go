@@ -30,7 +30,7 @@ func (s *Scheduler) report(ctx context.Context, all []decide.Halt) error {
 	return failed
 }
 
-// tell records an event when a rollout halts, and when it goes on.
+// tell records an event when a rollout halts, and when it continues.
 func (s *Scheduler) tell(of *enov1.Synthesizer, h decide.Halt, was bool) {
 	switch {
 	case h.Message == "" && decide.Halted(of, "") != nil: // the halt of one namespace has become that of all

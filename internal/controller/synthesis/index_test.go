@@ -63,8 +63,8 @@ func TestSlim(t *testing.T) {
 	}
 }
 
-// TestSlimBroken is about manifests that cannot be read. Nobody knows what they
-// are about, before or after.
+// TestSlimBroken is about manifests that cannot be parsed. Their object is not known, before or
+// after.
 func TestSlimBroken(t *testing.T) {
 	for _, text := range []string{"", "{", `[]`, `{"kind":1}`, `{"metadata":{"name":"a"}}`, fmt.Sprintf("%q", "text")} {
 		if got, want := identity.Read(decide.Head(text)), identity.Read(text); got != want {

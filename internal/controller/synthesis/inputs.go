@@ -31,9 +31,9 @@ const (
 	unsynced = 200 * time.Millisecond
 )
 
-// inputs watches the objects that compositions are made of, as metadata only,
-// one watch for each kind that is in use. The cache is its own: what it stops to
-// watch, others may still need.
+// inputs watches the input objects of compositions, as metadata only, one watch for each kind that
+// is in use. It has its own cache: a kind that it stops to watch may still be watched by other
+// controllers.
 type inputs struct {
 	cache  cache.Cache
 	mapper meta.RESTMapper
@@ -77,9 +77,8 @@ func (in *inputs) source(_ context.Context, queue workqueue.TypedRateLimitingInt
 	return nil
 }
 
-// look returns what is known of the inputs of a composition, and after how long
-// to look again if that is not enough. From now on, a change of them brings the
-// composition back.
+// look returns what is known of the inputs of a composition, and after how long to requeue it if
+// that is not enough. From now on, a change of them requeues the composition.
 func (in *inputs) look(ctx context.Context, c *enov1.Composition, s *enov1.Synthesizer) ([]decide.Input, time.Duration, error) {
 	var (
 		targets []synthesis.Target
@@ -148,8 +147,8 @@ func (in *inputs) drop(ctx context.Context, key types.NamespacedName) error {
 	return in.use(ctx, key, nil)
 }
 
-// use replaces the targets of a composition. Kinds that come into use are watched
-// from then on, and those that nobody uses any more are not.
+// use replaces the targets of a composition. Kinds that come into use are watched from then on, and
+// those that are not used any more are not.
 func (in *inputs) use(ctx context.Context, key types.NamespacedName, targets []synthesis.Target) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()

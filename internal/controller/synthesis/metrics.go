@@ -8,7 +8,7 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/synthesis"
 )
 
-// What came of a synthesis, as a label.
+// Results of a synthesis, as a label.
 const (
 	resultSuccess    = "success"
 	resultFailure    = "failure"

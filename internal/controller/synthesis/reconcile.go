@@ -35,8 +35,8 @@ const (
 
 // Options of the part.
 type Options struct {
-	// Executor runs programs; nil if none are run here. Pods : they are run in pods
-	// instead. If neither is so, Refusal says why.
+	// Executor runs programs; nil if none are run here. Pods is whether they are run in pods
+	// instead. If neither is set, Refusal is the reason.
 	Executor executor.Executor
 	Pods     bool
 	Refusal  string
@@ -50,8 +50,7 @@ type Options struct {
 	MaxFailures int
 	// Namespace is the one that the manager is about, "" for all.
 	Namespace string
-	// Patience is after how long a composition that the cluster does not agree with
-	// counts as stuck.
+	// Patience is how long a composition may be reconciling before it counts as stuck.
 	Patience time.Duration
 	// HistoryLimit is how many syntheses before the previous one are kept.
 	HistoryLimit int
@@ -76,7 +75,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 		return err
 	}
 	m.census.of(mgr, o.Patience)
-	m.free.Set(float64(o.Concurrency)) // until somebody looks, nothing is in flight
+	m.free.Set(float64(o.Concurrency)) // until the first reconciliation, nothing is in flight
 	in, err := newInputs(mgr, o.Rules)
 	if err != nil {
 		return err
@@ -112,7 +111,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 		Complete(kube.Patient(r))
 }
 
-// Reconcile looks at one composition.
+// Reconcile reconciles one composition.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	c := &enov1.Composition{}
 	if err := r.client.Get(ctx, request.NamespacedName, c); apierrors.IsNotFound(err) {
@@ -161,7 +160,7 @@ func (r *Reconciler) look(ctx context.Context, c *enov1.Composition, all, orphan
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// gather reads everything that is decided on, and after how long to look again.
+// gather reads everything that is decided on, and returns after how long to requeue.
 func (r *Reconciler) gather(ctx context.Context, c *enov1.Composition, all []*enov1.ResourceSlice) (decide.View, time.Duration, error) {
 	v := decide.View{Composition: c, Refusal: r.options.Refusal, Timeout: r.options.Timeout, Startup: r.options.Startup, HistoryLimit: r.options.HistoryLimit, Scope: r.options.Namespace, Rules: r.options.Rules, Find: r.finder(ctx)}
 	var (
@@ -301,7 +300,7 @@ func (r *Reconciler) apply(ctx context.Context, v decide.View, d decide.Decision
 		return err
 	}
 	if wrote {
-		return nil // what was written brings it back
+		return nil // the event of the write requeues it
 	}
 	if d.Release {
 		r.reportLost(v)

@@ -23,8 +23,7 @@ import (
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
-// gathering is how long the scheduler waits for more to happen before it looks at
-// all compositions.
+// gathering is how long the scheduler waits for more changes before it plans.
 const gathering = 20 * time.Millisecond
 
 // A Scheduler begins syntheses.
@@ -36,8 +35,8 @@ type Scheduler struct {
 	now     func() time.Time
 	// recorder records events on Synthesizers.
 	recorder events.EventRecorder
-	// ledger has everything that there is, as the events and this Scheduler's own writes
-	// tell it. loaded : it was filled from the cache.
+	// ledger has all compositions and Synthesizers, as the events and this Scheduler's own writes
+	// show them. loaded is whether it was filled from the cache.
 	ledger *decide.Ledger
 	loaded bool
 	// since is when compositions began to wait for their turn.
@@ -56,7 +55,7 @@ func (s *Scheduler) setup(mgr ctrl.Manager) error {
 		Complete(kube.Patient(s))
 }
 
-// changes records what happens, and maps it to the one thing that there is to do.
+// changes records what happens, and maps it to the single request of the scheduler.
 func (s *Scheduler) changes() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	record := func(q queue, change func(*decide.Ledger)) {
@@ -161,8 +160,8 @@ func (s *Scheduler) load(ctx context.Context) error {
 	return nil
 }
 
-// wait remembers who waits since when. Whoever cannot be begun now, because
-// somebody else wrote first, goes on waiting.
+// wait records since when compositions wait. One that cannot be started now, because another writer
+// was faster, continues to wait.
 func (s *Scheduler) wait(plan decide.Plan) {
 	since, now := map[types.UID]time.Time{}, s.now()
 	for _, start := range slices.Concat(plan.Waiting, plan.Begin) {
@@ -174,8 +173,8 @@ func (s *Scheduler) wait(plan decide.Plan) {
 	s.since = since
 }
 
-// beginAll begins syntheses. Those of which somebody else wrote the composition
-// first do not keep the others from beginning.
+// beginAll starts syntheses. A composition that another client wrote first does not prevent the
+// rest from starting.
 func (s *Scheduler) beginAll(ctx context.Context, all []decide.Start) error {
 	var lost error
 	for _, start := range all {
@@ -193,7 +192,7 @@ func (s *Scheduler) beginAll(ctx context.Context, all []decide.Start) error {
 // is as it was read, and has it run.
 func (s *Scheduler) begin(ctx context.Context, start decide.Start) error {
 	if start.Wish.RollBackTo == "" && !s.worker.able() {
-		return nil // the reconciler says why
+		return nil // the reconciler reports why
 	}
 	c := start.Composition.DeepCopy()
 	c.Status = decide.Begin(start, string(uuid.NewUUID()), s.now())

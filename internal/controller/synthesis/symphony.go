@@ -48,8 +48,8 @@ func (r *Reconciler) membersOf(ctx context.Context, o client.Object) []reconcile
 	return all
 }
 
-// symphonyGone says whether a composition that asks for it has outlived its
-// Symphony. What it has made is abandoned then, so the API server is asked.
+// symphonyGone reports whether a composition with the annotation has outlived its Symphony. Its
+// objects are orphaned then, so the API server is asked.
 func (r *Reconciler) symphonyGone(ctx context.Context, c *enov1.Composition) (bool, error) {
 	owner := symphonyOf(c)
 	if owner == nil || c.Annotations[enov1.AnnotationForceDeleteWhenSymphonyGone] != "true" {

@@ -21,7 +21,7 @@ import (
 // pods.
 type Worker struct {
 	runner *synthesis.Runner
-	// pods : programs run in pods, and not here. What needs no program is done here.
+	// pods is whether programs run in pods, and not here. What needs no program is done here.
 	pods     bool
 	recorder events.EventRecorder
 	metrics  *Metrics
@@ -39,8 +39,7 @@ type flight struct {
 	began time.Time
 	// stop ends it; nil if it runs in a pod, which ends when it is not wanted.
 	stop context.CancelCauseFunc
-	// seen : the cache has shown that it is in flight. Before that, it shows what
-	// was before.
+	// seen is whether the cache has shown that it is in flight. Before that, the cache is outdated.
 	seen bool
 }
 
@@ -52,7 +51,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	return nil
 }
 
-// able says whether programs can be run, here or elsewhere.
+// able reports whether programs can be run, here or elsewhere.
 func (w *Worker) able() bool { return w.pods || w.runner.Executor != nil }
 
 // launch runs the synthesis in flight of a composition, unless a pod does. before
@@ -77,8 +76,8 @@ func (w *Worker) launch(ctx context.Context, before, c *enov1.Composition, s *en
 	})
 }
 
-// enter makes a flight the one of its composition, in place of another. That may
-// have ended without having been looked at since.
+// enter makes a flight the one of its composition, in place of another. That may have ended without
+// having been handled since.
 func (w *Worker) enter(before *enov1.Composition, f *flight) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,7 +88,7 @@ func (w *Worker) enter(before *enov1.Composition, f *flight) {
 	w.flights[before.UID] = f
 }
 
-// supersede ends a flight that nobody waits for any more. The lock is held.
+// supersede ends a flight that was superseded. The lock is held.
 func (w *Worker) supersede(f *flight) {
 	switch {
 	case f == nil:
@@ -100,9 +99,8 @@ func (w *Worker) supersede(f *flight) {
 	}
 }
 
-// runs says whether the synthesis in flight of a composition is run here. What is
-// run here and not wanted any more is stopped; what ran in a pod and has ended is
-// counted and told.
+// runs reports whether the synthesis in flight of a composition is run here. What is run here and
+// not wanted any more is stopped; what ran in a pod and has ended is counted and reported.
 func (w *Worker) runs(c *enov1.Composition, current decide.Progress) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,15 +119,15 @@ func (w *Worker) runs(c *enov1.Composition, current decide.Progress) bool {
 	return wanted && f.stop != nil
 }
 
-// watch looks for the end of a synthesis that runs in a pod. Of several managers
-// the one that began it counts it and tells of it. The lock is held.
+// watch waits for the end of a synthesis that runs in a pod. Of several managers the one that
+// started it counts and reports it. The lock is held.
 func (w *Worker) watch(c *enov1.Composition, f *flight, current decide.Progress) {
 	var result string
 	switch end := decide.EndOf(c, f.uuid); {
 	case end == decide.Promoted:
 		result = resultSuccess
-		// What the current synthesis made can be told as long as it is this one, and
-		// its slices were looked at.
+		// The result of the current synthesis can be reported as long as it is this one, and its
+		// slices were read.
 		if s := c.Status.CurrentSynthesis; s.UUID == f.uuid && current.Slices == len(s.ResourceSlices) {
 			w.tellDone(c, s, current.Total)
 		}
@@ -166,7 +164,7 @@ func (w *Worker) forget(key types.NamespacedName) {
 	}
 }
 
-// run runs a synthesis to its end, and says what came of it.
+// run runs a synthesis to its end, and reports the result.
 func (w *Worker) run(ctx context.Context, f *flight, c *enov1.Composition, s *enov1.Synthesizer) {
 	log := ctrl.LoggerFrom(ctx).WithValues("composition", f.key, "synthesis", f.uuid)
 	out := w.runner.Run(ctx, c, s)
@@ -186,12 +184,12 @@ func (w *Worker) run(ctx context.Context, f *flight, c *enov1.Composition, s *en
 		}
 		if out.Unsaid != nil {
 			// It is given up when its time is over.
-			log.Error(out.Unsaid, "Cannot say that a synthesis failed")
+			log.Error(out.Unsaid, "Cannot record that a synthesis failed")
 		}
 	}
 }
 
-// tellDone says once for each synthesis what it made.
+// tellDone reports once for each synthesis what it created.
 func (w *Worker) tellDone(c *enov1.Composition, s *enov1.Synthesis, resources int) {
 	if s.RolledBackTo != "" {
 		w.recorder.Eventf(whoever(c), nil, corev1.EventTypeNormal, "RolledBack", "RollBack", "The manifests are those of synthesis %s", s.RolledBackTo)
@@ -209,8 +207,8 @@ func (w *Worker) tellFailed(c *enov1.Composition, s *enov1.Synthesis, why string
 	}
 }
 
-// whoever is a composition whatever its version, so that what is said of it twice
-// becomes one event that happened twice.
+// whoever is a composition without its version, so that two equal events about it become one with a
+// count of two.
 func whoever(c *enov1.Composition) *enov1.Composition {
 	c = c.DeepCopy()
 	c.ResourceVersion = ""

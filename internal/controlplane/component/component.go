@@ -14,8 +14,8 @@ import (
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 )
 
-// Run runs the named component until it is told to stop. The first arguments
-// of kube-apiserver, up to "--", are for the etcd beside it.
+// Run runs the named component until it is stopped. The first arguments of kube-apiserver, up to
+// "--", are for the etcd in the same process.
 func Run(name string, args []string) error {
 	switch name {
 	case "kube-apiserver":

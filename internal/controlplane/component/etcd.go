@@ -27,9 +27,8 @@ const (
 	apiserverGrace = 2 * time.Second
 )
 
-// withEtcd runs etcd for as long as serve runs. They share a process, so the
-// API server is told of the port that etcd found free, and is always gone
-// before its database is.
+// withEtcd runs etcd for as long as serve runs. They share a process, so the API server gets the
+// port that etcd found free, and always ends before its database.
 func withEtcd(args []string, serve func(flags []string) error) error {
 	var (
 		dir, pki string
@@ -38,7 +37,7 @@ func withEtcd(args []string, serve func(flags []string) error) error {
 	flags := flag.NewFlagSet("etcd", flag.ContinueOnError)
 	flags.StringVar(&dir, "data-dir", "", "etcd's data")
 	flags.StringVar(&pki, "pki-dir", "", "etcd's certificates")
-	flags.BoolVar(&noFsync, "unsafe-no-fsync", false, "for data that nobody keeps")
+	flags.BoolVar(&noFsync, "unsafe-no-fsync", false, "for data that is not kept")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -132,8 +131,8 @@ func etcdLogger() *zap.Logger {
 	return zap.New(core, zap.WithFatalHook(zapcore.WriteThenPanic))
 }
 
-// closeInTime closes the database when the API server takes too long to stop
-// by itself, which it does as long as anybody watches anything.
+// closeInTime closes the database when the API server takes too long to stop by itself, which it
+// does as long as any client watches anything.
 func closeInTime(etcd *embed.Etcd) {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)

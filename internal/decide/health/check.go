@@ -20,9 +20,9 @@ const (
 	Problem State = "problem"
 )
 
-// A Check is one thing that was looked at.
+// A Check is one thing that was checked.
 type Check struct {
-	// About is what was looked at, in one or two words, and Object its name.
+	// About is the subject in one or two words, and Object its name.
 	About  string `json:"about"`
 	Object string `json:"object,omitempty"`
 	State  State  `json:"state"`
@@ -31,7 +31,7 @@ type Check struct {
 	Fix     string `json:"fix,omitempty"`
 }
 
-// Examine looks at all there is.
+// Examine checks everything.
 func Examine(f Facts, now time.Time) []Check {
 	on := f.Running()
 
@@ -48,8 +48,8 @@ func Examine(f Facts, now time.Time) []Check {
 	)
 }
 
-// Running are the parts that run: those that the Deployment says, or else those whose
-// kinds are all there.
+// Running are the components that run: those of the Deployment, or else those whose kinds all
+// exist.
 func (f Facts) Running() []Part {
 	named := f.named()
 
@@ -62,7 +62,7 @@ func (f Facts) Running() []Part {
 	})
 }
 
-// named are the parts that the Deployment says, nil if there is none to say it.
+// named are the components of the Deployment, nil if there is no Deployment.
 func (f Facts) named() []string {
 	if f.Deployment.Is == nil {
 		return nil
@@ -104,7 +104,7 @@ func (p Part) names() []string {
 	return all
 }
 
-// unknown is a check of what could not be looked at.
+// unknown is a check that could not be made.
 func unknown(about, object string, err error) []Check {
 	return []Check{{About: about, Object: object, State: Unknown, Message: err.Error(), Fix: "ask a user who has the permission to read it"}}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/arbor-control/arbor/api/names"
 )
 
-// definitions are about the kinds of the parts that run.
+// definitions checks the kinds of the components that run.
 func (f Facts) definitions(on []Part) []Check {
 	const about = "definition"
 	if f.Definitions.Err != nil {
@@ -42,7 +42,7 @@ func (f Facts) definitions(on []Part) []Check {
 	return all
 }
 
-// definition compares one with what this release has.
+// definition compares a CRD with that of this release.
 func definition(have, want *apiextensionsv1.CustomResourceDefinition) (State, string, string) {
 	established := slices.ContainsFunc(have.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
@@ -52,7 +52,7 @@ func definition(have, want *apiextensionsv1.CustomResourceDefinition) (State, st
 	stored := slices.IndexFunc(have.Status.StoredVersions, func(stored string) bool { return find(want, stored) == nil })
 	switch {
 	case !established:
-		return Problem, "it is not served", fmt.Sprintf("kubectl describe crd %s says why", have.Name)
+		return Problem, "it is not served", fmt.Sprintf("kubectl describe crd %s shows why", have.Name)
 	case missing != "":
 		return Problem, fmt.Sprintf("version %s is not served", missing), "upgrade it"
 	case stored >= 0:
@@ -69,8 +69,8 @@ func definition(have, want *apiextensionsv1.CustomResourceDefinition) (State, st
 	return OK, "it is served, with the schema of this release", ""
 }
 
-// compare returns the first version that is wanted and not served, and whether the
-// schemas of all others are the same.
+// compare returns the first version that is wanted and not served, and whether the schemas of the
+// rest are the same.
 func compare(have, want *apiextensionsv1.CustomResourceDefinition) (missing string, same bool) {
 	same = true
 	for _, w := range want.Spec.Versions {
@@ -131,7 +131,7 @@ func (f Facts) webhook(name string, now time.Time) (State, string, string) {
 	answer, asked := f.Answers.Is[name]
 	switch {
 	case f.Answers.Err != nil:
-		return Unknown, "it is registered; whether it answers could not be tried: " + f.Answers.Err.Error(), "ask somebody who may create objects in namespace default"
+		return Unknown, "it is registered; whether it answers could not be tried: " + f.Answers.Err.Error(), "run it as a user who may create objects in namespace default"
 	case !asked:
 		return OK, "it is registered", ""
 	case answer != "":
@@ -152,18 +152,18 @@ func (f Facts) authority(on []Part, now time.Time) []Check {
 	case f.Secret.Err != nil:
 		return unknown(about, "", f.Secret.Err)
 	case s == nil:
-		return nil // somebody else makes them
+		return nil // another program creates them
 	}
 	c := Check{About: about, Object: s.Namespace + "/" + s.Name}
 	certificate := first(s.Data["ca.crt"])
 	switch {
 	case certificate == nil:
-		c.State, c.Message, c.Fix = Problem, "ca.crt is no certificate", "delete the Secret: the manager makes another"
+		c.State, c.Message, c.Fix = Problem, "ca.crt is not a certificate", "delete the Secret: the manager creates another"
 	case now.After(certificate.NotAfter):
 		c.State, c.Message, c.Fix = Problem, fmt.Sprintf("the authority ended %s ago", ago(now, certificate.NotAfter)), "see that a manager runs: it makes another"
 	case now.After(certificate.NotAfter.Add(-certificate.NotAfter.Sub(certificate.NotBefore) / 4)):
 		// It should have been replaced after two thirds.
-		c.State, c.Message, c.Fix = Warning, fmt.Sprintf("the authority ends in %s, and was to be replaced before", ago(certificate.NotAfter, now)), "see that a manager runs: it makes another"
+		c.State, c.Message, c.Fix = Warning, fmt.Sprintf("the authority ends in %s, and should have been replaced before", ago(certificate.NotAfter, now)), "see that a manager runs: it creates another"
 	default:
 		c.State, c.Message = OK, fmt.Sprintf("the authority lives for another %s", ago(certificate.NotAfter, now))
 	}
@@ -171,7 +171,7 @@ func (f Facts) authority(on []Part, now time.Time) []Check {
 	return []Check{c}
 }
 
-// valid says whether a bundle has a certificate that is valid now.
+// valid reports whether a bundle has a certificate that is valid now.
 func valid(bundle []byte, now time.Time) bool {
 	for {
 		var block *pem.Block

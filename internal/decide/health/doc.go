@@ -1,6 +1,6 @@
-// Package health says what is wrong with Arbor in a cluster, and what to do about
-// it. It is told what was found, and asks nobody.
+// Package health reports what is wrong with Arbor in a cluster, and what to do about it. It is a
+// function of Facts that the caller collects.
 //
-// What could not be looked at is neither right nor wrong: such a check is Unknown,
-// and says who would have to be asked.
+// What could not be read is neither right nor wrong: such a check is Unknown, and names who could
+// read it.
 package health

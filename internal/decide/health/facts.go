@@ -14,14 +14,13 @@ import (
 // A Part is something that a manager can run.
 type Part struct {
 	Name string
-	// Definitions of its kinds, as this release has them.
+	// Definitions are the CRDs of its kinds, as this release has them.
 	Definitions []*apiextensionsv1.CustomResourceDefinition
 	// Webhooks are the names of those that it serves.
 	Webhooks []string
 }
 
-// Facts are what was found in a cluster. Of what is a pointer, nil says that there
-// is none.
+// Facts are what was found in a cluster. A nil pointer means that the object does not exist.
 type Facts struct {
 	// Namespace of Arbor's own objects.
 	Namespace string
@@ -36,10 +35,10 @@ type Facts struct {
 	Webhooks   Found[*admissionregistrationv1.ValidatingWebhookConfiguration]
 	// Secret of the webhooks' certificate authority.
 	Secret Found[*corev1.Secret]
-	// Answers are what became of objects that a webhook must refuse, by the name of
-	// the webhook: "" if it refused.
+	// Answers are the results for objects that a webhook must reject, by the name of the webhook:
+	// "" if it rejected.
 	Answers Found[map[string]string]
-	// Lacking are rights that the manager would need and does not have.
+	// Lacking are permissions that the manager would need and does not have.
 	Lacking   Found[[]string]
 	Scheduler Scheduler
 	// Backlog is what waits, by kind.

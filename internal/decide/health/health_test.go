@@ -104,7 +104,7 @@ func TestWell(t *testing.T) {
 	}
 }
 
-// Each case breaks one thing in a cluster that is well, and one check says so.
+// Each case breaks one thing in a healthy cluster, and one check reports it.
 func TestExamine(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -136,7 +136,7 @@ func TestExamine(t *testing.T) {
 		"NoBundle":       {"The API server trusts nobody.", func(f *health.Facts) { f.Webhooks.Is.Webhooks[0].ClientConfig.CABundle = []byte("x") }, "webhook", health.Problem, "trusts no certificate"},
 		"Accepts":        {"It lets pass what it must not.", func(f *health.Facts) { f.Answers.Is[hook] = "accepted" }, "webhook", health.Problem, "accepted"},
 		"MayNotTry":      {"One may not even try.", func(f *health.Facts) { f.Answers.Err = errDenied }, "webhook", health.Unknown, "forbidden"},
-		"NoSecret":       {"cert-manager has it, or it is nowhere to be seen.", func(f *health.Facts) { f.Secret.Is.Data = nil }, "certificates", health.Problem, "no certificate"},
+		"NoSecret":       {"cert-manager has it, or it is nowhere to be seen.", func(f *health.Facts) { f.Secret.Is.Data = nil }, "certificates", health.Problem, "not a certificate"},
 		"Rights":         {"The chart was not upgraded.", func(f *health.Facts) { f.Lacking.Is = []string{"list trees.arbor", "watch trees.arbor"} }, "rights", health.Problem, "may not list trees.arbor, nor watch trees.arbor"},
 		"WaitsShortly":   {"That happens.", func(f *health.Facts) { waits(f, time.Minute) }, "backlog", health.OK, "2 of 7 wait, net/a for 1m: pool is full"},
 		"WaitsLong":      {"Somebody should look.", func(f *health.Facts) { waits(f, time.Hour) }, "backlog", health.Warning, "2 of 7 wait, net/a for 1h: pool is full"},
@@ -174,8 +174,7 @@ func waits(f *health.Facts, age time.Duration) {
 	f.Backlog = []health.Backlog{{Kind: "SubnetClaim", Total: 7, Waiting: 2, Oldest: now.Add(-age), First: "net/a", Why: "pool is full"}}
 }
 
-// The life of an authority: it is replaced after two thirds, if anybody is there to
-// do it.
+// The life of an authority: it is replaced after two thirds, if a manager runs.
 func TestAuthority(t *testing.T) {
 	for age, want := range map[time.Duration]health.State{
 		0: health.OK, life * 2 / 3: health.OK, life * 4 / 5: health.Warning, life + time.Minute: health.Problem,
@@ -188,7 +187,7 @@ func TestAuthority(t *testing.T) {
 	}
 }
 
-// Outside of a cluster there is no Deployment, and what runs is told by the kinds.
+// Outside of a cluster there is no Deployment, and what runs is derived from the kinds.
 func TestOutside(t *testing.T) {
 	f := well(t)
 	f.Deployment.Is = nil

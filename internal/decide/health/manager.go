@@ -74,7 +74,7 @@ func replicas(about string, d *appsv1.Deployment, does string) Check {
 	return c
 }
 
-// leader is about who does the work.
+// leader checks that a manager leads.
 func (f Facts) leader(now time.Time) []Check {
 	const about = "leader"
 	l := f.Lease.Is
@@ -94,13 +94,13 @@ func (f Facts) leader(now time.Time) []Check {
 	return []Check{holder(name, l, now, "manager", "nothing is reconciled")}
 }
 
-// holder is about who holds the lease of a program. Without a holder, there is a consequence.
+// holder checks the holder of the Lease of a program. Without a holder, there is a consequence.
 func holder(name string, l *coordinationv1.Lease, now time.Time, program, consequence string) Check {
 	c := Check{About: "leader", Object: name, State: OK}
 	by, renewed, seconds := l.Spec.HolderIdentity, l.Spec.RenewTime, l.Spec.LeaseDurationSeconds
 	if by == nil || *by == "" {
 		c.State, c.Message = Problem, fmt.Sprintf("no %s leads, and %s", program, consequence)
-		c.Fix = fmt.Sprintf("see that a %s runs; its log says why it does not lead", program)
+		c.Fix = fmt.Sprintf("see that a %s runs; its log shows why it does not lead", program)
 
 		return c
 	}
@@ -117,7 +117,7 @@ func holder(name string, l *coordinationv1.Lease, now time.Time, program, conseq
 	return c
 }
 
-// answered says whether any webhook did what it should: then a manager runs.
+// answered reports whether any webhook did what it should: then a manager runs.
 func (f Facts) answered() bool {
 	for _, text := range f.Answers.Is {
 		if text == "" {
@@ -128,18 +128,18 @@ func (f Facts) answered() bool {
 	return false
 }
 
-// rights are those of the manager.
+// rights checks the permissions of the manager.
 func (f Facts) rights() []Check {
 	const about = "rights"
 	switch {
 	case f.Deployment.Is == nil:
-		return nil // nobody knows who it is
+		return nil // its identity is not known
 	case f.Lacking.Err != nil:
 		return unknown(about, "", f.Lacking.Err)
 	case len(f.Lacking.Is) > 0:
 		return []Check{{
 			About: about, State: Problem, Message: "the manager may not " + strings.Join(f.Lacking.Is, ", nor "),
-			Fix: "upgrade the chart with all parts that --controllers names, or give its service account these rights",
+			Fix: "upgrade the chart with all components that --controllers names, or grant its ServiceAccount these permissions",
 		}}
 	}
 
@@ -177,7 +177,7 @@ func (f Facts) backlog(now time.Time) []Check {
 var fixes = map[string]string{
 	"PodGroup":        "arbor audit lists what is wrong with each",
 	"SubnetPool":      "arbor pools show NAME, and add a pool or free what is not needed",
-	"SubnetClaim":     "kubectl describe subnetclaim says why; arbor pools simulate tells what would fit",
-	"SubnetPoolClaim": "kubectl describe subnetpoolclaim says why; arbor pools simulate tells what would fit",
+	"SubnetClaim":     "kubectl describe subnetclaim shows why; arbor pools simulate shows what would fit",
+	"SubnetPoolClaim": "kubectl describe subnetpoolclaim shows why; arbor pools simulate shows what would fit",
 	"Composition":     "arbor delivery NAME shows which resource is stuck, and why",
 }

@@ -32,8 +32,8 @@ type Pods struct {
 	Since time.Time
 }
 
-// SchedulerNames are what pods name in spec.schedulerName to be placed by a Deployment's
-// scheduler, nil if only its configuration says.
+// SchedulerNames are the values of spec.schedulerName of pods that the scheduler of a Deployment
+// places, nil if only its configuration has them.
 func SchedulerNames(d *appsv1.Deployment) []string {
 	if Flag(d, "config", "") != "" {
 		return nil
@@ -72,7 +72,7 @@ func (f Facts) scheduler(now time.Time) []Check {
 	return append([]Check{c}, f.schedulerLeader(now)...)
 }
 
-// missing is about pods that ask for a scheduler of which nothing is to be seen.
+// missing checks for pods that name a scheduler which does not seem to run.
 func (s Scheduler) missing(now time.Time) []Check {
 	if p := s.Pods.Is; p.Count > 0 && now.Sub(p.Since) > stuckAfter {
 		return []Check{{
@@ -84,14 +84,14 @@ func (s Scheduler) missing(now time.Time) []Check {
 	return nil
 }
 
-// schedulerLeader is about who places pods.
+// schedulerLeader checks that a scheduler leads.
 func (f Facts) schedulerLeader(now time.Time) []Check {
 	name := f.Namespace + "/" + names.Scheduler
 	s := f.Scheduler
 	if s.Lease.Err != nil {
 		return unknown("leader", name, s.Lease.Err)
 	}
-	c := Check{About: "leader", Object: name, State: Warning, Message: "there is no Lease: no scheduler has led yet", Fix: "its log says why it does not lead"}
+	c := Check{About: "leader", Object: name, State: Warning, Message: "there is no Lease: no scheduler has led yet", Fix: "its log shows why it does not lead"}
 	if s.Lease.Is != nil {
 		c = holder(name, s.Lease.Is, now, "scheduler", "no pod that asks for it gets a node")
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/health"
 )
 
-// scheduled is a cluster in which the scheduler is well, too.
+// scheduled is a cluster in which the scheduler is healthy, too.
 func scheduled(t *testing.T) health.Facts {
 	t.Helper()
 	f := well(t)
@@ -102,10 +102,10 @@ func TestScheduler(t *testing.T) {
 		},
 		"Dead": {"It ended without releasing the lease.", die, []health.Check{good, dead}},
 		"NoHolder": {"It released the lease, and no other took it.", func(f *health.Facts) { f.Scheduler.Lease.Is.Spec.HolderIdentity = nil }, []health.Check{good, {
-			About: "leader", Object: object, State: health.Problem, Message: "no scheduler leads, and no pod that asks for it gets a node", Fix: "see that a scheduler runs; its log says why it does not lead",
+			About: "leader", Object: object, State: health.Problem, Message: "no scheduler leads, and no pod that asks for it gets a node", Fix: "see that a scheduler runs; its log shows why it does not lead",
 		}}},
 		"NoLease": {"It has not led yet.", func(f *health.Facts) { f.Scheduler.Lease.Is = nil }, []health.Check{good, {
-			About: "leader", Object: object, State: health.Warning, Message: "there is no Lease: no scheduler has led yet", Fix: "its log says why it does not lead",
+			About: "leader", Object: object, State: health.Warning, Message: "there is no Lease: no scheduler has led yet", Fix: "its log shows why it does not lead",
 		}}},
 		"OneAvailable": {"One crashes.", func(f *health.Facts) { f.Scheduler.Deployment.Is.Status.AvailableReplicas = 1 }, []health.Check{{
 			About: "scheduler", Object: object, State: health.Warning, Message: "1 of 2 replicas are available, placing pods for arbor-scheduler, kai-scheduler",

@@ -1,5 +1,4 @@
-// Package objecthealth judges whether objects work, and summarizes many of them in one
-// condition.
+// Package objecthealth assesses whether objects work, and summarizes many of them in one condition.
 //
 // An object is Current, Progressing or Failed by the rules of kstatus, which
 // [github.com/fluxcd/cli-utils/pkg/kstatus/status] implements. What an object was before

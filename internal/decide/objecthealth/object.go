@@ -64,9 +64,9 @@ type Rule int
 const (
 	// Applied kinds have no health: their objects are Current once they are applied.
 	Applied Rule = iota
-	// WithStatus kinds are judged if the object has a status.
+	// WithStatus kinds are assessed if the object has a status.
 	WithStatus
-	// Always kinds are always judged.
+	// Always kinds are always assessed.
 	Always
 )
 
@@ -110,8 +110,8 @@ func RuleOf(kind schema.GroupKind) Rule {
 	}
 }
 
-// Of judges a live object by its status alone. An object whose status kstatus cannot read
-// is Current: nothing is known against it.
+// Of assesses a live object by its status alone. An object whose status kstatus cannot read is
+// Current: nothing is known against it.
 func Of(live *unstructured.Unstructured) Health {
 	if RuleOf(live.GroupVersionKind().GroupKind()) == Applied {
 		return Health{}
@@ -161,8 +161,8 @@ func clip(text string) string {
 	return text[:end] + "…"
 }
 
-// A Record is the health of an object with as much of its past as the next judgement
-// needs. The zero value is that of an object that was never judged.
+// A Record is the health of an object with as much of its past as the next assessment needs. The
+// zero value is that of an object that was never assessed.
 type Record struct {
 	Health
 
@@ -175,7 +175,7 @@ type Record struct {
 	settled bool
 }
 
-// Assess judges a live object, given what was recorded before.
+// Assess assesses a live object, given what was recorded before.
 func (r Record) Assess(live *unstructured.Unstructured, now time.Time) Record {
 	next := Record{Health: Of(live), uid: live.GetUID(), generation: live.GetGeneration()}
 	same := r.uid == next.uid && r.generation == next.generation
@@ -203,8 +203,8 @@ func (r Record) Missing(now time.Time) Record {
 	return next
 }
 
-// Recheck is when to judge the object again although nothing happens to it, 0 for never.
-// It is about Pods that are unschedulable: kstatus waits for a while before it says so.
+// Recheck is when to assess the object again although nothing happens to it, 0 for never. It is
+// about Pods that are unschedulable: kstatus waits for a while before it reports it.
 func (r Record) Recheck() time.Duration {
 	if r.Reason == notScheduled {
 		return status.ScheduleWindow + time.Second

@@ -113,7 +113,7 @@ func TestRuleOf(t *testing.T) {
 	}
 }
 
-// TestAssess has an object change, and looks at what is recorded last.
+// TestAssess changes an object, and checks what is recorded last.
 func TestAssess(t *testing.T) {
 	broken := strings.Replace(rolledOut, "availableReplicas: 1", "availableReplicas: 0", 1)
 	unseen := strings.Replace(deployment(broken), "generation: 2", "generation: 3", 1)

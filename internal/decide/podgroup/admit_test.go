@@ -152,8 +152,8 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestAdmitSeesEveryField guards the comparison by hand: whichever field of a
-// bad subgroup changes, the list has changed and is refused.
+// TestAdmitSeesEveryField guards the handwritten comparison: whichever field of a bad subgroup
+// changes, the list has changed and is rejected.
 func TestAdmitSeesEveryField(t *testing.T) {
 	fields := reflect.TypeFor[v2alpha2.SubGroup]()
 	for i := range fields.NumField() {

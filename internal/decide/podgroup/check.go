@@ -24,11 +24,10 @@ func Lint(pg *v2alpha2.PodGroup) verdict.Verdict {
 	return v
 }
 
-// Admit judges a change from before to after; before is nil when the object
-// is new. It rejects only what the change makes invalid: if the list of
-// subgroups and the durations stay as they are, the change passes, with one
-// warning each if they are invalid. Other fields are warned about when they
-// change. An object that is being deleted gets no warnings.
+// Admit validates a change from before to after; before is nil when the object is new. It rejects
+// only what the change makes invalid: if the list of subgroups and the durations stay as they are,
+// the change passes, with one warning each if they are invalid. Other fields are warned about when
+// they change. An object that is being deleted gets no warnings.
 func Admit(before, after *v2alpha2.PodGroup) verdict.Verdict {
 	if before == nil {
 		return Lint(after)
@@ -111,7 +110,7 @@ func list(pg *v2alpha2.PodGroup) []podtree.SubGroup {
 	return groups
 }
 
-// kinds says, per kind of violation, its reason and the field that it is in.
+// kinds has, per kind of violation, its reason and the field that it is in.
 var kinds = map[podtree.Kind]struct{ reason, field string }{
 	podtree.NameEmpty:          {v2alpha2.ReasonNameEmpty, "name"},
 	podtree.NameNotLowercase:   {v2alpha2.ReasonNameNotLowercase, "name"},

@@ -31,7 +31,7 @@ func group(groups ...v2alpha2.SubGroup) *v2alpha2.PodGroup {
 	}
 }
 
-// TestCheckMessage holds the words of a refusal, which are a contract.
+// TestCheckMessage pins the messages of rejections, which are a contract.
 func TestCheckMessage(t *testing.T) {
 	cases := map[string]struct {
 		reason string

@@ -12,7 +12,7 @@ import (
 // so that advice stays linear in a list where everything is wrong.
 const maxSearches = 8
 
-// A mender says how to mend violations of one list.
+// A mender suggests fixes for violations of one list.
 type mender struct {
 	groups []v2alpha2.SubGroup
 	// exact and lower hold the first holder of each name, as written and in
@@ -41,8 +41,7 @@ func enter(holders map[string]int, name string, i int) {
 	}
 }
 
-// owner is the subgroup that has the lower-case name, or that has the first
-// claim to it when names are mended.
+// owner is the subgroup that has the lower-case name, or that gets it first when names are fixed.
 func (m *mender) owner(lower string) int {
 	if i, ok := m.exact[lower]; ok {
 		return i
@@ -141,9 +140,9 @@ func allowedEdits(name string) int {
 	}
 }
 
-// within says whether a becomes b by at most that many edits: a character
-// more, less or another, or two swapped. It branches only where they differ,
-// so its time is linear in their length for a small number of edits.
+// within reports whether a becomes b by at most that many edits: a character more, less or another,
+// or two swapped. It branches only where they differ, so its time is linear in their length for a
+// small number of edits.
 func within(a, b string, edits int) bool {
 	for a != "" && b != "" && a[0] == b[0] {
 		a, b = a[1:], b[1:]

@@ -15,9 +15,8 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
-// firstWrong is the rule once more, as plainly as it can be said: the text of
-// the first violation, "" for a good list. Of a cycle it only says that there
-// is one.
+// firstWrong is the simplest form of the rule: the text of the first violation, "" for a valid
+// list. Of a cycle it only reports that there is one.
 func firstWrong(groups []v2alpha2.SubGroup) string {
 	seen := map[string]v2alpha2.SubGroup{}
 	for _, g := range groups {
@@ -99,7 +98,7 @@ func FuzzAdmit(f *testing.F) {
 	})
 }
 
-// checkAdmit holds the verdicts on a change to the plain rule.
+// checkAdmit compares the results for a change with the plain rule.
 func checkAdmit(t *testing.T, before, after *v2alpha2.PodGroup) {
 	t.Helper()
 	want := firstWrong(after.Spec.SubGroups)

@@ -15,8 +15,8 @@ const (
 	unread     = "the scheduler does not read this field"
 )
 
-// ineffective returns a warning for each field that a change sets and that this
-// release does not act on. before is nil for a group that is judged as it is.
+// ineffective returns a warning for each field that a change sets and that has no effect in this
+// release. before is nil for a group that is checked as it is.
 func ineffective(before, after *v2alpha2.PodGroup) []verdict.Warning {
 	if before == nil {
 		before = &v2alpha2.PodGroup{}

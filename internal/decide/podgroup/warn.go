@@ -36,8 +36,8 @@ func warnings(pg *v2alpha2.PodGroup) []verdict.Warning {
 	return found
 }
 
-// children counts direct children. Names are compared in lower case, so that
-// the numbers hold for a list whose case is yet to be mended too.
+// children counts direct children. Names are compared in lower case, so that the numbers are also
+// right for a list whose case must still be fixed.
 type children struct {
 	top   int
 	below map[string]int
@@ -56,8 +56,8 @@ func countChildren(groups []v2alpha2.SubGroup) children {
 	return c
 }
 
-// rootWarnings does not say "never" of a group without subgroups: its one
-// implicit leaf counts as a child.
+// rootWarnings does not write "never" about a group without subgroups: its one implicit leaf counts
+// as a child.
 func (c children) rootWarnings(pg *v2alpha2.PodGroup) []verdict.Warning {
 	required := pg.Spec.MinSubGroup
 	if !tooMany(required, c.top) {
@@ -125,8 +125,8 @@ func labelWarnings(i int, name string) []verdict.Warning {
 	}}
 }
 
-// isPlain says of nearly every name that it can be a label value, without the
-// regular expression that was most of the cost of a large group.
+// isPlain reports for nearly every name that it can be a label value, without the regular
+// expression that was most of the cost of a large group.
 func isPlain(name string) bool {
 	if name == "" || len(name) > validation.LabelValueMaxLength {
 		return false

@@ -111,7 +111,7 @@ func TestVerdictJSON(t *testing.T) {
 	}
 }
 
-// A warning is given for exactly the names that Kubernetes refuses as labels.
+// A warning is given for exactly the names that Kubernetes rejects as labels.
 func FuzzLabelWarning(f *testing.F) {
 	for _, s := range []string{"a", "-a", "a-", "a-b", "a.b", "a_b", "é", strings.Repeat("a", 63), strings.Repeat("a", 64)} {
 		f.Add(s)

@@ -1,6 +1,5 @@
-// Package preemption decides what happens next to a gang that preempts others. It
-// is pure: the scheduler tells it the facts, carries out one action, and reports how
-// that ended.
+// Package preemption decides what happens next to a gang that preempts other gangs. It is pure: the
+// scheduler passes the facts, carries out one action, and reports how that ended.
 //
 //	          a try failed           the plan was found       verified on the live cluster
 //	  Idle ───────────────► (Search) ─────────────► Planned ─────────────► Reserved

@@ -139,8 +139,8 @@ type Facts struct {
 	Using, Stuck []string
 }
 
-// Next returns the next action. With Wait, it also returns when to look again if no
-// fact changes before; zero means never.
+// Next returns the next action. With Wait, it also returns when to call it again if no fact changes
+// before; zero means never.
 func (s State) Next(f Facts) (next State, action Action, at time.Time) {
 	s = s.noteMissing(f)
 	switch {
@@ -181,7 +181,7 @@ func (f Facts) overdue() bool { return !f.Deadline.IsZero() && !f.Now.Before(f.D
 // unprepared reports whether the gang could not use the room.
 func (f Facts) unprepared() bool { return f.Now.Before(f.Unprepared) }
 
-// end is for a gang that is placed, or no longer the one that was to be placed.
+// end is for a gang that is placed, or no longer the one that should be placed.
 func (s State) end(f Facts) (next State, action Action, at time.Time) {
 	switch {
 	case s.Phase.hasPlan():

@@ -131,9 +131,9 @@ func (c class) compare(other class) int {
 	}
 }
 
-// join has the namespace of a gang that does not wait yet begin with what the one has used
-// whose turn began last: the time in which it had no turn is no credit. This is start-time
-// fair queueing, with one queue per class.
+// join makes the namespace of a gang that does not wait yet start with what the one has used whose
+// turn began last: time without a turn is not a credit. This is start-time fair queueing, with one
+// queue per class.
 func (t *Turns) join(is turn) {
 	if t.used == nil {
 		t.used, t.clock = map[account]time.Duration{}, map[class]time.Duration{}

@@ -32,9 +32,9 @@ func searchers(namespace string, n int, priority int32, takes time.Duration, tim
 	return all
 }
 
-// simulate has gangs search until none wants to any more. While one searches, all others
-// have been asked to wait. It returns when the last search of each gang ended, and fails if
-// a gang that waits is never called.
+// simulate lets gangs search until none wants to any more. While one searches, the rest has been
+// asked to wait. It returns when the last search of each gang ended, and fails if a gang that waits
+// is never called.
 func simulate(t *testing.T, gangs []searcher) map[types.NamespacedName]time.Duration {
 	t.Helper()
 	var turns preemption.Turns
@@ -213,8 +213,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A gang that was called and has no use for its turn does not keep the others waiting, and
-// one of a higher priority that comes in between does not make a gang wait forever.
+// A gang that was called and does not use its turn does not keep the rest waiting, and one of a
+// higher priority that comes in between does not make a gang wait forever.
 func TestTurnsNotUsed(t *testing.T) {
 	var turns preemption.Turns
 	a, b, c, d := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}, types.NamespacedName{Name: "c"}, types.NamespacedName{Name: "d"}
@@ -247,8 +247,8 @@ func TestTurnsNotUsed(t *testing.T) {
 	}
 }
 
-// A gang goes on after its turn, and writes to the API server for example. The next one is
-// called all the same, and one of a lower priority does not get in between.
+// A gang continues after its turn, and writes to the API server for example. The next one is called
+// all the same, and one of a lower priority does not get in between.
 func TestTurnsAfterTheEnd(t *testing.T) {
 	searched, high, low := types.NamespacedName{Name: "searched"}, types.NamespacedName{Name: "high"}, types.NamespacedName{Name: "low"}
 	var turns preemption.Turns
@@ -272,7 +272,7 @@ func TestTurnsAfterTheEnd(t *testing.T) {
 	}
 }
 
-// The time in which no gang of a namespace has searched, or waited, is no credit.
+// Time in which no gang of a namespace has searched, or waited, is not a credit.
 func TestTurnsWithoutCredit(t *testing.T) {
 	// A trace is what happens during each search: these gangs begin to wait. A name is the
 	// namespace, the name, and "+" if its priority is higher.

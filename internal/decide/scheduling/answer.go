@@ -6,7 +6,7 @@ import (
 
 // An Answer is what would become of a gang, and why.
 type Answer struct {
-	// Gang as it was read; nil if it was refused.
+	// Gang as it was read; nil if it was rejected.
 	Gang    *Gang
 	Refusal *Refusal
 	// Decision is that of the scheduler, on a cluster in which nothing was
@@ -26,7 +26,7 @@ type Room struct {
 	Fits int
 	// Short is what the node lacks for one more, by resource.
 	Short []Shortage
-	// Reasons are the others why it takes none.
+	// Reasons are the other reasons why it takes none.
 	Reasons []string
 }
 

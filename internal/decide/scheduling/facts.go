@@ -18,9 +18,9 @@ type Facts struct {
 	Group *v2alpha2.PodGroup
 	// Pods are all pods that name the group.
 	Pods []*corev1.Pod
-	// Gang was read from Group and Pods; nil if it was refused.
+	// Gang was read from Group and Pods; nil if it was rejected.
 	Gang *Gang
-	// Refusal is why it was refused; nil if it was not.
+	// Refusal is why it was rejected; nil if it was not.
 	Refusal *Refusal
 	// Outcome of the last attempt to place the gang; nil if there was none.
 	Outcome *Outcome
@@ -80,7 +80,7 @@ type Progress struct {
 
 	// Reason is one word in CamelCase.
 	Reason string
-	// Message is one sentence.
+	// Message is a human-readable explanation.
 	Message string
 }
 
@@ -142,8 +142,8 @@ func (g *Gang) gated() int {
 	return n
 }
 
-// statefulSet returns a StatefulSet that has pods in the gang which wait. If it
-// waits for these to become ready before it creates others, neither goes on.
+// statefulSet returns a StatefulSet that has pods in the gang which wait. If it waits for these to
+// become ready before it creates more, neither makes progress.
 func (g *Gang) statefulSet() string {
 	at := slices.IndexFunc(g.Pods, func(pod *corev1.Pod) bool {
 		owner := metav1.GetControllerOf(pod)

@@ -13,7 +13,7 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
-// What KAI's tools read: status.schedulingConditions and status.resourcesStatus.
+// The fields that KAI's tools read: status.schedulingConditions and status.resourcesStatus.
 const (
 	// defaultNodePool is KAI's name for the nodes of a cluster that is not
 	// divided into node pools.
@@ -25,9 +25,8 @@ const (
 	maxResources = 64
 )
 
-// showUnschedulable brings status.schedulingConditions in line with the
-// condition Scheduled: there is an entry exactly if that says that there is no
-// room. Entries of other node pools stay.
+// showUnschedulable aligns status.schedulingConditions with the condition Scheduled: there is an
+// entry exactly if the condition is Unschedulable. Entries of other node pools stay.
 func showUnschedulable(status *v2alpha2.PodGroupStatus, now metav1.Time) {
 	c := conditionOf(*status)
 	ours := func(s v2alpha2.SchedulingCondition) bool {

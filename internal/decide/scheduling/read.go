@@ -49,11 +49,11 @@ type Gang struct {
 type Refusal struct {
 	// Reason is one word in CamelCase.
 	Reason string
-	// Message is one sentence that names what is wrong and how to fix it.
+	// Message names what is wrong and how to fix it.
 	Message string
 }
 
-// NotFound refuses pods that name a group that does not exist.
+// NotFound rejects pods that name a group that does not exist.
 func NotFound(key types.NamespacedName) *Refusal {
 	return &Refusal{
 		Reason:  ReasonGroupNotFound,
@@ -61,8 +61,8 @@ func NotFound(key types.NamespacedName) *Refusal {
 	}
 }
 
-// Read makes a gang of a group and the pods that name it. The more important
-// and the older pods come first. Either the gang or the refusal is nil.
+// Read converts a group and the pods that name it to a gang. The more important and the older pods
+// come first. Either the gang or the refusal is nil.
 func Read(pg *v2alpha2.PodGroup, pods []*corev1.Pod, rules gang.Rules) (*Gang, *Refusal) {
 	if pg.DeletionTimestamp != nil {
 		return nil, &Refusal{
@@ -94,9 +94,8 @@ func Read(pg *v2alpha2.PodGroup, pods []*corev1.Pod, rules gang.Rules) (*Gang, *
 	return g, nil
 }
 
-// Compare finds out which of those who wait are alike. It takes a while, and is
-// of use only to whoever places them.
-// Labels count if labels is true; see Shape.
+// Compare finds which of the waiting members are alike. It takes a while, and is needed only to
+// place them. Labels count if labels is true; see Shape.
 func (g *Gang) Compare(labels bool) {
 	for i, m := range g.Members {
 		if m.State == gang.Waiting {
@@ -140,7 +139,7 @@ func state(pod *corev1.Pod) gang.State {
 	}
 }
 
-// unusable says which subgroup makes no tree, and what to do about it.
+// unusable names the subgroup that is not part of a tree, and what to do about it.
 func unusable(pg *v2alpha2.PodGroup, err error) *Refusal {
 	r := &Refusal{Reason: v2alpha2.ReasonInvalid, Message: err.Error()}
 	var u *podtree.Unusable
@@ -160,8 +159,8 @@ func unusable(pg *v2alpha2.PodGroup, err error) *Refusal {
 	return r
 }
 
-// topology refuses a group that requires a topology level: it cannot be
-// guaranteed, and must not be dropped silently.
+// topology rejects a group that requires a topology level: it cannot be guaranteed, and must not be
+// dropped silently.
 func topology(pg *v2alpha2.PodGroup) *Refusal {
 	who, field, level := fmt.Sprintf("PodGroup %q", pg.Name), "spec.topologyConstraint", pg.Spec.TopologyConstraint.RequiredTopologyLevel
 	for i, s := range pg.Spec.SubGroups {
@@ -183,8 +182,8 @@ func topology(pg *v2alpha2.PodGroup) *Refusal {
 	}
 }
 
-// leafOf returns the leaf that a pod belongs to. A pod that names none belongs
-// to the leaf default, which a group without subgroups has, and others may.
+// leafOf returns the leaf that a pod belongs to. A pod that names none belongs to the leaf default,
+// which a group without subgroups has, and other groups may have.
 func (g *Gang) leafOf(pod *corev1.Pod) (int, *Refusal) {
 	name := pod.Labels[SubGroupLabel]
 	leaf, ok := g.Tree.Leaf(cmp.Or(name, podtree.DefaultLeaf))
@@ -238,7 +237,7 @@ func (g *Gang) leavesBelow(node int) []string {
 	return names
 }
 
-// maxNames is how many names a sentence lists.
+// maxNames is how many names a message lists.
 const maxNames = 5
 
 func oneOf(names []string) string {
@@ -257,8 +256,8 @@ func oneOf(names []string) string {
 	return text
 }
 
-// oneScheduler refuses pods that ask for different schedulers: none of these
-// would ever see the whole gang. Pods that have a place no longer need one.
+// oneScheduler rejects pods that name different schedulers: none of these would ever see the whole
+// gang. Pods that have a place no longer need one.
 func (g *Gang) oneScheduler() *Refusal {
 	var first *corev1.Pod
 	for i, pod := range g.Pods {

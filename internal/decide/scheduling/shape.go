@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A shape is what a scheduler looks at when it asks whether a pod fits.
+// A shape is what a scheduler reads to decide whether a pod fits.
 type shape struct {
 	Namespace                 string
 	Labels                    map[string]string
@@ -28,15 +28,14 @@ type shape struct {
 
 type containerShape struct {
 	Requests corev1.ResourceList
-	// RestartPolicy tells an init container that keeps running from one that
-	// does not.
+	// RestartPolicy distinguishes an init container that keeps running from one that does not.
 	RestartPolicy *corev1.ContainerRestartPolicy
 	HostPorts     []corev1.ContainerPort
 }
 
-// Shape returns the same text for pods that are the same to a scheduler, and ""
-// for a pod that is like no other: one with claims of its own. A nominated node
-// does not count: it is tried first, and says nothing about the others.
+// Shape returns the same text for pods that are the same to a scheduler, and "" for a pod that is
+// unlike any other: one with its own claims. A nominated node does not count: it is tried first,
+// and does not limit the other nodes.
 //
 // Labels are part of it only if the pod has affinity or spread terms, which may select
 // them, or if labels is true: then other pods have terms that may select them. Pods of
@@ -50,7 +49,7 @@ func Shape(pod *corev1.Pod, labels bool) string {
 	if len(spec.ResourceClaims) > 0 || slices.ContainsFunc(spec.Volumes, matters) {
 		return ""
 	}
-	text, err := json.Marshal(shape{ //nolint:musttag // it is hashed, and nobody reads it
+	text, err := json.Marshal(shape{ //nolint:musttag // it is only hashed
 		Namespace: pod.Namespace, Labels: named,
 		SchedulerName: spec.SchedulerName, Priority: priority(pod),
 		NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
@@ -65,8 +64,8 @@ func Shape(pod *corev1.Pod, labels bool) string {
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
-// matters says whether a volume has to do with where a pod can be. Those that
-// do not are made on the node, or are there on every node.
+// matters reports whether a volume limits the nodes of a pod. The rest is created on the node, or
+// exists on every node.
 func matters(v corev1.Volume) bool {
 	return v.ConfigMap == nil && v.Secret == nil && v.EmptyDir == nil && v.DownwardAPI == nil &&
 		v.Projected == nil && v.HostPath == nil && v.Image == nil

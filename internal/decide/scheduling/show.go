@@ -24,11 +24,10 @@ const (
 	messagePending   = "the group waits for its turn"
 )
 
-// Show returns the status that a group should have: the one that it has, with
-// the scheduler's part computed again. Only pods that are bound or have
-// succeeded count as placed. An outcome or a progress of another spec is
-// ignored; without an outcome, what the condition says about the same generation
-// still holds.
+// Show returns the status that a group should have: the one that it has, with the scheduler's part
+// computed again. Only pods that are bound or have succeeded count as placed. An outcome or a
+// progress of another spec is ignored; without an outcome, the condition of the same generation
+// stays.
 func Show(f *Facts, now metav1.Time) v2alpha2.PodGroupStatus {
 	status := *f.Group.Status.DeepCopy()
 	status.Placed, status.SubGroups = nil, nil

@@ -21,15 +21,15 @@ type View struct {
 // A Decision is what to do about a Symphony. Everything is done in the order of
 // the fields, and the rest is left for the next round as soon as something fails.
 type Decision struct {
-	// Hold : the finalizer is missing. Nothing is done without it: what was made
-	// could not be let go in order.
+	// Hold is set if the finalizer is missing. Nothing is done without it: compositions could not
+	// be deleted in order.
 	Hold bool
-	// Before are changes that all others wait for.
+	// Before are changes that must be made before all other changes.
 	Before []Change
 	Delete []*enov1.Composition
 	Create []*enov1.Composition
 	After  []Change
-	// Release : nothing is left of a Symphony that is being deleted.
+	// Release is set if nothing is left of a Symphony that is being deleted.
 	Release bool
 	Status  enov1.SymphonyStatus
 }
@@ -37,7 +37,7 @@ type Decision struct {
 // A Change is a composition as it is and as it should be.
 type Change struct{ From, To *enov1.Composition }
 
-// Idle says whether nothing is to be done, except about the status.
+// Idle reports whether there is nothing to do, except for the status.
 func (d *Decision) Idle() bool {
 	return !d.Hold && !d.Release && len(d.Before)+len(d.Delete)+len(d.Create)+len(d.After) == 0
 }
@@ -70,8 +70,8 @@ func Decide(v View, now time.Time) Decision {
 	return d
 }
 
-// end lets everything go. The label comes first: it has objects left where they
-// are, also those of compositions that somebody deleted already.
+// end deletes all compositions. The label is set first: objects are then orphaned, also those of
+// compositions that are being deleted already.
 func end(v View, now time.Time) Decision {
 	var d Decision
 	for _, c := range v.Compositions {
@@ -106,8 +106,8 @@ type plan struct {
 // A part is a variation and its composition.
 type part struct {
 	variation *enov1.Variation
-	// have is nil if there is none. One that is being deleted is none: waiting for
-	// its end could take for ever, if what waits for this one keeps it there.
+	// have is nil if there is none. One that is being deleted is ignored: waiting for its end could
+	// take forever, if a dependent of this one blocks it.
 	have *enov1.Composition
 	// want is nil as long as something that it depends on has no composition.
 	want *enov1.Composition
@@ -155,8 +155,8 @@ func older(a, b *enov1.Composition) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// removals are the labels and annotations that are to go. They are gone before
-// any is set, so that one that moves is never on two compositions.
+// removals are the labels and annotations that must be removed. They are removed before any is set,
+// so that one that moves is never on two compositions.
 func (p *plan) removals() []Change {
 	var all []Change
 	for _, l := range p.live {
@@ -170,7 +170,7 @@ func (p *plan) removals() []Change {
 	return all
 }
 
-// remove takes away what is to be empty, and says whether there was any.
+// remove removes what must be empty, and reports whether there was any.
 func remove(have, want map[string]string) bool {
 	before := len(have)
 	for key, value := range want {
@@ -190,7 +190,7 @@ func (p *plan) resolve(s *enov1.Symphony) {
 		if t.have != nil {
 			composition[nameOf(t.variation)] = t.have.Name
 		}
-		// What it depends on is in an earlier part, or this would be no order.
+		// Its dependencies are in an earlier part, or this would not be an order.
 		if on, ok := dependencies(t.variation, s.Namespace, composition); ok {
 			t.want = wanted(s, t, on)
 			if before := p.predecessors(); t.have == nil && before != "" {
@@ -246,7 +246,7 @@ func wanted(s *enov1.Symphony, t *part, on []enov1.CompositionDependency) *enov1
 
 		ServiceAccountName: v.ServiceAccountName,
 	}
-	// What means the same stays as it is: a new spec is a new synthesis.
+	// An equivalent spec is not written: a new spec triggers a new synthesis.
 	if t.have != nil && same(&t.have.Spec, &c.Spec, s.Namespace) {
 		c.Spec = *t.have.Spec.DeepCopy()
 	}
@@ -268,7 +268,7 @@ func merge[T any](first, second []T, key func(T) string) []T {
 	return all
 }
 
-// same says whether two specs mean the same in a namespace.
+// same reports whether two specs are equivalent in a namespace.
 func same(a, b *enov1.CompositionSpec, namespace string) bool {
 	a, b = a.DeepCopy(), b.DeepCopy()
 	for _, s := range []*enov1.CompositionSpec{a, b} {
@@ -291,7 +291,7 @@ func (t *part) write(d *Decision) {
 	}
 }
 
-// played says whether the spec of a composition is what its variation says.
+// played reports whether the spec of a composition matches its variation.
 func (t *part) played() bool {
 	return t.have != nil && t.want != nil && equality.Semantic.DeepEqual(t.have.Spec, t.want.Spec)
 }

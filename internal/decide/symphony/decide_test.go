@@ -414,7 +414,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// What is made can be found again, and goes with its Symphony.
+// A created composition can be found again, and is deleted with its Symphony.
 func TestOwner(t *testing.T) {
 	d := symphony.Decide(symphony.View{Symphony: aSymphony(variation("a"))}, epoch)
 	c := d.Create[0]

@@ -66,8 +66,8 @@ func TestConverges(t *testing.T) {
 	}
 }
 
-// respec changes the spec in any way: variations come, go, and depend on others;
-// one of them, or none, leads. Now and then it is nonsense.
+// respec changes the spec in any way: variations are added, removed, and depend on each other; one
+// of them, or none, leads. Now and then it is invalid.
 func (w *world) respec() {
 	w.s.Generation++
 	w.s.Spec = w.spec(w.r.IntN(5) == 0)
@@ -108,8 +108,8 @@ func (w *world) decide() symphony.Decision {
 	return symphony.Decide(symphony.View{Symphony: w.s.DeepCopy(), Compositions: slices.Clone(w.all)}, epoch)
 }
 
-// apply does as many of the writes as there is time for. What somebody else has
-// changed meanwhile is refused, and ends it.
+// apply does as many of the writes as there is time for. A write of an object that has changed in
+// between fails, and ends it.
 func (w *world) apply(d symphony.Decision, writes int) {
 	var steps []func() bool
 	change := func(list []symphony.Change) {
@@ -183,7 +183,7 @@ func directly(c *enov1.Composition, on string) bool {
 	return slices.ContainsFunc(c.Spec.DependsOn, func(d enov1.CompositionDependency) bool { return d.Name == on })
 }
 
-// depends says whether a composition depends on another in so many steps.
+// depends reports whether a composition depends on another in so many steps.
 func depends(all []*enov1.Composition, c *enov1.Composition, on string, steps int) bool {
 	return directly(c, on) || steps > 0 && slices.ContainsFunc(all, func(o *enov1.Composition) bool { return directly(c, o.Name) && depends(all, o, on, steps-1) })
 }
@@ -203,9 +203,9 @@ func (w *world) synthesize(of int) {
 	}
 }
 
-// atMostOne is only promised if some variation says that it does not lead: else nothing
-// says that it moves. What leads since then does so until it is deleted or another one is to
-// lead.
+// atMostOne is only guaranteed if some variation does not lead explicitly: otherwise a move cannot
+// be recognized. A composition that leads since then does so until it is deleted or another one
+// should lead.
 func (w *world) atMostOne() {
 	var lead []string
 	for _, c := range w.all {
@@ -227,9 +227,8 @@ func (w *world) settle() {
 	rounds := 0
 	w.synthesize(1)
 	for d := w.decide(); !d.Idle(); d = w.decide() {
-		// One for what is to be removed, one for each that waits for another, and one
-		// for changes that waited for the last.
-		// And one for those that are deleted when all are synthesized.
+		// One for what must be removed, one for each that waits for another, and one for changes
+		// that waited for the last. And one for those that are deleted when all are synthesized.
 		if rounds++; rounds > len(variations)+3 {
 			w.t.Fatalf("seed %d: after %d rounds there is still %v to do", w.seed, rounds, told(d))
 		}

@@ -23,7 +23,7 @@ type problem struct{ reason, message string }
 func read(spec *enov1.SymphonySpec) score {
 	s := score{problems: names(spec)}
 	if len(s.problems) > 0 {
-		return s // who depends on whom cannot be told by names then
+		return s // names do not identify dependencies then
 	}
 	byName := make(map[string]*enov1.Variation, len(spec.Variations))
 	for i := range spec.Variations {
@@ -46,7 +46,7 @@ func read(spec *enov1.SymphonySpec) score {
 	return s
 }
 
-// names finds variations that cannot be told apart.
+// names finds variations with equal names.
 func names(spec *enov1.SymphonySpec) []problem {
 	var all []problem
 	count := map[string]int{}

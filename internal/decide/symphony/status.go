@@ -16,7 +16,7 @@ const (
 	ReasonReady    = "Ready"
 	ReasonNotReady = "CompositionsNotReady"
 	ReasonDeleting = "Deleting"
-	// ReasonRefused : the API server does not take a composition as it should be.
+	// ReasonRefused means that the API server rejects a composition.
 	ReasonRefused = "CompositionRefused"
 )
 
@@ -31,11 +31,11 @@ const (
 const (
 	// named is how many of several things are named.
 	named = 3
-	// maxMessage is how much is said about each, in characters.
+	// maxMessage is the maximum length of the message about each, in characters.
 	maxMessage = 600
 )
 
-// refused is the status of a Symphony that cannot be played as it is.
+// refused is the status of a Symphony with an invalid spec.
 func refused(s *enov1.Symphony, problems []problem, now time.Time) enov1.SymphonyStatus {
 	all := make([]string, 0, len(problems))
 	for _, p := range problems {
@@ -59,8 +59,8 @@ func ending(v View, now time.Time) enov1.SymphonyStatus {
 	return say(v.Symphony, enov1.SymphonyStatus{}, metav1.ConditionFalse, ReasonDeleting, text, now)
 }
 
-// Refuse adds to a status that a write was refused, and why. How far the others
-// have come stays true.
+// Refuse adds to a status that a write was rejected, and why. The progress of the other
+// compositions stays true.
 func Refuse(s *enov1.Symphony, st enov1.SymphonyStatus, why string, now time.Time) enov1.SymphonyStatus {
 	return say(s, st, metav1.ConditionFalse, ReasonRefused, shorten(why), now)
 }
@@ -106,27 +106,26 @@ func (t *part) current() *enov1.Synthesis {
 	return &enov1.Synthesis{}
 }
 
-// blocked says what keeps a variation from being ready, in the words of its
-// composition.
+// blocked returns what keeps a variation from being ready, as its composition reports it.
 func (t *part) blocked() string {
 	if t.have == nil {
 		return fmt.Sprintf("variation %q has no composition yet", nameOf(t.variation))
 	}
 	name := fmt.Sprintf("Composition %s/%s", t.have.Namespace, t.have.Name)
 	if !t.played() {
-		return name + ": it is not yet what its variation says"
+		return name + ": it does not match its variation yet"
 	}
 	for _, kind := range []string{enov1.ConditionSynthesized, enov1.ConditionReconciled, enov1.ConditionReady} {
 		c := meta.FindStatusCondition(t.have.Status.Conditions, kind)
 		if c == nil || c.ObservedGeneration != t.have.Generation {
-			break // what it says is about something else
+			break // its conditions are about another spec
 		}
 		if c.Status != metav1.ConditionTrue {
 			return fmt.Sprintf("%s: %s: %s", name, c.Reason, c.Message)
 		}
 	}
 
-	return name + ": it does not say yet how it is"
+	return name + ": it has no status yet"
 }
 
 // A latest time is one that all have reached.
@@ -152,8 +151,8 @@ func (l *latest) time() *metav1.Time {
 	return l.at.DeepCopy()
 }
 
-// say completes a status. Its texts depend on nothing but the state, so that they
-// stay the same as long as it does.
+// say completes a status. Its texts depend on nothing but the state, so that they stay the same as
+// long as it does.
 func say(s *enov1.Symphony, st enov1.SymphonyStatus, status metav1.ConditionStatus, reason, message string, now time.Time) enov1.SymphonyStatus {
 	st.ObservedGeneration = s.Generation
 	st.Conditions = s.Status.DeepCopy().Conditions
@@ -165,7 +164,7 @@ func say(s *enov1.Symphony, st enov1.SymphonyStatus, status metav1.ConditionStat
 	return st
 }
 
-// few names the first of several things, and says how many more there are.
+// few names the first of several things, and how many more there are.
 func few(all []string) string {
 	first := make([]string, 0, named)
 	for _, text := range all[:min(len(all), named)] {

@@ -94,13 +94,13 @@ func TestStatus(t *testing.T) {
 			reason:       "What was ready is not what it is now.",
 			symphony:     aSymphony(variation("a")),
 			compositions: []*enov1.Composition{composition("a-1", all, changed)},
-			want:         []string{"", "", "", "False CompositionsNotReady: Composition ns/a-1: it does not say yet how it is"},
+			want:         []string{"", "", "", "False CompositionsNotReady: Composition ns/a-1: it has no status yet"},
 		},
 		"ToBeChanged": {
 			reason:       "What is ready is not what it should be.",
 			symphony:     aSymphony(variation("a", func(v *enov1.Variation) { v.SynthesisEnv = []enov1.EnvVar{{Name: "E"}} })),
 			compositions: []*enov1.Composition{composition("a-1", all)},
-			want:         []string{"", "", "", "False CompositionsNotReady: Composition ns/a-1: it is not yet what its variation says"},
+			want:         []string{"", "", "", "False CompositionsNotReady: Composition ns/a-1: it does not match its variation yet"},
 		},
 		"Surplus": {
 			reason:       "What no variation has does not count.",
@@ -171,7 +171,7 @@ func TestStatus(t *testing.T) {
 			if len(st.Conditions) != 1 || c.Type != "SymphonyReady" || c.ObservedGeneration != 3 || st.ObservedGeneration != 3 {
 				t.Errorf("the status is %+v", st)
 			}
-			// Said again later, it is the same.
+			// Computed again later, it is the same.
 			tc.symphony.Status = st
 			again := symphony.Decide(symphony.View{Symphony: tc.symphony, Compositions: tc.compositions}, epoch.AddDate(1, 0, 0)).Status
 			if diff := cmp.Diff(st, again); diff != "" {

@@ -16,7 +16,7 @@ import (
 // It does not stay until they are delivered: while both want an object, each corrects what
 // the other applies.
 
-// retire decides which surplus compositions are deleted now. The others are kept.
+// retire decides which surplus compositions are deleted now. The rest is kept.
 func (p *plan) retire() (now, kept []*enov1.Composition) {
 	for _, c := range p.surplus {
 		if p.hasHeir(c) {
@@ -53,8 +53,8 @@ func (p *plan) hasHeir(c *enov1.Composition) bool {
 // tombstones. Pruning guards tombstones.
 func isEmpty(c *enov1.Composition) bool { return len(c.Status.CurrentSynthesis.ResourceSlices) == 0 }
 
-// succeeds reports whether a composition was created in place of a surplus one. Others can
-// have no manifests for good reason, which must not keep removed variations.
+// succeeds reports whether a composition was created in place of a surplus one. Other compositions
+// can have no manifests for good reason, which must not keep removed variations.
 func succeeds(heir, c *enov1.Composition) bool {
 	return slices.Contains(strings.Fields(heir.Annotations[enov1.AnnotationSucceeds]), c.Name)
 }
@@ -73,9 +73,9 @@ func (p *plan) predecessors() string {
 	return strings.Join(names, " ")
 }
 
-// strip returns changes that remove labels and annotations from kept compositions which
-// move to another one: one variation sets them, and another one says that it has none. So
-// they are never on two compositions at once.
+// strip returns changes that remove labels and annotations from kept compositions which move to
+// another one: one variation sets them, and another one explicitly has none. So they are never on
+// two compositions at once.
 func (p *plan) strip() []Change {
 	labels := p.moving(func(v *enov1.Variation) map[string]string { return v.Labels })
 	annotations := p.moving(func(v *enov1.Variation) map[string]string { return v.Annotations })

@@ -11,10 +11,10 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 )
 
-// maxOwner is how much is shown of an annotation that may say anything.
+// maxOwner is the maximum length of the owner label, since the annotation may have any length.
 const maxOwner = 63
 
-// words are all that a simplified status says.
+// words are all values of the simplified status.
 var words = []string{
 	enov1.StatusMissingSynthesizer, enov1.StatusSynthesizing, enov1.StatusSynthesisBackoff, enov1.StatusMissingInputs, enov1.StatusMismatchedInputs,
 	enov1.StatusWaitingOnDependencies, enov1.StatusPendingSynthesis, enov1.StatusReconciling, enov1.StatusNotReady, enov1.StatusReady,
@@ -23,16 +23,16 @@ var words = []string{
 
 // A Census counts compositions.
 type Census struct {
-	// States counts them by what their simplified status says. Every word is there;
-	// those of which nothing is known yet are Unknown.
+	// States counts them by their simplified status. Every status is there; compositions without a
+	// status are Unknown.
 	States map[string]int
 	// Stuck counts those that are stuck, for each Synthesizer that there is.
 	Stuck map[Program]int
-	// Halted is 1 for each Synthesizer whose rollout is halted, and 0 for all others.
+	// Halted is 1 for each Synthesizer whose rollout is halted, and 0 for the rest.
 	Halted map[Program]int
 }
 
-// A Program is a Synthesizer, and whom its metrics are counted for.
+// A Program is a Synthesizer, and the owner label of its metrics.
 type Program struct{ Name, Owner string }
 
 // Count counts compositions. Stuck are those that stay as they should not be for
@@ -69,9 +69,9 @@ func wordOf(c *enov1.Composition) string {
 	return enov1.StatusUnknown
 }
 
-// pendingSince is since when the cluster does not agree with a composition that
-// has been synthesized, or since when it is being deleted. One that waits until
-// others are deleted is not stuck itself, nor is one that is suspended.
+// pendingSince is since when a synthesized composition is reconciling, or is being deleted. One
+// that waits until other compositions are deleted is not stuck itself, nor is one that is
+// suspended.
 func pendingSince(c *enov1.Composition) (time.Time, bool) {
 	current := c.Status.CurrentSynthesis
 	switch {
@@ -86,7 +86,7 @@ func pendingSince(c *enov1.Composition) (time.Time, bool) {
 			since = later(since, t.Time)
 		}
 	}
-	// The cluster may have agreed, and somebody has changed it since.
+	// It may have been reconciled, and another client has changed an object since.
 	if said := meta.FindStatusCondition(c.Status.Conditions, enov1.ConditionReconciled); said != nil && said.Status == metav1.ConditionFalse {
 		since = later(since, said.LastTransitionTime.Time)
 	}

@@ -96,7 +96,7 @@ func TestCountStuck(t *testing.T) {
 	}
 }
 
-// An annotation may say anything, and a label must not be as long as that.
+// An annotation may have any length, but a label must be short.
 func TestOwnerIsShort(t *testing.T) {
 	s := synthesizer()
 	s.Annotations = map[string]string{enov1.AnnotationOwner: strings.Repeat("é", 1000)}

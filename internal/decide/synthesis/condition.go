@@ -11,7 +11,7 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 )
 
-// Reasons of conditions, beside the values of the simplified status.
+// Reasons of conditions, in addition to the values of the simplified status.
 const (
 	ReasonSynthesized     = "Synthesized"
 	ReasonRolledBack      = "RolledBack"
@@ -24,12 +24,12 @@ const (
 	ReasonSliceLost       = "SliceLost"
 )
 
-// timedOut is what is said of a synthesis that was given up without a word.
+// timedOut is the message of a synthesis that was canceled without a reported error.
 const timedOut = "Timeout"
 
 const maxMessage = 1 << 10
 
-// simplified is everything in a word.
+// simplified is a summary of the status.
 func simplified(v View, after *enov1.Composition, o *anObstacle, p Progress) *enov1.SimplifiedStatus {
 	st := &after.Status
 	current := st.CurrentSynthesis
@@ -38,7 +38,7 @@ func simplified(v View, after *enov1.Composition, o *anObstacle, p Progress) *en
 		return going(st, p)
 	case Running(st):
 		return &enov1.SimplifiedStatus{Status: enov1.StatusSynthesizing}
-	case pinned(after) && current != nil: // what is asked for is there, or never will be
+	case pinned(after) && current != nil: // the requested synthesis exists, or never will
 	case v.Synthesizer == nil:
 		return &enov1.SimplifiedStatus{Status: enov1.StatusMissingSynthesizer, Error: shorten(o.message)}
 	case st.InFlightSynthesis != nil:
@@ -82,7 +82,7 @@ func come(current *enov1.Synthesis, p Progress) *enov1.SimplifiedStatus {
 	}
 }
 
-// pinned says whether a rollback keeps a composition from being synthesized.
+// pinned reports whether a rollback prevents that a composition is synthesized.
 func pinned(c *enov1.Composition) bool {
 	to := c.Annotations[enov1.AnnotationRollback]
 	in := c.Status.InFlightSynthesis
@@ -109,14 +109,14 @@ func Failure(s *enov1.Synthesis) string {
 	return timedOut
 }
 
-// word is what a condition says.
+// word is the content of a condition.
 type word struct {
 	status          metav1.ConditionStatus
 	reason, message string
 }
 
-// say writes the conditions. Their texts depend on nothing but the state, so that
-// they stay the same as long as it does.
+// say writes the conditions. Their texts depend on nothing but the state, so that they stay the
+// same as long as it does.
 func say(v View, after *enov1.Composition, o *anObstacle, p Progress, now time.Time) {
 	for _, c := range []struct {
 		word
@@ -153,7 +153,7 @@ func synthesized(v View, after *enov1.Composition, o *anObstacle, p Progress) wo
 	}
 }
 
-// idle is what is said while nothing is in flight and nothing stands against it.
+// idle is the condition while nothing is in flight and there is no obstacle.
 func idle(v View, after *enov1.Composition, p Progress) word {
 	st := &after.Status
 	wish, ok := Want(after, v.Synthesizer)
@@ -240,7 +240,7 @@ func ready(after *enov1.Composition, p Progress) word {
 	}
 }
 
-// Made says what a synthesis made.
+// Made describes what a synthesis created.
 func Made(uuid string, resources int) string {
 	return fmt.Sprintf("Synthesis %s made %s", uuid, counted(resources, "resource"))
 }

@@ -150,8 +150,8 @@ func warnedAt(e *corev1.Event) time.Time {
 	return at
 }
 
-// firstFailed returns the container that failed first: the end of one makes the others
-// fail, too. It returns nil if none failed.
+// firstFailed returns the container that failed first: its end makes the other containers fail,
+// too. It returns nil if none failed.
 func firstFailed(p *corev1.Pod) *corev1.ContainerStatus {
 	var first *corev1.ContainerStatus
 	for _, s := range statuses(p) {

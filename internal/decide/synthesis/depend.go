@@ -10,9 +10,9 @@ import (
 // A Lookup finds a composition, or nil.
 type Lookup func(namespace, name string) *enov1.Composition
 
-// Dependencies says which compositions one waits for before it is synthesized,
-// in the order in which it names them; nil if for none. Of a composition that the rules hide
-// it says no more than that it is not ready, whether or not it exists.
+// Dependencies returns the compositions that one waits for before it is synthesized, in the order
+// in which it names them; nil if there are none. Of a composition that the rules hide it reports
+// only that it is not ready, whether or not it exists.
 func Dependencies(c *enov1.Composition, find Lookup, rules tenancy.Rules) *enov1.DependencyStatus {
 	var by []enov1.BlockedBy
 	circular := false
@@ -42,7 +42,7 @@ func Dependencies(c *enov1.Composition, find Lookup, rules tenancy.Rules) *enov1
 	return st
 }
 
-// isReady reports whether a composition, nil if it does not exist, is what others wait for.
+// isReady reports whether a composition, nil if it does not exist, is ready for its dependents.
 func isReady(c *enov1.Composition) bool {
 	return c != nil && c.Status.CurrentSynthesis != nil && c.Status.CurrentSynthesis.Ready != nil && c.DeletionTimestamp == nil
 }
@@ -58,9 +58,9 @@ func visible(find Lookup, from string, rules tenancy.Rules) Lookup {
 	}
 }
 
-// Dependents says which compositions one waits for before it is deleted: those
-// that depend on it and are not gone, as far as the rules let them delay it. Those of a cycle
-// would wait for each other, so they do not wait. Hidden ones are shown as one without a name.
+// Dependents returns the compositions that one waits for before it is deleted: those that depend on
+// it and still exist, as far as the rules allow them to delay it. Those of a cycle would wait for
+// each other, so they do not wait. Hidden ones are shown as one without a name.
 func Dependents(c *enov1.Composition, dependents []*enov1.Composition, find Lookup, rules tenancy.Rules) *enov1.DependencyStatus {
 	var by []enov1.BlockedBy
 	hidden := false
@@ -86,8 +86,8 @@ func Dependents(c *enov1.Composition, dependents []*enov1.Composition, find Look
 	return &enov1.DependencyStatus{Blocked: true, Reason: enov1.StatusWaitingOnDependents, BlockedBy: by}
 }
 
-// Reaches says whether a composition depends on another, or on one that does, or
-// is that one itself.
+// Reaches reports whether a composition depends on another, directly or indirectly, or is that one
+// itself.
 func Reaches(from, to *enov1.Composition, find Lookup) bool {
 	type key struct{ namespace, name string }
 	seen := map[key]bool{}
@@ -113,7 +113,7 @@ func Reaches(from, to *enov1.Composition, find Lookup) bool {
 	return false
 }
 
-// DependsOn says whether a composition names another one.
+// DependsOn reports whether a composition names another one.
 func DependsOn(c *enov1.Composition, namespace, name string) bool {
 	return slices.ContainsFunc(c.Spec.DependsOn, func(d enov1.CompositionDependency) bool {
 		return d.Name == name && namespaceOf(d, c) == namespace

@@ -165,8 +165,8 @@ func (l *Ledger) budgets(limits Limits) budgetSet {
 	return all
 }
 
-// halts returns the Synthesizers of which a condition RolloutHalted is not what it should be,
-// with one such condition each. The others follow when that is written.
+// halts returns the Synthesizers of which a condition RolloutHalted must be changed, with one such
+// condition each. The rest follows when that is written.
 func (l *Ledger) halts(budgets budgetSet, scope string) []Halt {
 	var all []Halt
 	names := slices.AppendSeq(slices.Collect(maps.Keys(budgets)), maps.Keys(l.halted))

@@ -26,8 +26,8 @@ type Bound struct {
 	Ignored *tenancy.Violation
 }
 
-// Bind returns what the inputs of a composition are bound to. A binding of the
-// composition goes before one of the Synthesizer, unless that is pinned.
+// Bind returns what the inputs of a composition are bound to. A binding of the composition
+// overrides one of the Synthesizer, unless that is pinned.
 func Bind(c *enov1.Composition, s *enov1.Synthesizer, rules tenancy.Rules) []Bound {
 	all := make([]Bound, 0, len(s.Spec.Refs))
 	for _, ref := range s.Spec.Refs {
@@ -73,8 +73,7 @@ func Forbidden(c *enov1.Composition, s *enov1.Synthesizer, rules tenancy.Rules) 
 	return rules.Env(c.Spec.SynthesisEnv)
 }
 
-// Revision is what is remembered of an input. Annotations that are no numbers
-// are as good as absent.
+// Revision is what is recorded of an input. Annotations that are not numbers are ignored.
 func Revision(key string, o metav1.Object) enov1.InputRevisions {
 	r := enov1.InputRevisions{Key: key, ResourceVersion: o.GetResourceVersion()}
 	annotations := o.GetAnnotations()
@@ -106,9 +105,8 @@ func Missing(s *enov1.Synthesizer, have []enov1.InputRevisions) []string {
 	return keys
 }
 
-// Mismatch says what does not fit together, or nothing. Inputs that have a
-// revision must have the same one, and those that were made for a generation
-// must not be older than it.
+// Mismatch describes inputs that do not match, "" if they do. Inputs that have a revision must have
+// the same one, and those that were created for a generation must not be older than it.
 func Mismatch(c *enov1.Composition, s *enov1.Synthesizer, have []enov1.InputRevisions) string {
 	var first *enov1.InputRevisions
 	for i := range have {
@@ -129,8 +127,8 @@ func Mismatch(c *enov1.Composition, s *enov1.Synthesizer, have []enov1.InputRevi
 	return ""
 }
 
-// inputsChanged says whether inputs differ from those of a synthesis, as far as
-// the composition minds, and whether any of them is not deferred.
+// inputsChanged reports whether inputs differ from those of a synthesis, as far as the composition
+// does not ignore them, and whether any of them is not deferred.
 func inputsChanged(c *enov1.Composition, s *enov1.Synthesizer, before []enov1.InputRevisions) (now, deferred bool) {
 	for _, ref := range s.Spec.Refs {
 		was, had := revisionOf(before, ref.Key)
@@ -148,8 +146,8 @@ func inputsChanged(c *enov1.Composition, s *enov1.Synthesizer, before []enov1.In
 	return now, deferred
 }
 
-// newer says whether an input changed since. A synthesis can have read a later
-// version than the status of its composition knows of yet: that is no change.
+// newer reports whether an input changed since. A synthesis can have read a later version than is
+// in the status of its composition: that is not a change.
 func newer(was, is enov1.InputRevisions) bool {
 	if was.Revision != nil && is.Revision != nil {
 		return *was.Revision != *is.Revision
@@ -163,7 +161,8 @@ func newer(was, is enov1.InputRevisions) bool {
 	return b > a
 }
 
-// ignored : the word of the input goes before that of the composition.
+// ignored reports whether changes of an input are ignored. The annotation of the input overrides
+// that of the composition.
 func ignored(c *enov1.Composition, was, is enov1.InputRevisions) bool {
 	for _, said := range []*bool{is.IgnoreSideEffects, was.IgnoreSideEffects} {
 		if said != nil {

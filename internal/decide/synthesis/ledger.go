@@ -14,10 +14,9 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
-// A Ledger has the compositions and Synthesizers that syntheses are scheduled for. It
-// keeps what can be told of each composition alone, so that a change costs as much as it
-// changes, however many compositions there are. It is for one goroutine, and does not
-// change what it is given.
+// A Ledger has the compositions and Synthesizers that syntheses are scheduled for. It keeps what
+// can be computed for each composition alone, so that the cost of a change does not depend on the
+// number of compositions. It is for one goroutine, and does not change its arguments.
 type Ledger struct {
 	entries      map[ledgerKey]*ledgerEntry
 	synthesizers map[string]*enov1.Synthesizer
@@ -42,12 +41,12 @@ type Ledger struct {
 
 type ledgerKey struct{ namespace, name string }
 
-// A ledgerEntry is one composition, and what can be told of it alone.
+// A ledgerEntry is one composition, and what can be computed for it alone.
 type ledgerEntry struct {
 	composition *enov1.Composition
 	deferred    time.Time
 	running     bool
-	// wants : it is among the wanting.
+	// wants is whether it is among the wanting.
 	wants bool
 	wish  Wish
 	turn  uint64
@@ -132,7 +131,7 @@ func (l *Ledger) SetSynthesizer(s *enov1.Synthesizer) {
 	if delete(l.halted, s.Name); slices.ContainsFunc(s.Status.Conditions, func(c metav1.Condition) bool { return isHaltType(c.Type) }) {
 		l.halted[s.Name] = true
 	}
-	// What compositions should have depends on the spec only.
+	// The desired syntheses depend on the spec only.
 	if old == nil || old.UID != s.UID || old.Generation != s.Generation {
 		l.evaluateUsers(s.Name)
 	}
@@ -242,7 +241,7 @@ func (l *Ledger) candidates(rules tenancy.Rules) []Start {
 }
 
 // isForbidden reports whether an input of a composition was found to be forbidden when it was
-// resolved, which rules alone cannot tell: its kind may be cluster-scoped.
+// resolved, which cannot be decided by rules alone: its kind may be cluster-scoped.
 func isForbidden(c *enov1.Composition) bool {
 	found := meta.FindStatusCondition(c.Status.Conditions, enov1.ConditionInputForbidden)
 

@@ -91,15 +91,15 @@ func changeComposition(r *rand.Rand, l *synthesis.Ledger, all map[string]*enov1.
 	c.UID, c.ResourceVersion = types.UID(fmt.Sprint(name, r.IntN(2))), strconv.Itoa(step+10)
 	all[name] = c
 	l.Set(c)
-	// What a cache that is behind shows is ignored.
+	// Objects from a cache that is behind are ignored.
 	stale := named(name, tenant, fresh)
 	stale.UID, stale.ResourceVersion = c.UID, "5"
 	l.Set(stale)
 }
 
-// BenchmarkSchedule has 10,000 compositions: with everything looked at, with one that
-// changed, with one that changed while all the others wait for a rollout, and with one that
-// changed while 10,000 of 1,000 namespaces wait for slots.
+// BenchmarkSchedule has 10,000 compositions: with all of them added, with one that changed, with
+// one that changed while all the rest waits for a rollout, and with one that changed while 10,000
+// of 1,000 namespaces wait for slots.
 func BenchmarkSchedule(b *testing.B) {
 	const many = 10_000
 	limits, now := synthesis.Limits{Concurrency: 10, Cooldown: time.Minute}, epoch.Add(time.Hour)

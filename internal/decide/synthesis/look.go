@@ -8,9 +8,8 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
-// grace is how much longer than its time a synthesis is left in flight: whoever
-// runs it knows better why it did not end, and gets to say so first. Times are
-// stored in seconds.
+// grace is how much longer than its timeout a synthesis is left in flight: the process that runs it
+// knows better why it did not end, and is the first to report it. Times are stored in seconds.
 const grace = 2 * time.Second
 
 // An Input is what is known of one input of a composition.
@@ -18,7 +17,7 @@ type Input struct {
 	Key string
 	// Revision of the object, if it is there.
 	Revision *enov1.InputRevisions
-	// Unknown : whether it is there cannot be told yet.
+	// Unknown is whether its existence is not known yet.
 	Unknown bool
 	// Problem is why it is not there.
 	Problem string
@@ -43,7 +42,7 @@ type View struct {
 	// that depend on this one.
 	Find       Lookup
 	Dependents []*enov1.Composition
-	// SymphonyGone : it belonged to a Symphony that does not exist any more.
+	// SymphonyGone is whether it belonged to a Symphony that does not exist any more.
 	SymphonyGone bool
 	// Refusal is why nothing is synthesized here, if that is so.
 	Refusal string
@@ -82,11 +81,11 @@ func (v View) AwaitsSlices(now time.Time) time.Time {
 // A Decision is what to do about a composition.
 type Decision struct {
 	Status enov1.CompositionStatus
-	// Release : nothing of a composition that is being deleted is left.
+	// Release is whether nothing of a composition that is being deleted is left.
 	Release bool
-	// Canceled : the synthesis in flight has just been given up.
+	// Canceled is whether the synthesis in flight has just been canceled.
 	Canceled bool
-	// Next is when to look again even if nothing happens; zero if never.
+	// Next is when to requeue even if nothing happens; zero if never.
 	Next time.Time
 }
 
@@ -111,7 +110,7 @@ func Look(v View, now time.Time) Decision {
 		d.Next = until
 	}
 
-	// What is said is about the composition with the status that it will have.
+	// The following is about the composition with the status that it will have.
 	after := *v.Composition
 	after.Status = *st
 	o := obstacleOf(v, &after)
@@ -123,7 +122,7 @@ func Look(v View, now time.Time) Decision {
 	return d
 }
 
-// revisions of the inputs. What cannot be told yet stays as it was.
+// revisions of the inputs. What is not known yet stays as it was.
 func revisions(v View) []enov1.InputRevisions {
 	var all []enov1.InputRevisions
 	for _, in := range v.Inputs {
@@ -150,8 +149,8 @@ func depends(v View) *enov1.DependencyStatus {
 	return Dependencies(v.Composition, v.Find, v.Rules)
 }
 
-// cancel gives up the synthesis in flight: when its time is over, when the
-// composition is deleted, and when it is to be rolled back.
+// cancel cancels the synthesis in flight: after its timeout, when the composition is deleted, and
+// for a rollback.
 func cancel(v View, st *enov1.CompositionStatus, now time.Time) (canceled bool, next time.Time) {
 	if !Running(st) {
 		return false, time.Time{}
@@ -168,8 +167,8 @@ func cancel(v View, st *enov1.CompositionStatus, now time.Time) (canceled bool, 
 	case !v.Mine, over.IsZero():
 		return false, over
 	default:
-		// What runs here records its own end. If it cannot, since the API server does not take
-		// the write, no event says that it is not run any more.
+		// A synthesis that runs here records its own end. If it cannot, since the API server
+		// rejects the write, no event reports that it does not run any more.
 		return false, later(over, now.Add(grace))
 	}
 	in.Canceled = at(now)
@@ -187,8 +186,8 @@ func startup(v View, in *enov1.Synthesis) time.Duration {
 	return v.Startup + said + slack
 }
 
-// startDeletion tells delivery to delete the objects of a composition that is being
-// deleted, once no other composition depends on it. See Composition.DeletionStarted.
+// startDeletion makes delivery delete the objects of a composition that is being deleted, once no
+// other composition depends on it. See Composition.DeletionStarted.
 func startDeletion(v View, st *enov1.CompositionStatus) {
 	c, current := v.Composition, st.CurrentSynthesis
 	if c.DeletionTimestamp == nil || current == nil || st.DependencyStatus != nil {
@@ -198,8 +197,8 @@ func startDeletion(v View, st *enov1.CompositionStatus) {
 	current.Reconciled, current.Ready = nil, nil
 }
 
-// released reports whether the finalizer of a composition that is being deleted is
-// removed: when all of its objects are gone, or are to be left alone.
+// released reports whether the finalizer of a composition that is being deleted is removed: when
+// all of its objects are deleted, or are orphaned.
 func released(v View, st *enov1.CompositionStatus, p Progress, now time.Time) bool {
 	c := v.Composition
 	switch {
@@ -212,7 +211,7 @@ func released(v View, st *enov1.CompositionStatus, p Progress, now time.Time) bo
 	case enov1.IsOrphan(c.Annotations[enov1.AnnotationDeletionStrategy]) && p.Owed == 0:
 		return true
 	case v.SymphonyGone && c.Annotations[enov1.AnnotationForceDeleteWhenSymphonyGone] == "true":
-		return true // whoever would have said that its objects stay is gone
+		return true // the Symphony that would have reported that its objects stay does not exist
 	default:
 		return st.DependencyStatus == nil && p.Undeleted.Count == 0
 	}
@@ -223,7 +222,7 @@ type anObstacle struct {
 	status, reason, message string
 }
 
-// obstacle says what a composition lacks, going by its status.
+// obstacle returns what a composition lacks, by its status.
 func obstacle(c *enov1.Composition, s *enov1.Synthesizer, depends *enov1.DependencyStatus, rules tenancy.Rules) *anObstacle {
 	if s == nil {
 		return &anObstacle{enov1.StatusMissingSynthesizer, enov1.StatusMissingSynthesizer, fmt.Sprintf("Synthesizer %q does not exist", c.Spec.Synthesizer.Name)}
@@ -249,8 +248,8 @@ func obstacle(c *enov1.Composition, s *enov1.Synthesizer, depends *enov1.Depende
 	return &anObstacle{enov1.StatusWaitingOnDependencies, depends.Reason, text}
 }
 
-// obstacleOf is obstacle with all that is known: it can tell why an input is not
-// there, and of a manager that runs nothing.
+// obstacleOf is obstacle with all that is known: it can explain why an input is missing, and that a
+// manager runs nothing.
 func obstacleOf(v View, after *enov1.Composition) *anObstacle {
 	o := obstacle(after, v.Synthesizer, after.Status.DependencyStatus, v.Rules)
 	if found := forbiddenInput(v); found != nil && (o == nil || o.status == enov1.StatusMissingInputs) {

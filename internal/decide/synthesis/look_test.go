@@ -22,7 +22,7 @@ func slice(states ...enov1.ResourceState) *enov1.ResourceSlice {
 	return s
 }
 
-// own has the first manifest of a slice say how its object is deleted.
+// own sets the deletion strategy on the first manifest of a slice.
 func own(s *enov1.ResourceSlice) *enov1.ResourceSlice {
 	m := &s.Spec.Resources[0]
 	m.Manifest = synthesis.Head(strings.Replace(m.Manifest, `"metadata":{`, `"metadata":{"annotations":{"eno.azure.io/deletion-strategy":"foreground"},`, 1))
@@ -30,7 +30,7 @@ func own(s *enov1.ResourceSlice) *enov1.ResourceSlice {
 	return s
 }
 
-// TestStartDeletion has delivery told once that it may delete objects.
+// TestStartDeletion checks that delivery starts to delete objects once.
 func TestStartDeletion(t *testing.T) {
 	c := composition()
 	c.DeletionTimestamp, c.Generation = after(0), c.Generation+1
@@ -285,7 +285,7 @@ func TestLook(t *testing.T) {
 				t.Errorf("%s\nrelease %v\n%s", tc.reason, d.Release, diff)
 			}
 
-			// Who looks again sees the same, and writes nothing.
+			// A second call returns the same, and writes nothing.
 			v.Composition.Status = d.Status
 			if diff := cmp.Diff(d.Status, synthesis.Look(v, epoch.Add(101*time.Second)).Status); diff != "" {
 				t.Errorf("it is not the same a second later:\n%s", diff)
@@ -371,8 +371,7 @@ func TestReadyIsTakenBack(t *testing.T) {
 	}
 }
 
-// A synthesis is ended by whoever runs it, and by others only if that one is
-// gone.
+// A synthesis is ended by the process that runs it, and by another one only if that one has ended.
 func TestCancel(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
@@ -403,8 +402,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A synthesis in a pod has time until its images are there, and Pods says which limit it
-// exceeded. This is for the case that nothing looks at pods.
+// A synthesis in a pod has time until its images are pulled, and Pods reports which limit it
+// exceeded. This is for the case that nothing watches pods.
 func TestCancelPod(t *testing.T) {
 	const startup = 5 * time.Minute
 	cases := map[string]struct {

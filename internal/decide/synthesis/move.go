@@ -34,7 +34,7 @@ func Begin(s Start, uuid string, now time.Time) enov1.CompositionStatus {
 	}
 	if s.Wish.Cause == Retry && st.InFlightSynthesis != nil {
 		n.Attempts = st.InFlightSynthesis.Attempts + 1
-		// A rollout that fails goes on as slowly as it began.
+		// A rollout that fails continues as slowly as it began.
 		n.Deferred = st.InFlightSynthesis.Deferred
 		n.FailedBefore = st.InFlightSynthesis.FailedBefore
 		n.Forced = st.InFlightSynthesis.Forced
@@ -74,17 +74,16 @@ func Unchanged(st *enov1.CompositionStatus, fresh []string, current []*enov1.Res
 	return !isLost(st.CurrentSynthesis, current) && slices.Equal(fresh, Copied(current))
 }
 
-// Wanted says whether what comes of a synthesis is still wanted: it was neither
-// given up nor superseded.
+// Wanted reports whether the result of a synthesis is still wanted: it was neither canceled nor
+// superseded.
 func Wanted(st *enov1.CompositionStatus, uuid string) bool {
 	return Running(st) && st.InFlightSynthesis.UUID == uuid
 }
 
-// Promote returns the status with the synthesis in flight as the current one. It
-// refuses one that is not wanted any more, or whose tombstones are those of
-// something else than what it replaces. One that changes nothing replaces the current
-// one without a trace: only its uuid, generations, inputs and results are new, and
-// there is no entry in the history that nobody would want to roll back to.
+// Promote returns the status with the synthesis in flight as the current one. It rejects one that
+// is not wanted any more, or whose tombstones are not those of the synthesis that it replaces. One
+// that changes nothing replaces the current one without a history entry, since a rollback to it
+// would be useless: only its uuid, generations, inputs and results are new.
 func Promote(st *enov1.CompositionStatus, d Done, now time.Time) (enov1.CompositionStatus, bool) {
 	current := ""
 	if st.CurrentSynthesis != nil {
@@ -127,8 +126,7 @@ func trim(st *enov1.CompositionStatus, limit int) {
 	}
 }
 
-// Fail returns the status with the synthesis in flight given up, and what is to
-// be said about it.
+// Fail returns the status with the synthesis in flight canceled, and the reason.
 func Fail(st *enov1.CompositionStatus, uuid string, results []enov1.Result, now time.Time) (enov1.CompositionStatus, bool) {
 	if !Wanted(st, uuid) {
 		return *st, false
@@ -142,20 +140,19 @@ func Fail(st *enov1.CompositionStatus, uuid string, results []enov1.Result, now 
 // An End is what became of a synthesis.
 type End int
 
-// Ends, as the status of the composition tells them.
+// Ends of a synthesis, by the status of its composition.
 const (
-	// Open : it is in flight.
+	// Open means that it is in flight.
 	Open End = iota
-	// Promoted : it is, or was, the current one.
+	// Promoted means that it is, or was, the current one.
 	Promoted
-	// GivenUp : it failed, or its time was over.
+	// GivenUp means that it failed, or timed out.
 	GivenUp
-	// Dropped : another took its place, or nobody wanted it any more.
+	// Dropped means that another took its place, or that it was not wanted any more.
 	Dropped
 )
 
-// EndOf says what became of a synthesis. Of one that the status does not know yet
-// it says Dropped.
+// EndOf returns the end of a synthesis. For one that is not in the status yet it returns Dropped.
 func EndOf(c *enov1.Composition, uuid string) End {
 	st := &c.Status
 	in := st.InFlightSynthesis
@@ -174,8 +171,8 @@ func EndOf(c *enov1.Composition, uuid string) End {
 	}
 }
 
-// Garbage returns the slices of a composition that nobody needs any more: those
-// of no synthesis that is kept or in flight.
+// Garbage returns the slices of a composition that are not needed any more: those of no synthesis
+// that is kept or in flight.
 func Garbage(st *enov1.CompositionStatus, all []*enov1.ResourceSlice) []*enov1.ResourceSlice {
 	kept := map[string]bool{}
 	for _, s := range promoted(st) {

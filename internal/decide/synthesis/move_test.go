@@ -91,7 +91,7 @@ func TestPromote(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(*synthesis.Done)
-		want   *enov1.CompositionStatus // nil means that it is refused
+		want   *enov1.CompositionStatus // nil means that it is rejected
 	}{
 		"Full":  {"The current one becomes the previous one.", func(*synthesis.Done) {}, full(enov1.Synthesis{UUID: "1"}, enov1.Synthesis{UUID: "2"}, enov1.Synthesis{UUID: "3"})},
 		"Limit": {"The oldest are dropped.", func(d *synthesis.Done) { d.HistoryLimit = 2 }, full(enov1.Synthesis{UUID: "1"}, enov1.Synthesis{UUID: "2"})},

@@ -2,12 +2,12 @@ package synthesis
 
 import "time"
 
-// Plan returns which syntheses to begin: those that have all they need, as many as there are
-// slots for, and one at a time of those that follow a change which reaches many compositions.
-// Namespaces get slots in turn (see slots), and within a namespace the most urgent synthesis is
-// first. The order of a rollout within a namespace is another one for every generation of a
-// Synthesizer, and the same for every manager. A rollout that breaks too many compositions
-// reaches no further ones; those that it has broken are tried again all the same.
+// Plan returns which syntheses to start: those that have all they need, as many as there are slots
+// for, and one at a time of those that follow a change which reaches many compositions. Namespaces
+// get slots in turn (see slots), and within a namespace the most urgent synthesis is first. The
+// order of a rollout within a namespace is another one for every generation of a Synthesizer, and
+// the same for every manager. A rollout that breaks too many compositions is halted; those that it
+// has broken are retried all the same.
 func (l *Ledger) Plan(limits Limits, now time.Time) Plan {
 	budgets := l.budgets(limits)
 	p := planning{

@@ -35,16 +35,15 @@ const (
 	PodKubeletTimeout       = "kubelet_timeout"
 )
 
-// said is how long whoever runs in a pod may take to say why it did not end in
-// time, before it is said for it. It is less than grace, after which nobody
-// asks the pod.
+// said is how long the process in a pod may take to report why it did not end in time, before that
+// is reported for it. It is less than grace, after which the pod is ignored.
 const said = time.Second
 
 // slack is the same for a pod that runs: the kubelet reports when containers started in
 // whole seconds, and the publisher begins to count when it is up.
 const slack = 3 * time.Second
 
-// NamespaceState says whether something can be created in a namespace.
+// NamespaceState is whether objects can be created in a namespace.
 type NamespaceState int
 
 // States of a namespace.
@@ -67,8 +66,8 @@ type PodView struct {
 	// Namespace that pods are in, and whether it is there.
 	Namespace string
 	State     NamespaceState
-	// Timeout of a synthesis, and CreationTTL how long the kubelet may take to say
-	// that it has heard of a pod.
+	// Timeout of a synthesis, and CreationTTL, which is how long the kubelet may take to report the
+	// status of a pod.
 	Timeout, CreationTTL time.Duration
 	// PullTimeout is how long the kubelet may take from then on to start all containers.
 	// Most of that is the time to pull images, which is not time of the synthesis.
@@ -80,7 +79,7 @@ type PodView struct {
 
 // A PodPlan is what to do about the pods of one composition.
 type PodPlan struct {
-	// Create : the synthesis in flight needs a pod.
+	// Create is whether the synthesis in flight needs a pod.
 	Create bool
 	Delete []PodDeletion
 	// GiveUp is why the synthesis in flight cannot end well any more, if that is so.
@@ -88,21 +87,21 @@ type PodPlan struct {
 	// Explain is the pod whose warnings name the cause of GiveUp, if they were not read: read
 	// them, and decide again.
 	Explain *corev1.Pod
-	// Next is when to look again even if nothing happens; zero if never.
+	// Next is when to requeue even if nothing happens; zero if never.
 	Next time.Time
 }
 
-// A PodDeletion is a pod that nobody needs any more, and why.
+// A PodDeletion is a pod that is not needed any more, and why.
 type PodDeletion struct {
 	Pod    *corev1.Pod
 	Reason string
 }
 
-// Idle says whether there is nothing to do.
+// Idle reports whether there is nothing to do.
 func (p *PodPlan) Idle() bool { return !p.Create && len(p.Delete) == 0 && p.GiveUp == "" }
 
-// Pods decides about the pods of one composition. It goes by what is there, and
-// remembers nothing: a synthesis in flight has one pod, and nothing else has any.
+// Pods decides about the pods of one composition. It has no memory: a synthesis in flight has one
+// pod, and nothing else has any.
 func Pods(v PodView, now time.Time) PodPlan {
 	var plan PodPlan
 	var mine *corev1.Pod
@@ -134,7 +133,7 @@ func (p *PodPlan) attend(v PodView, mine *corev1.Pod, now time.Time) {
 	case v.State == NamespaceMissing:
 		p.GiveUp = fmt.Sprintf("namespace %s, which pods of synthesizers run in, does not exist: create it", v.Namespace)
 	case v.State == NamespaceTerminating:
-		p.GiveUp = fmt.Sprintf("namespace %s, which pods of synthesizers run in, is being deleted: create it anew", v.Namespace)
+		p.GiveUp = fmt.Sprintf("namespace %s, which pods of synthesizers run in, is being deleted: create it again", v.Namespace)
 	case mine == nil:
 		if p.GiveUp = forbiddenPod(v); p.GiveUp == "" {
 			p.Create = true
@@ -167,15 +166,15 @@ func (p *PodPlan) removes(pod *corev1.Pod) bool {
 	return pod != nil && (pod.DeletionTimestamp != nil || slices.ContainsFunc(p.Delete, func(d PodDeletion) bool { return d.Pod == pod }))
 }
 
-// wantsPod says whether a composition has a synthesis in flight that needs a
-// program. A rollback needs none.
+// wantsPod reports whether a composition has a synthesis in flight that needs a program. A rollback
+// needs none.
 func wantsPod(v PodView) bool {
 	c := v.Composition
 
 	return c != nil && c.DeletionTimestamp == nil && v.Synthesizer != nil && Running(&c.Status) && c.Status.InFlightSynthesis.RolledBackTo == ""
 }
 
-// unneeded says why nobody needs a pod any more, or nothing.
+// unneeded returns why a pod is not needed any more, or "".
 func unneeded(v PodView, p *corev1.Pod) string {
 	c := v.Composition
 	if c == nil || p.Annotations[enov1.AnnotationCompositionUID] != string(c.UID) {
@@ -199,8 +198,8 @@ func unneeded(v PodView, p *corev1.Pod) string {
 	}
 }
 
-// stale says why a pod that is needed must make room for another one of the same
-// synthesis, or when it may have to.
+// stale returns why a pod that is needed must be replaced by another one of the same synthesis, or
+// when it may have to be.
 func stale(v PodView, p *corev1.Pod, now time.Time) (reason string, next time.Time) {
 	switch scheduled := scheduledAt(p); {
 	case v.State == NamespaceTerminating:
@@ -242,8 +241,8 @@ var stuck = []string{
 	"CreateContainerConfigError", "CreateContainerError", "RunContainerError",
 }
 
-// hopeless says why nothing will come of a pod any more, or nothing. A pod that
-// has done its work is not asked: its synthesis is not in flight any more.
+// hopeless returns why a pod will never succeed, or "". A pod that has succeeded is not checked:
+// its synthesis is not in flight any more.
 func hopeless(p *corev1.Pod) string {
 	for _, s := range statuses(p) {
 		if w := s.State.Waiting; w != nil && slices.Contains(stuck, w.Reason) {
@@ -272,7 +271,7 @@ func finished(p *corev1.Pod, container string) bool {
 	})
 }
 
-// overdue says where a pod was when its time was over.
+// overdue describes the state of a pod at its timeout.
 func overdue(p *corev1.Pod) string {
 	if p == nil {
 		return "the synthesis did not end in time: it got no pod"

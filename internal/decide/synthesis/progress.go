@@ -10,8 +10,7 @@ import (
 	"github.com/arbor-control/arbor/internal/identity"
 )
 
-// A Progress is how far the manifests of a synthesis have come, as their slices
-// tell it.
+// A Progress is the progress of the manifests of a synthesis, by their slices.
 type Progress struct {
 	// Total counts manifests, without tombstones; Slices counts those that there
 	// are, and Lost those that are not.
@@ -25,8 +24,8 @@ type Progress struct {
 	Unknown int
 	// Unapplied counts the manifests, without tombstones, that are not reconciled.
 	Unapplied int
-	// Owed counts the undeleted objects whose manifest says itself that they are
-	// deleted, whatever the composition says.
+	// Owed counts the undeleted objects that are deleted by their own manifest, whatever the
+	// strategy of the composition.
 	Owed int
 
 	// ReadySince is when the last object became ready.

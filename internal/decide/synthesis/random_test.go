@@ -39,7 +39,7 @@ type run struct {
 	uuid    string
 	basedOn string
 	made    []*enov1.ResourceSlice
-	// unchanged : it takes over the slices of what it is based on.
+	// unchanged is whether it takes over the slices of what it is based on.
 	unchanged bool
 }
 
@@ -117,7 +117,7 @@ func (w *world) slices(s *enov1.Synthesis) []*enov1.ResourceSlice {
 	return all
 }
 
-// finish has a program come back, perhaps one that nobody waits for.
+// finish ends a program, perhaps one that was superseded.
 func (w *world) finish() {
 	if len(w.runs) == 0 {
 		return
@@ -163,7 +163,7 @@ func (w *world) fail() {
 	}
 }
 
-// crash ends all programs and tells nobody.
+// crash ends all programs without a record.
 func (w *world) crash() {
 	if w.r.IntN(10) == 0 {
 		w.runs = nil
@@ -181,7 +181,7 @@ func (w *world) look() {
 	w.c.Status = synthesis.Look(v, w.now).Status
 }
 
-// deliver makes the cluster agree with some of what the current synthesis says.
+// deliver reconciles some manifests of the current synthesis.
 func (w *world) deliver() {
 	if w.c.Status.CurrentSynthesis == nil {
 		return
@@ -220,7 +220,7 @@ func (w *world) change() {
 	}
 }
 
-// collect deletes what nobody needs.
+// collect deletes what is not needed.
 func (w *world) collect() {
 	var all []*enov1.ResourceSlice
 	for _, s := range w.slice {

@@ -6,8 +6,8 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 )
 
-// A Request is who asked for a synthesis, as far as the objects are concerned that it
-// drops. See Manifest.Requested.
+// A Request is the origin of a synthesis, as far as the objects are concerned that it drops. See
+// Manifest.Requested.
 type Request int
 
 const (
@@ -24,8 +24,8 @@ const (
 	RolledBack
 )
 
-// RequestOf is who asked for the synthesis in flight. current are the slices of the
-// current one that exist.
+// RequestOf is the origin of the synthesis in flight. current are the slices of the current one
+// that exist.
 func RequestOf(st *enov1.CompositionStatus, current []*enov1.ResourceSlice) Request {
 	in, was := st.InFlightSynthesis, st.CurrentSynthesis
 	switch {

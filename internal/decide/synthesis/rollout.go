@@ -66,8 +66,8 @@ func plainStage(c *enov1.Composition, s *enov1.Synthesizer) Stage {
 	}
 }
 
-// guardedStage is StageFailed or StageRunning for a composition that counts for the halt of
-// a rollout, and StageOther for all others.
+// guardedStage is StageFailed or StageRunning for a composition that counts for the halt of a
+// rollout, and StageOther for the rest.
 func guardedStage(c *enov1.Composition, s *enov1.Synthesizer) Stage {
 	if s == nil || c.DeletionTimestamp != nil {
 		return StageOther

@@ -262,8 +262,8 @@ func TestHalt(t *testing.T) {
 	}
 }
 
-// slowHeld is which compositions wait, found out by looking at all of them. all reports
-// whether the rollout is halted in all namespaces.
+// slowHeld is which compositions wait, computed from all of them. all reports whether the rollout
+// is halted in all namespaces.
 func slowHeld(list []*enov1.Composition, s *enov1.Synthesizer, most int) (held []string, all bool) {
 	if s.Annotations[enov1.AnnotationResumeRollout] == strconv.FormatInt(s.Generation, 10) {
 		return nil, false
@@ -323,7 +323,7 @@ func TestRolloutStopsInTime(t *testing.T) {
 				got = append(got, start.Composition.Name)
 			}
 			held, halted := slowHeld(all, s, most)
-			// Others are held while as many are in flight as may still fail.
+			// The rest is held while as many are in flight as may still fail.
 			if missing := slices.DeleteFunc(slices.Clone(held), func(name string) bool { return slices.Contains(got, name) }); len(missing) > 0 || halted && len(got) != len(held) {
 				t.Fatalf("seed %d, step %d: held are %q, and should be %q", seed, step, got, held)
 			}
@@ -363,8 +363,8 @@ func TestRolloutStopsInTime(t *testing.T) {
 }
 
 // TestTenantHaltsItself has a tenant all of whose compositions are broken by a generation, and
-// others whose compositions are not. The generation reaches all of theirs, and no more of its
-// own than may fail.
+// other tenants whose compositions are not. The generation reaches all of theirs, and no more of
+// its own than may fail.
 func TestTenantHaltsItself(t *testing.T) {
 	const most = 3
 	s := synthesizer()

@@ -65,12 +65,12 @@ type Plan struct {
 	Halts []Halt
 	// Free is how many more could be begun: none while one waits for a slot.
 	Free int
-	// Next is when to look again even if nothing happens; zero if never.
+	// Next is when to requeue even if nothing happens; zero if never.
 	Next time.Time
 }
 
-// Schedule says which syntheses to begin, of compositions that nothing is known of yet.
-// See Ledger.Plan.
+// Schedule returns which syntheses to start, of compositions that nothing is known of yet. See
+// Ledger.Plan.
 func Schedule(all []*enov1.Composition, synthesizers map[string]*enov1.Synthesizer, limits Limits, now time.Time) Plan {
 	l := NewLedger()
 	for _, s := range synthesizers {

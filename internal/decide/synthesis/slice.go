@@ -20,8 +20,7 @@ const maxStored = 1 << 20
 // each, and both must fit into one object.
 const maxResources = 500
 
-// A head is the part of a manifest that says which object it is about, and how that
-// is deleted.
+// A head is the part of a manifest that identifies its object, and how that is deleted.
 type head struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
@@ -38,7 +37,7 @@ type head struct {
 
 func headOf(manifest string) head {
 	var h head
-	_ = json.Unmarshal([]byte(manifest), &h) // what is stored was checked before
+	_ = json.Unmarshal([]byte(manifest), &h) // a stored manifest was checked before
 	if !identity.IsPatch(h.APIVersion, h.Kind) {
 		h.Patch = identity.Target{}
 	}
@@ -57,12 +56,11 @@ func Head(manifest string) string {
 	return string(data)
 }
 
-// Manifests returns what the slices of a new synthesis have: its manifests, then
-// a tombstone for everything that the current synthesis has and the new one has
-// not. Tombstones of the current synthesis are carried over unless a slice says
-// that the object is gone. For Patches, see [identity.Kept]. Scopes are not known here:
-// see package identity. uuid is that of the new synthesis, and by is who asked for it: a
-// tombstone stays that of the synthesis that introduced it.
+// Manifests returns what the slices of a new synthesis have: its manifests, then a tombstone for
+// everything that the current synthesis has and the new one has not. Tombstones of the current
+// synthesis are carried over unless a slice reports that the object is deleted. For Patches, see
+// [identity.Kept]. Scopes are not known here: see package identity. uuid is that of the new
+// synthesis, and by is its origin: a tombstone stays that of the synthesis that introduced it.
 func Manifests(fresh []string, current []*enov1.ResourceSlice, uuid string, by Request) []enov1.Manifest {
 	var all []enov1.Manifest
 	kept := identity.Kept{}
@@ -145,7 +143,7 @@ func Largest(manifests []enov1.Manifest) (identity.Identity, int) {
 	return largest, most
 }
 
-// stateOf is what a slice says of one of its manifests; nothing if it is behind.
+// stateOf is the state of a manifest in its slice; the zero value if the slice is behind.
 func stateOf(s *enov1.ResourceSlice, i int) enov1.ResourceState {
 	if i >= len(s.Status.Resources) {
 		return enov1.ResourceState{}

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Namespaces are tenants, and one tenant must not delay the others. So free slots go to the
-// namespaces in turn, to those with the fewest syntheses in flight first, and some slots are
-// only for namespaces that have none in flight. A tenant whose programs hang, or who creates
-// thousands of compositions, then waits for itself.
+// Namespaces are tenants, and one tenant must not delay the rest. So free slots are assigned to the
+// namespaces in turn, to those with the fewest syntheses in flight first, and some slots are only
+// for namespaces that have none in flight. A tenant with programs that hang, or with thousands of
+// compositions, then waits for itself.
 
 const (
 	// reserve is one slot in so many that only a namespace without synthesis in flight gets,

@@ -108,7 +108,7 @@ func (m *market) kept() int {
 	return max(1, m.slots/5)
 }
 
-// slowly gives slots one by one, and looks at every composition for each.
+// slowly assigns slots one by one, and walks all compositions for each.
 func (m *market) slowly() []string {
 	count, sum := m.inFlight()
 	var begun []string
@@ -209,7 +209,7 @@ func (m *market) check(seed uint64) {
 }
 
 // TestTurns has more tenants than slots. The oldest one has most compositions and creates and
-// deletes them all the time, and gets no more slots than the others.
+// deletes them all the time, and gets no more slots than the rest.
 func TestTurns(t *testing.T) {
 	tenants := []string{"a", "b", "c", "d", "e", "f", "g"}
 	m := newMarket(t, 0, 3, tenants...)

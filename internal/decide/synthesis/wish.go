@@ -38,9 +38,8 @@ func Causes() []Cause {
 // deferred causes reach many compositions at once, and wait for their turn.
 func (c Cause) deferred() bool { return c == DeferredInputModified || c == SynthesizerModified }
 
-// supersedes says whether it is worth giving up a synthesis that is in flight.
-// One that works with inputs of a moment ago is not in vain: inputs that change
-// all the time would else never be followed.
+// supersedes reports whether a synthesis in flight should be canceled. One that works with slightly
+// older inputs is not useless: inputs that change all the time would otherwise never be used.
 func (c Cause) supersedes() bool { return c <= CompositionModified }
 
 const (
@@ -59,11 +58,11 @@ type Wish struct {
 	RollBackTo string
 }
 
-// Want says whether a composition should have another synthesis, whether or not
-// it can have it now. Without its Synthesizer, it can be rolled back only.
+// Want returns whether a composition should have another synthesis, whether or not it can have it
+// now. Without its Synthesizer, it can be rolled back only.
 func Want(c *enov1.Composition, s *enov1.Synthesizer) (Wish, bool) {
 	if c.DeletionTimestamp != nil || !slices.Contains(c.Finalizers, enov1.Finalizer) {
-		return Wish{}, false // what it would make could not be cleared away again
+		return Wish{}, false // its result could not be deleted again
 	}
 	if to := c.Annotations[enov1.AnnotationRollback]; to != "" {
 		return wantRollback(c, to)
@@ -109,8 +108,8 @@ func cause(c *enov1.Composition, s *enov1.Synthesizer, latest *enov1.Synthesis) 
 	}
 }
 
-// wantRollback : what is there already is not made again, and nothing else is
-// made meanwhile.
+// wantRollback returns a rollback: what exists already is not created again, and nothing else is
+// synthesized until it is removed.
 func wantRollback(c *enov1.Composition, to string) (Wish, bool) {
 	if current := c.Status.CurrentSynthesis; current != nil && (current.UUID == to || current.RolledBackTo == to) {
 		return Wish{}, false
@@ -133,7 +132,7 @@ func backoff(s *enov1.Synthesis) time.Time {
 	if s.Initialized != nil {
 		cost = max(cost, s.Canceled.Sub(s.Initialized.Time))
 	}
-	// Compared before it is a Duration, which could not hold it for ever.
+	// Compared before it is a Duration, which would overflow.
 	wait := min(1.5*float64(cost)*float64(max(s.Attempts, 1)), float64(longest))
 
 	return s.Canceled.Add(time.Duration(wait))
@@ -148,7 +147,7 @@ func Latest(st *enov1.CompositionStatus) *enov1.Synthesis {
 	return st.CurrentSynthesis
 }
 
-// Running says whether a synthesis is in flight and was not given up.
+// Running reports whether a synthesis is in flight and was not canceled.
 func Running(st *enov1.CompositionStatus) bool {
 	return st.InFlightSynthesis != nil && st.InFlightSynthesis.Canceled == nil
 }

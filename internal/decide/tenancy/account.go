@@ -11,8 +11,8 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 )
 
-// An Account is a ServiceAccount that the objects of a Composition are read, written and
-// deleted as. The zero value is no account.
+// An Account is a ServiceAccount that the objects of a Composition are read, written and deleted
+// as. The zero value means that there is none.
 type Account struct {
 	Namespace, Name string
 }

@@ -103,8 +103,8 @@ var reasons = []string{
 	enov1.ReasonNoServiceAccount, enov1.ReasonImpersonationForbidden, enov1.ReasonDeletionForbidden, enov1.ReasonOutOfScope, enov1.ReasonWriteForbidden,
 }
 
-// Summarize returns the denial that explains the most, with the number of all others. It is
-// the zero value if there is none.
+// Summarize returns the denial that explains the most, with the number of the rest. It is the zero
+// value if there is none.
 func Summarize(all []Denial) Denial {
 	if len(all) == 0 {
 		return Denial{}
@@ -128,8 +128,8 @@ type Remainder struct {
 	Ending bool
 	// HomeEnding is set if the namespace of the Composition is terminating.
 	HomeEnding bool
-	// Orphan is set if the Composition is being deleted and its annotation says that objects stay.
-	// A manifest with another strategy takes precedence only as long as its object can be deleted.
+	// Orphan is set if the Composition is being deleted and its annotation orphans objects. A
+	// manifest with another strategy takes precedence only as long as its object can be deleted.
 	Orphan bool
 	// Waited is how long the Composition and its namespace have been deleted for, and Grace is how
 	// long it holds up its own namespace.

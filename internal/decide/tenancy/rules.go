@@ -101,7 +101,7 @@ func (r Rules) Env(all []enov1.EnvVar) *Violation {
 }
 
 func isLoader(name string) bool {
-	name, _, _ = strings.Cut(name, "=") // what is behind it would be part of the value
+	name, _, _ = strings.Cut(name, "=") // the text after it would be part of the value
 
 	return slices.ContainsFunc(loaders, func(pattern string) bool {
 		start, isPrefix := strings.CutSuffix(pattern, "*")

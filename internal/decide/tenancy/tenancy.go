@@ -27,5 +27,5 @@ func ParseScope(text string) (Scope, error) {
 	}
 }
 
-// Restricts tells if Compositions are kept within their namespaces.
+// Restricts reports whether Compositions are kept within their namespaces.
 func (s Scope) Restricts() bool { return s == Namespace }

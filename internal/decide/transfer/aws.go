@@ -119,7 +119,7 @@ func (a *awsAllocation) row(where, namespace string) (Row, error) {
 	return r, err
 }
 
-// jsonError says in which line JSON is wrong.
+// jsonError reports the line in which JSON is invalid.
 func jsonError(data []byte, err error) error {
 	offset := int64(len(data))
 	message := err.Error()

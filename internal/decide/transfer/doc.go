@@ -2,7 +2,7 @@
 //
 //	rows     what CSV, NetBox and AWS know: pools, and blocks with their owners
 //	objects  what Kubernetes knows, without what only one cluster can know
-//	plan     which objects are to be created, and which do not fit
+//	plan     the objects that must be created, and those that do not fit
 //
-// All of it are functions of bytes and objects; reading and writing is for others.
+// All of it are functions of bytes and objects; callers read and write.
 package transfer

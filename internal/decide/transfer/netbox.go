@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// container is the status of a NetBox prefix that others are taken from.
+// container is the status of a NetBox prefix that contains other prefixes.
 const container = "container"
 
 // WriteNetBox writes rows as NetBox imports prefixes. Pools are containers. The
@@ -31,8 +31,8 @@ func WriteNetBox(w io.Writer, rows []Row) error {
 	return csv.NewWriter(w).WriteAll(lines)
 }
 
-// ReadNetBox reads NetBox's export of prefixes. What the description does not say is made
-// of it and of the prefix; the pool of a block may then be empty, see [Place].
+// ReadNetBox reads NetBox's export of prefixes. What the description does not contain is derived
+// from it and from the prefix; the pool of a block may then be empty, see [Place].
 func ReadNetBox(data []byte, namespace string) ([]Row, error) {
 	return readTable(data, []string{"prefix", "status"}, func(t *table) (Row, error) {
 		said := map[string]string{}

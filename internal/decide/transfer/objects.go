@@ -46,8 +46,8 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind}
 }
 
-// Portable returns an estate as another cluster can take it: without what only this one
-// knows, and with what keeps every claim's block. What Failed and what is being deleted is
+// Portable returns the objects as another cluster can take them: without what only this cluster
+// knows, and with what keeps the block of every claim. What Failed and what is being deleted is
 // left out.
 func Portable(e estate.Estate) estate.Estate {
 	var out estate.Estate
@@ -166,8 +166,8 @@ func portable(o *metav1.ObjectMeta) bool {
 	return !going
 }
 
-// poolClaimOf names the SubnetPoolClaim that an object was made for, "" if there is none.
-// Older objects say it in an owner reference.
+// poolClaimOf names the SubnetPoolClaim that an object was made for, "" if there is none. Older
+// objects have it in an owner reference.
 func poolClaimOf(o *metav1.ObjectMeta) string {
 	if owner := metav1.GetControllerOf(o); owner != nil && owner.Kind == v1alpha1.SubnetPoolClaimKind {
 		return owner.Name

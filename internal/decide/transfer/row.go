@@ -82,7 +82,7 @@ func (r *Row) check(where string) error {
 	case r.ClusterID != "" && !clusterID.MatchString(r.ClusterID):
 		return &ParseError{where, "clusterID", r.ClusterID, "it is not a clusterID", "use at most 63 lower case letters, digits, - and ., with a letter or digit at both ends"}
 	case r.Claim != "" && r.IsPool():
-		return &ParseError{where, "clusterID", "", "it is missing, but there is a claim", "say which cluster the block of the claim is for"}
+		return &ParseError{where, "clusterID", "", "it is missing, but there is a claim", "name the cluster that the block of the claim is for"}
 	case r.Parent != "" && !r.IsPool():
 		return &ParseError{where, "parent", r.Parent, "a block has a pool, and no parent", "leave it empty"}
 	}
@@ -105,8 +105,8 @@ func slug(text string) string {
 	return strings.Trim(s[:min(len(s), most)], "-")
 }
 
-// Rows returns the pools of an estate, parents before their children, and the blocks of
-// each. Subnets that hold the block of a child pool are left out: the child is there.
+// Rows returns the pools, parents before their children, and the blocks of each. Subnets that hold
+// the block of a child pool are left out: the child is there.
 func Rows(e estate.Estate) []Row {
 	pools := slices.Clone(e.Pools)
 	slices.SortStableFunc(pools, func(a, b v1alpha1.SubnetPool) int {

@@ -29,7 +29,7 @@ var rows = []transfer.Row{
 	row("six", "fd00::/64", "", "edge-1", ""),
 }
 
-// What is written can be read again, and is the same.
+// Written rows can be read again, and are the same.
 func TestRoundTrip(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -109,7 +109,7 @@ func TestRead(t *testing.T) {
 		"Pool":         {reason: "each row has a pool", format: "csv", text: "pool,cidr,clusterID\n,10.0.0.0/16,a\n", err: `line 2: pool "": it is missing; name the pool of the row`},
 		"Name":         {reason: "of a name that an object can have", format: "csv", text: "pool,cidr,clusterID\nCore,10.0.0.0/16,\n", err: `line 2: pool "Core": it is not the name of an object; use lower case letters, digits, - and . only`},
 		"ClusterID":    {reason: "so have clusters", format: "csv", text: "pool,cidr,clusterID\ncore,10.0.0.0/16,edge-\n", err: `line 2: clusterID "edge-": it is not a clusterID; use at most 63 lower case letters, digits, - and ., with a letter or digit at both ends`},
-		"Claim":        {reason: "a claim is for a cluster", format: "csv", text: "pool,cidr,clusterID,claim\ncore,10.0.0.0/16,,team\n", err: `line 2: clusterID "": it is missing, but there is a claim; say which cluster the block of the claim is for`},
+		"Claim":        {reason: "a claim is for a cluster", format: "csv", text: "pool,cidr,clusterID,claim\ncore,10.0.0.0/16,,team\n", err: `line 2: clusterID "": it is missing, but there is a claim; name the cluster that the block of the claim is for`},
 		"Fields":       {reason: "no line is longer than the header", format: "csv", text: "pool,cidr,clusterID\ncore,10.0.0.0/16,a,b\n", err: "line 2: it has 4 fields, and the header has 3; quote fields that contain a comma"},
 		"Quote":        {reason: "quotes are closed", format: "csv", text: "pool,cidr,clusterID\ncore,\"10.0.0.0/16,a\n", err: "line 2: extraneous or missing \" in quoted-field; write it as CSV, with quotes around fields that contain quotes or commas"},
 		"NetBox":       {reason: "an export of NetBox says little", format: "netbox", text: "id,prefix,status,tenant,description\n1,10.0.0.0/16,Container,,Core\n2,10.0.0.0/24,active,Team A,\n3,10.0.1.0/24,reserved,,\n", want: []transfer.Row{row("netbox-10-0-0-0-16", "10.0.0.0/16", "", "", ""), row("", "10.0.0.0/24", "", "team-a", ""), row("", "10.0.1.0/24", "", "netbox-10-0-1-0-24", "")}},
@@ -228,7 +228,7 @@ func asking(name, clusterID, block string) v1alpha1.SubnetClaim {
 	return c
 }
 
-// bound adds the Subnet of a claim to an estate, and the claim with its status.
+// bound adds the Subnet of a claim to a set of objects, and the claim with its status.
 func bound(e *estate.Estate, name, clusterID, block string) {
 	c := asking(name, clusterID, "")
 	c.Status = v1alpha1.SubnetClaimStatus{Phase: v1alpha1.ClaimBound, AllocatedCIDR: block, SubnetRef: "s-" + name}
@@ -434,8 +434,7 @@ func TestPortableLongName(t *testing.T) {
 	}
 }
 
-// Whatever is read, it is rows that can be written and read again, or an error that says
-// where.
+// Whatever is read, it is rows that can be written and read again, or an error with a position.
 func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
 	for _, write := range []func() error{

@@ -1,6 +1,5 @@
-// Package verdict is how every decision about an object is said: what is wrong
-// with which field, and how to mend it. Webhooks, controllers and commands put
-// the same verdict into their own form.
+// Package verdict is the form of every decision about an object: what is wrong with which field,
+// and how to fix it. Webhooks, controllers and commands convert it to their own form.
 package verdict
 
 import (
@@ -10,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Problem is one reason to refuse an object.
+// A Problem is one reason to reject an object.
 type Problem struct {
 	// Reason is one word for machines.
 	Reason string `json:"reason"`
@@ -18,9 +17,9 @@ type Problem struct {
 	Field string `json:"field"`
 	// Value of that field.
 	Value string `json:"value,omitempty"`
-	// Message says what is wrong. Tools match on it.
+	// Message describes what is wrong. Tools match on it.
 	Message string `json:"message"`
-	// Fix says how to mend it.
+	// Fix describes how to fix it.
 	Fix string `json:"fix,omitempty"`
 	// Forbidden means that the author of the change lacks a permission, and that
 	// the object is not invalid.
@@ -31,7 +30,7 @@ type Problem struct {
 
 // A Warning is about something that is allowed but cannot work.
 type Warning struct {
-	// Reason is one word for machines, where somebody asks for it.
+	// Reason is a CamelCase identifier for programs, where one is needed.
 	Reason  string `json:"reason,omitempty"`
 	Field   string `json:"field"`
 	Message string `json:"message"`
@@ -39,14 +38,14 @@ type Warning struct {
 
 func (w Warning) String() string { return w.Field + ": " + w.Message }
 
-// A Verdict is everything that there is to say about an object, or about one
-// change of it. The zero Verdict allows it without a word.
+// A Verdict is the result for an object, or for one change of it. The zero value allows it without
+// warnings.
 type Verdict struct {
 	Problems []Problem `json:"problems,omitempty"`
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 
-// Allowed says whether there are no problems.
+// Allowed reports whether there are no problems.
 func (v Verdict) Allowed() bool { return len(v.Problems) == 0 }
 
 // Message is that of the first problem, "" if there is none.

@@ -30,7 +30,7 @@ var Registration = serving.Webhook{
 	Resource: "podgroups",
 }
 
-// A handler knows the PriorityClasses, and who may use them.
+// A handler reads PriorityClasses, and checks the permission to use them.
 type handler struct {
 	guard   decide.Guard
 	reviews client.Writer
@@ -97,8 +97,8 @@ func (h *handler) mayUse(ctx context.Context, user authenticationv1.UserInfo, cl
 	return review.Status.Allowed, nil
 }
 
-// missing reports whether a PriorityClass does not exist. An error is no reason
-// to reject a group, or to warn about its class.
+// missing reports whether a PriorityClass does not exist. If that is unknown because of an error,
+// the group is neither rejected nor warned about.
 func (h *handler) missing(ctx context.Context, class string) bool {
 	err := h.live.Get(ctx, client.ObjectKey{Name: class}, &schedulingv1.PriorityClass{})
 	if client.IgnoreNotFound(err) != nil {

@@ -25,8 +25,8 @@ const (
 	maxSettle = 5 * time.Minute // more than any API server needs to notice
 )
 
-// An authority signs serving certificates: the current one, and the one before
-// it for as long as anybody may still show a certificate of it.
+// An authority signs serving certificates: the current one, and the previous one for as long as a
+// replica may still show a certificate that it signed.
 type authority struct {
 	life     time.Duration
 	current  *pki.CA
@@ -96,7 +96,7 @@ func (a authority) replaced(now time.Time) (authority, error) {
 	return authority{life: a.life, current: fresh, previous: previous}, nil
 }
 
-// renewal is when the current authority is to be replaced.
+// renewal is when the current authority must be replaced.
 func (a authority) renewal() time.Time {
 	return a.current.Cert.NotAfter.Add(-part(a.life, 1-renewAfter))
 }

@@ -12,9 +12,9 @@ const life = 24 * time.Hour
 
 var born = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A replica looks at the shared Secret at odd moments over a year of
-// authorities. Whatever it shows must be trusted by an API server that has the
-// bundle of now, and also by one that still has the bundle of a while ago.
+// A replica reads the shared Secret at random times over a year of authorities. Whatever it shows
+// must be trusted by an API server that has the current bundle, and also by one that still has an
+// older bundle.
 func TestNoMomentOfDistrust(t *testing.T) {
 	a, err := authority{life: life}.replaced(born)
 	if err != nil {

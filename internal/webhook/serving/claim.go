@@ -37,12 +37,12 @@ func fingerprint(webhooks []admissionregistrationv1ac.ValidatingWebhookApplyConf
 	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
-// A claim decides whether a manager may replace the registration of another one. In a
-// rollout, managers of two versions or with different flags run at a time. Only the leader
-// replaces the registration of others, and waits between two writes: the last one that was
-// elected has the registration. Without leader election there can be several leaders, and
-// each replaces it once, so that no two managers overwrite each other in a loop; and again if
-// no manager listens where the stored registration points.
+// A claim decides whether a manager may replace the registration of another one. In a rollout,
+// managers of two versions or with different flags run at the same time. Only the leader replaces
+// the registration of other managers, and waits between two writes: the last one that was elected
+// has the registration. Without leader election there can be several leaders, and each replaces it
+// once, so that no two managers overwrite each other in a loop; and again if no manager listens
+// where the stored registration points.
 type claim struct {
 	last time.Time // when the manager wrote its own registration, zero if it did not
 }

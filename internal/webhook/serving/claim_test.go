@@ -95,7 +95,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// What other managers registered is kept, but for the trust.
+// The registration of other managers is kept, except for the CA bundle.
 func TestAdopted(t *testing.T) {
 	url, timeout := "https://127.0.0.1:1/p", int32(7)
 	stored := &admissionregistrationv1.ValidatingWebhookConfiguration{

@@ -12,7 +12,7 @@ import (
 
 // A Certificate is one that has to be renewed in time.
 type Certificate struct {
-	// Name tells it from the others: authority or serving.
+	// Name is authority or serving.
 	Name   string
 	Expiry time.Time
 	// Life is how long it lives in all. It is due to be renewed when a third of
@@ -21,8 +21,8 @@ type Certificate struct {
 	Life time.Duration
 }
 
-// Expiry tells when certificates end. It looks when somebody asks, so that it
-// cannot tell of one that was replaced.
+// Expiry reports when certificates expire. It reads them when metrics are collected, so it never
+// reports one that was replaced.
 type Expiry struct {
 	look         func() []Certificate
 	expiry, life *prometheus.Desc
@@ -55,8 +55,8 @@ func (e *Expiry) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// FileCertificates are those of a directory that somebody else renews. One that
-// cannot be read is not told of: the server that shows it says why.
+// FileCertificates are those of a directory that another program renews. One that cannot be read is
+// left out: the server that uses it reports the error.
 func FileCertificates(dir string) []Certificate {
 	data, err := os.ReadFile(filepath.Join(dir, "tls.crt"))
 	if err != nil {

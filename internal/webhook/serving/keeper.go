@@ -27,11 +27,11 @@ import (
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
-// takeOver is how often a replica looks whether the one that the API server was
-// told of still answers. Behind a Service nobody has to.
+// takeOver is how often a replica checks whether the registered replica still answers. Behind a
+// Service this is not necessary.
 const takeOver = 5 * time.Second
 
-// Options say what a Keeper keeps.
+// Options of a Keeper.
 type Options struct {
 	// Namespace of the Secret.
 	Namespace string
@@ -111,8 +111,7 @@ func (k *Keeper) Certificates() []Certificate {
 	}
 }
 
-// Ready is a readiness check: good once the API server has been told where to
-// find this replica.
+// Ready is a readiness check: it succeeds once this replica is registered with the API server.
 func (k *Keeper) Ready(*http.Request) error {
 	if !k.registered.Load() {
 		return errors.New("the webhooks are not registered yet")
@@ -159,8 +158,8 @@ func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 		return reconcile.Result{}, err
 	}
 	if k.started(nil) != nil {
-		// Whoever is told of us before we listen is refused.
-		return reconcile.Result{RequeueAfter: 50 * time.Millisecond}, nil //nolint:nilerr // to be early is no failure
+		// A request that arrives before we listen would fail.
+		return reconcile.Result{RequeueAfter: 50 * time.Millisecond}, nil //nolint:nilerr // being early is not a failure
 	}
 	elsewhere, err := k.register(ctx, a.bundle())
 	if err != nil {
@@ -188,7 +187,7 @@ func (k *Keeper) certify(ctx context.Context) (authority, error) {
 	a, broken := parseAuthority(secret.Data, k.options.Life)
 	if broken != nil {
 		if err == nil {
-			ctrl.LoggerFrom(ctx).Info("The webhook Secret cannot be used and is made anew", "secret", names.WebhookSecret, "reason", broken.Error())
+			ctrl.LoggerFrom(ctx).Info("The webhook Secret is invalid and is created again", "secret", names.WebhookSecret, "reason", broken.Error())
 		}
 		if a, err = k.replace(ctx, secret, now); err != nil {
 			return authority{}, err
@@ -219,8 +218,7 @@ func (k *Keeper) certify(ctx context.Context) (authority, error) {
 
 // replace stores a new authority where there is none that can be used.
 func (k *Keeper) replace(ctx context.Context, secret *corev1.Secret, now time.Time) (authority, error) {
-	// What this replica shows now must stay trusted until it shows
-	// something else.
+	// The current certificate of this replica must stay trusted until the replica uses another one.
 	a := authority{life: k.options.Life}
 	if l := k.leaf.Load(); l != nil {
 		a.current = l.signer
@@ -258,8 +256,8 @@ func (k *Keeper) store(ctx context.Context, secret *corev1.Secret, a authority) 
 	return nil
 }
 
-// register tells the API server about the webhooks, and reports whether another
-// replica serves or registers them.
+// register registers the webhooks with the API server, and reports whether another replica serves
+// or registers them.
 func (k *Keeper) register(ctx context.Context, bundle []byte) (elsewhere bool, err error) {
 	want := registration(k.options, bundle)
 	have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
@@ -279,8 +277,8 @@ func (k *Keeper) register(ctx context.Context, bundle []byte) (elsewhere bool, e
 		return true, k.renew(ctx, have, bundle)
 	}
 	if by := have.Labels[names.ManagedByLabel]; by != "" && by != names.Arbor {
-		// Whoever installed Arbor made it, and will remove it. Its contents
-		// are ours, to say so is theirs.
+		// The installation of Arbor owns the object and removes it. The manager owns only its
+		// contents.
 		want.Labels = nil
 	}
 	if k.registered.Load() {

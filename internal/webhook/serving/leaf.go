@@ -41,8 +41,8 @@ func newLeaf(a authority, hosts []string, now time.Time) (*leaf, error) {
 	return &leaf{tls: &cert, signer: signer, life: life, renew: now.Add(part(life, renewAfter))}, nil
 }
 
-// good says whether the leaf may still be shown: it is young enough, and the
-// authority that signed it is the one that should have.
+// good reports whether the leaf may still be used: it is young enough, and the expected authority
+// signed it.
 func (l *leaf) good(a authority, now time.Time) bool {
 	return l != nil && now.Before(l.renew) && l.signer.Cert.Equal(a.signer(now).Cert)
 }

@@ -21,7 +21,7 @@ type Webhook struct {
 	Path string
 	// Group, Version and Resource that it admits on creation and update.
 	Group, Version, Resource string
-	// Only are conditions, beside those of all webhooks, of being asked at all.
+	// Only are match conditions of this webhook, in addition to those of all webhooks.
 	Only []Condition
 }
 
@@ -93,10 +93,9 @@ func registration(o Options, bundle []byte) *admissionregistrationv1ac.Validatin
 	return config.WithAnnotations(map[string]string{names.RegistrationAnnotation: fingerprint(config.Webhooks)})
 }
 
-// keepAddresses makes the registration point where the stored one points, for
-// each webhook that is in both and answers there. Replicas on hosts of their own
-// would otherwise take the address from each other for ever. It says whether
-// any webhook is served by somebody else now.
+// keepAddresses makes the registration point where the stored one points, for each webhook that is
+// in both and answers there. Replicas on different hosts would otherwise take the address from each
+// other forever. It reports whether any webhook is served by another replica now.
 func keepAddresses(want *admissionregistrationv1ac.ValidatingWebhookConfigurationApplyConfiguration,
 	have []admissionregistrationv1.ValidatingWebhook, answers func(address string) bool,
 ) (elsewhere bool) {
@@ -116,7 +115,7 @@ func keepAddresses(want *admissionregistrationv1ac.ValidatingWebhookConfiguratio
 	return elsewhere
 }
 
-// listens says whether anybody listens at a URL.
+// listens reports whether a server listens at a URL.
 func listens(ctx context.Context, address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {

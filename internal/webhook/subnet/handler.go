@@ -17,9 +17,9 @@ import (
 	"github.com/arbor-control/arbor/internal/webhook/serving"
 )
 
-// Registration is how the API server knows this webhook. It does not cover Subnets that
-// were taken for a claim or back a child pool: Arbor creates them, every Subnet is
-// judged later, and a restored backup must be accepted as a whole.
+// Registration is the registration of this webhook. It does not cover Subnets that were allocated
+// for a claim or back a child pool: Arbor creates them, every Subnet is checked later, and a
+// restored backup must be accepted as a whole.
 var Registration = serving.Webhook{
 	Name:     "subnets.admission.arbor",
 	Path:     "/validate-plexaubnet-io-v1alpha1-subnet",
@@ -29,8 +29,8 @@ var Registration = serving.Webhook{
 	Only:     []serving.Condition{{Name: "made-by-hand", Expression: "oldObject == null && !has(object.spec.claimRef) && !has(object.spec.backs)"}},
 }
 
-// NewHandler returns the handler. A Subnet is compared with the others of its pool, as
-// the cache shows them.
+// NewHandler returns the handler. A Subnet is compared with the other Subnets of its pool, as the
+// cache shows them.
 func NewHandler(cache client.Reader, m *webhook.Metrics) admission.Handler {
 	return webhook.NewHandler(v1alpha1.SubnetKind, m, func(ctx context.Context, c webhook.Change[v1alpha1.Subnet]) (verdict.Verdict, error) {
 		if c.Before != nil {

@@ -27,9 +27,9 @@ var Registration = serving.Webhook{
 	Resource: "subnetpools",
 }
 
-// NewHandler returns the handler. A pool is compared with the others of its namespace,
-// as the cache shows them. Of two pools that are created at one moment both may be
-// admitted; only one of them is opened.
+// NewHandler returns the handler. A pool is compared with the other pools of its namespace, as the
+// cache shows them. Of two pools that are created at the same moment both may be admitted; only one
+// of them is opened.
 func NewHandler(cache client.Reader, m *webhook.Metrics) admission.Handler {
 	return webhook.NewHandler(v1alpha1.SubnetPoolKind, m, func(ctx context.Context, c webhook.Change[v1alpha1.SubnetPool]) (verdict.Verdict, error) {
 		around, err := gather(ctx, cache, c.Before, c.After)
@@ -74,7 +74,7 @@ func gather(ctx context.Context, cache client.Reader, before, after *v1alpha1.Su
 	return around, err
 }
 
-// beside lists the Subnets of the parent that a pool overlaps, and those that back it.
+// beside lists the Subnets of the parent that overlap a pool, and those that back it.
 func beside(ctx context.Context, cache client.Reader, p *v1alpha1.SubnetPool) ([]v1alpha1.Subnet, error) {
 	prefix, err := netip.ParsePrefix(p.Spec.CIDR)
 	if p.ParentName() == "" || err != nil {
@@ -94,9 +94,8 @@ func beside(ctx context.Context, cache client.Reader, p *v1alpha1.SubnetPool) ([
 	return near, err
 }
 
-// counts reports whether a Subnet keeps its pool from leaving it out. Those that wait
-// for a new pool are judged by its range; those of an existing pool may be allocated at
-// this moment.
+// counts reports whether a Subnet requires that its pool includes it. Subnets that wait for a new
+// pool are compared with its range; those of an existing pool may be allocated at this moment.
 func counts(s *v1alpha1.Subnet, newPool bool) bool {
 	if newPool {
 		return s.Status.Phase == v1alpha1.SubnetAllocated
