@@ -324,9 +324,8 @@ func TestBadArguments(t *testing.T) {
 	}{
 		"NoTime":   {"Without a time no two releases are the same.", "", []string{"-out", "x", "images"}, `SOURCE_DATE_EPOCH "": it must be the time of the commit`},
 		"NoOut":    {"It must be known where to write.", "1", []string{"images"}, "--out is empty: say where to write the images"},
-		"Unknown":  {"A typo makes nothing.", "1", []string{"-out", "x", "imgaes"}, `"imgaes" is nothing that can be made; known are images, notices and release`},
+		"Unknown":  {"A typo makes nothing.", "1", []string{"-out", "x", "imgaes"}, `"imgaes" is nothing that can be made; known are images and release`},
 		"Platform": {"What is not built for is named.", "1", []string{"-out", "x", "-platforms", "linux/amd64,plan9/386", "images"}, `--platforms "linux/amd64,plan9/386": it must be some of [linux/amd64 linux/arm64]`},
-		"Notices":  {"Each image has its own.", "1", []string{"-out", "x", "notices"}, `"" is no image; say whose notices: notices arbor-manager`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -359,59 +358,5 @@ func TestPlatforms(t *testing.T) {
 	all := l.document(t, l.read(t, "index.json")["manifests"].([]any)[0])["manifests"].([]any)
 	if len(all) != 1 || all[0].(map[string]any)["platform"].(map[string]any)["architecture"] != "arm64" {
 		t.Errorf("it is for %v", all)
-	}
-}
-
-// The Dockerfile makes the same images.
-func TestDockerfile(t *testing.T) {
-	data, err := os.ReadFile("../../Dockerfile")
-	must(t, err)
-	text := string(data)
-	for _, i := range product.Images {
-		t.Run(i.Name, func(t *testing.T) { checkStages(t, i, text) })
-	}
-	if _, last, _ := strings.Cut(text, "\nFROM scratch AS "+product.Images[0].Stage+"\n"); strings.Contains(last, "\nFROM ") {
-		t.Errorf("%s is not the last image of the Dockerfile, which is what is built if nobody says which", product.Images[0].Name)
-	}
-	modfile, err := os.ReadFile("../../go.mod")
-	must(t, err)
-	_, version, _ := strings.Cut(string(modfile), "\ntoolchain go")
-	version, _, _ = strings.Cut(version, "\n")
-	for _, want := range []string{"\nARG GO_IMAGE=golang:" + version + "\n", "\nFROM --platform=$BUILDPLATFORM $GO_IMAGE AS build\n"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the Dockerfile has no %q", strings.TrimSpace(want))
-		}
-	}
-}
-
-// stage is a part of the Dockerfile, without what comes before and after it.
-func stage(t *testing.T, text, from string) string {
-	t.Helper()
-	_, rest, ok := strings.Cut(text, "\nFROM "+from+"\n")
-	if !ok {
-		t.Fatalf("the Dockerfile has no FROM %s", from)
-	}
-	one, _, _ := strings.Cut(rest, "\nFROM ")
-
-	return "\n" + one
-}
-
-func checkStages(t *testing.T, i product.Image, text string) {
-	t.Helper()
-	image := stage(t, text, "scratch AS "+i.Stage)
-	wants := []string{"\nCOPY --from=build-" + i.Stage + " /image/ /\n", "\nUSER " + product.User + "\n", "\nENTRYPOINT [\"" + i.Entrypoint() + "\"]\n", product.VersionLabel + `="$RELEASE"`}
-	for name, value := range i.Labels() {
-		wants = append(wants, fmt.Sprintf("%s=%q", name, value))
-	}
-	for _, want := range wants {
-		if !strings.Contains(image, want) {
-			t.Errorf("the image has no %q", strings.TrimSpace(want))
-		}
-	}
-	build := stage(t, text, "build AS build-"+i.Stage)
-	for _, want := range []string{"for name in " + strings.Join(i.Commands, " ") + " ;", "CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH", "-trimpath -buildvcs=false", "THIRD_PARTY_NOTICES notices " + i.Name + "\n"} {
-		if !strings.Contains(build, want) {
-			t.Errorf("its build has no %q", want)
-		}
 	}
 }
