@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	"github.com/arbor-control/arbor/tools/release/product"
 )
@@ -31,7 +32,7 @@ func tiny(t *testing.T) string {
 	dir := t.TempDir()
 	all := map[string]string{"go.mod": "module example.com/tiny\n\ngo 1.26.0\n", "LICENSE": "do as you like\n"}
 	const program = "package main\n\nimport \"os\"\n\nvar release string\n\nfunc main() { os.Stdout.WriteString(\"tiny \" + release + \"\\n\") }\n"
-	for _, name := range product.InRelease {
+	for _, name := range append([]string{product.Plugin}, product.InRelease...) {
 		all["cmd/"+name+"/main.go"] = program
 	}
 	for _, i := range product.Images {
@@ -283,14 +284,18 @@ func checkProgram(t *testing.T, data []byte, arch string) {
 func TestRelease(t *testing.T) {
 	root, dir := tiny(t), filepath.Join(t.TempDir(), "dist")
 	key, file := newKey(t, "PRIVATE KEY")
-	produce(t, "release", root, dir, "-sign-key", file)
+	produce(t, "release", root, dir, "-sign-key", file, "-base-url", "https://example.com/v1.2.3/")
 	entries, err := os.ReadDir(dir)
 	must(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	want := []string{"SHA256SUMS", "SHA256SUMS.sig", "THIRD_PARTY_NOTICES"}
+	want := []string{"SHA256SUMS", "SHA256SUMS.sig", "THIRD_PARTY_NOTICES", krewManifest}
+	for _, p := range product.PluginPlatforms {
+		name := "kubectl-arbor_" + p.OS + "_" + p.Arch
+		want = append(want, name+".tar.gz", name+".cdx.json")
+	}
 	for _, i := range product.Images {
 		want = append(want, i.Name+".oci.tar")
 	}
@@ -310,8 +315,57 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the checksums: %v\n%s", err, out)
 	}
 	checkSignature(t, dir, key)
+	checkPlugin(t, dir)
 	if err := run(t.Context(), []string{"-root", root, "-out", dir, "release"}, io.Discard); err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("a release was written over another one: %v", err)
+	}
+}
+
+// checkPlugin reads the krew manifest as krew does: each archive has the checksum and the program
+// that it names.
+func checkPlugin(t *testing.T, dir string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, krewManifest))
+	must(t, err)
+	var plugin struct {
+		Spec struct {
+			Version   string
+			Platforms []struct {
+				Selector         struct{ MatchLabels map[string]string }
+				URI, SHA256, Bin string
+			}
+		}
+	}
+	must(t, yaml.Unmarshal(data, &plugin))
+	if plugin.Spec.Version != "v1.2.3" || len(plugin.Spec.Platforms) != len(product.PluginPlatforms) {
+		t.Errorf("got %+v", plugin)
+	}
+	for _, p := range plugin.Spec.Platforms {
+		name, ok := strings.CutPrefix(p.URI, "https://example.com/v1.2.3/")
+		archive, err := os.ReadFile(filepath.Join(dir, name))
+		must(t, err)
+		if sum := fmt.Sprintf("%x", sha256.Sum256(archive)); !ok || sum != p.SHA256 {
+			t.Errorf("%s has the checksum %s, and %s is written", p.URI, sum, p.SHA256)
+		}
+		z, err := gzip.NewReader(bytes.NewReader(archive))
+		must(t, err)
+		plain, err := io.ReadAll(z)
+		must(t, err)
+		files, headers := untar(t, plain)
+		if len(files) != 2 || files["LICENSE"] == nil || headers[p.Bin] == nil || headers[p.Bin].Mode != 0o755 {
+			t.Fatalf("%s has no %s: %v", name, p.Bin, headers)
+		}
+		at := filepath.Join(t.TempDir(), "program")
+		must(t, os.WriteFile(at, files[p.Bin], 0o600))
+		info, err := buildinfo.ReadFile(at)
+		must(t, err)
+		for key, label := range map[string]string{"GOOS": "os", "GOARCH": "arch"} {
+			if !slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool {
+				return s.Key == key && s.Value == p.Selector.MatchLabels[label]
+			}) {
+				t.Errorf("%s is not for %v: %v", name, p.Selector.MatchLabels, info.Settings)
+			}
+		}
 	}
 }
 

@@ -78,6 +78,12 @@ const (
 // InRelease are the commands that are released as files.
 var InRelease = []string{"arbor", "arbor-manager", "arbor-scheduler", "arbor-executor"}
 
+// Plugin is the command that is released as a plugin of kubectl.
+const Plugin = "kubectl-arbor"
+
+// PluginPlatforms are those of the plugin.
+var PluginPlatforms = []Platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"}}
+
 // Packages are the import patterns of commands.
 func Packages(names []string) []string {
 	all := make([]string, len(names))
