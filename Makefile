@@ -39,10 +39,10 @@ up: build ## Start Kubernetes with Arbor on it, in the foreground (ARGS="--nodes
 .PHONY: build
 build: ## Build bin/arbor, bin/arbor-manager, bin/arbor-scheduler, bin/arbor-executor, synthesizers and the kubectl plugin
 	@[ -e bin/arbor ] || echo "Building Kubernetes $(KUBERNETES) from its Go modules: about ten minutes the first time, on two cores; seconds after that."
-	@$(STATIC) go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/arbor ./cmd/arbor-manager ./cmd/arbor-scheduler ./cmd/arbor-executor ./cmd/arbor-synthesizer-yaml ./cmd/arbor-synthesizer-kustomize
-	@ln -sf arbor bin/kubectl-arbor
+	@[ ! -L bin/kubectl-arbor ] || rm bin/kubectl-arbor # of an earlier build, which would write bin/arbor through it
+	@$(STATIC) go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/arbor ./cmd/kubectl-arbor ./cmd/arbor-manager ./cmd/arbor-scheduler ./cmd/arbor-executor ./cmd/arbor-synthesizer-yaml ./cmd/arbor-synthesizer-kustomize
 	@printf '#!/bin/sh\n# kubectl calls it to complete "kubectl arbor".\nexec kubectl-arbor __complete "$$@"\n' >bin/kubectl_complete-arbor && chmod +x bin/kubectl_complete-arbor
-	@ls -l bin/arbor bin/arbor-manager bin/arbor-scheduler bin/arbor-executor | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
+	@ls -l bin/arbor bin/kubectl-arbor bin/arbor-manager bin/arbor-scheduler bin/arbor-executor | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
 
 # Helm needs another version of Kubernetes than Arbor, so what renders charts is a
 # module of its own: docs/tasks/stock-synthesizers.md.
@@ -138,12 +138,13 @@ image: ## Build the images of manager, scheduler and stock synthesizers, bin/*.o
 	@echo "Building the programs of all images for every platform: some minutes the first time"
 	@$(PACKAGE) -platforms "$(PLATFORMS)" -out bin images
 
-# COSIGN_KEY is the file with the private key that the checksums are signed with.
+# COSIGN_KEY is the file with the private key that the checksums are signed with, and BASE_URL is
+# where the files will be downloaded from, for the krew manifest of the kubectl plugin.
 .PHONY: release
-release: ## Build all that is released into dist: programs, images, SBOMs, licences, checksums (COSIGN_KEY=FILE signs them)
+release: ## Build all that is released into dist: programs, images, SBOMs, licences, checksums (COSIGN_KEY=FILE signs them, BASE_URL=URL adds a krew manifest)
 	@echo "Building Kubernetes $(KUBERNETES) for every platform: long the first time"
 	@rm -rf dist && mkdir dist
-	@$(PACKAGE) $(if $(COSIGN_KEY),-sign-key "$(COSIGN_KEY)") -out dist release
+	@$(PACKAGE) $(if $(COSIGN_KEY),-sign-key "$(COSIGN_KEY)") $(if $(BASE_URL),-base-url "$(BASE_URL)") -out dist release
 
 # govulncheck asks a database in the internet what is known, so it is no part of
 # make test: what was right yesterday may be wrong today.

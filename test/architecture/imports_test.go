@@ -250,6 +250,11 @@ var rules = []rule{
 		why:   "it is the small binary of the image",
 	},
 	{
+		in:    "./cmd/kubectl-arbor",
+		never: []string{"./internal/controlplane", "./internal/scheduler", kubernetes, kubectl, etcd, kwok},
+		why:   "it is the slim command line, for systems that Kubernetes itself does not run on",
+	},
+	{
 		in:    "./cmd/arbor-executor",
 		never: []string{"./internal/manager", "./internal/controller", "./internal/cli", controllerRuntime + "/pkg/manager", kubernetes, kubectl, etcd, kwok},
 		why:   "it is copied into every pod of a synthesis, so it is small",
