@@ -72,7 +72,8 @@ var rules = []rule{
 		in:     "./engine",
 		except: []string{"./engine/gang", "./engine/ledger", "./engine/victims"},
 		apart:  true,
-		why:    "engines do not know each other; decide brings them together",
+		allow:  []string{"./engine/tree"},
+		why:    "engines do not know each other, except for the algorithms of tree; decide brings them together",
 	},
 	{
 		in:     "./engine/ledger",
@@ -88,13 +89,13 @@ var rules = []rule{
 	{
 		in:    "./engine/gang",
 		never: []string{"./engine"},
-		allow: []string{"./engine/gang", "./engine/podtree"},
+		allow: []string{"./engine/gang", "./engine/podtree", "./engine/tree"},
 		why:   "a gang is a tree of pods, and nothing else of the engines",
 	},
 	{
 		in:    "./engine/victims",
 		never: []string{"./engine"},
-		allow: []string{"./engine/victims", "./engine/gang", "./engine/podtree"},
+		allow: []string{"./engine/victims", "./engine/gang", "./engine/podtree", "./engine/tree"},
 		why:   "victims are pods of gangs, and make room for one",
 	},
 	{
@@ -188,13 +189,13 @@ var rules = []rule{
 	{
 		in:    "./internal/synthesis",
 		never: []string{"./internal", "./engine"},
-		allow: []string{"./internal/synthesis", "./internal/decide", "./internal/kube", "./internal/krm", "./internal/identity", "./internal/executor", "./engine/fields"}, // decide/delivery reads scopes
+		allow: []string{"./internal/synthesis", "./internal/decide", "./internal/kube", "./internal/krm", "./internal/identity", "./internal/executor", "./engine/fields", "./engine/tree"}, // decide/delivery reads scopes
 		why:   "it runs one synthesis; who began it, and where it runs, is not its business",
 	},
 	{
 		in:    "./internal/publisher",
 		never: []string{"./internal", "./engine", controllerRuntime + "/pkg/manager"},
-		allow: []string{"./internal/publisher", "./internal/synthesis", "./internal/decide", "./internal/kube", "./internal/krm", "./internal/identity", "./internal/executor", "./engine/fields"},
+		allow: []string{"./internal/publisher", "./internal/synthesis", "./internal/decide", "./internal/kube", "./internal/krm", "./internal/identity", "./internal/executor", "./engine/fields", "./engine/tree"},
 		why:   "it is copied into every pod of a synthesis, so it is small",
 	},
 	{

@@ -149,17 +149,13 @@ func (g *gatherer) stray(ctx context.Context, s *v1alpha1.Subnet, block netip.Pr
 
 // ancestors returns the names of the pools above the pool.
 func (g *gatherer) ancestors(ctx context.Context) (map[string]bool, error) {
+	names, _, err := poolrules.Ancestors(g.pool.ParentName(), func(name string) (*v1alpha1.SubnetPool, error) { return g.named(ctx, name) })
 	above := map[string]bool{}
-	for p := g.pool; p != nil && p.ParentName() != "" && !above[p.ParentName()]; {
-		name := p.ParentName()
+	for _, name := range names {
 		above[name] = true
-		var err error
-		if p, err = g.named(ctx, name); err != nil {
-			return nil, err
-		}
 	}
 
-	return above, nil
+	return above, err
 }
 
 // backing returns the Subnet that backs a child pool, or why there is none.

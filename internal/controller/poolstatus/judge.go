@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
@@ -83,30 +81,27 @@ func (r *Reconciler) explain(ctx context.Context, pool *v1alpha1.SubnetPool, fac
 // closedParent returns why a child pool waits if its parent has no addresses yet, and a
 // verdict without a reason if it has.
 func (r *Reconciler) closedParent(ctx context.Context, pool *v1alpha1.SubnetPool) (poolrules.Verdict, error) {
-	way := []string{pool.Name}
-	for at := pool; at.ParentName() != ""; {
-		parent := &v1alpha1.SubnetPool{}
-		err := r.client.Get(ctx, client.ObjectKey{Namespace: pool.Namespace, Name: at.ParentName()}, parent, client.UnsafeDisableDeepCopy)
-		if apierrors.IsNotFound(err) {
-			break // a pool above waits for it
+	read := func(name string) (*v1alpha1.SubnetPool, error) {
+		if name == pool.Name {
+			return pool, nil
 		}
-		if err != nil {
-			return poolrules.Verdict{}, fmt.Errorf("cannot read pool %s/%s: %w", pool.Namespace, at.ParentName(), err)
-		}
-		if len(way) == 1 && parent.Open() != "" {
-			return poolrules.Verdict{}, nil
-		}
-		if slices.Contains(way, parent.Name) {
-			return poolrules.Verdict{Reason: poolrules.ReasonCycle, Message: fmt.Sprintf(
-				"its parents form a cycle, %s -> %s: delete these pools, and create them with other parents", strings.Join(way, " -> "), parent.Name)}, nil
-		}
-		way, at = append(way, parent.Name), parent
+
+		return kube.Find(ctx, r.client, &v1alpha1.SubnetPool{}, pool.Namespace, name)
 	}
-	if len(way) == 1 {
-		return poolrules.Verdict{}, nil
+	parent, err := read(pool.ParentName())
+	if err != nil || parent == nil || parent.Open() != "" {
+		return poolrules.Verdict{}, err
+	}
+	path, back, err := poolrules.Ancestors(pool.Name, read)
+	if err != nil {
+		return poolrules.Verdict{}, err
+	}
+	if back >= 0 {
+		return poolrules.Verdict{Reason: poolrules.ReasonCycle, Message: fmt.Sprintf(
+			"its parents form a cycle, %s -> %s: delete these pools, and create them with other parents", strings.Join(path, " -> "), path[back])}, nil
 	}
 
-	return poolrules.Verdict{Reason: reasonParentNotReady, Message: fmt.Sprintf("the parent %s has no addresses yet: see its condition Ready", way[1])}, nil
+	return poolrules.Verdict{Reason: reasonParentNotReady, Message: fmt.Sprintf("the parent %s has no addresses yet: see its condition Ready", parent.Name)}, nil
 }
 
 // undecided reports whether a pool asks for a range that it does not have, refused or

@@ -155,20 +155,15 @@ func (r *Releaser) inside(ctx context.Context, s *v1alpha1.Subnet) (string, erro
 // above returns the names of the pool of a Subnet and of the pools above it. The blocks
 // that those are made of contain the Subnet.
 func (r *Releaser) above(ctx context.Context, s *v1alpha1.Subnet) (map[string]bool, error) {
-	names := map[string]bool{}
-	for name := s.Spec.PoolRef; name != "" && !names[name]; {
-		names[name] = true
-		p, err := kube.Find(ctx, r.client, &v1alpha1.SubnetPool{}, s.Namespace, name)
-		if err != nil {
-			return nil, err
-		}
-		name = ""
-		if p != nil {
-			name = p.ParentName()
-		}
+	names, _, err := poolrules.Ancestors(s.Spec.PoolRef, func(name string) (*v1alpha1.SubnetPool, error) {
+		return kube.Find(ctx, r.client, &v1alpha1.SubnetPool{}, s.Namespace, name)
+	})
+	above := map[string]bool{}
+	for _, name := range names {
+		above[name] = true
 	}
 
-	return names, nil
+	return above, err
 }
 
 // discard deletes a Subnet, on condition that it has not changed, and then removes its

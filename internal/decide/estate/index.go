@@ -258,14 +258,14 @@ func (x *index) around(p *v1alpha1.SubnetPool, others []*v1alpha1.SubnetPool) po
 // form a ring, each pool is there once.
 func (x *index) ancestors(p *v1alpha1.SubnetPool) []*v1alpha1.SubnetPool {
 	var found []*v1alpha1.SubnetPool
-	for name := p.ParentName(); name != ""; {
+	_, _, _ = pool.Ancestors(p.ParentName(), func(name string) (*v1alpha1.SubnetPool, error) { // returns no errors
 		o := x.pools[named(p.Namespace, name)]
-		if o == nil || slices.Contains(found, o) {
-			break
+		if o != nil {
+			found = append(found, o)
 		}
-		found = append(found, o)
-		name = o.ParentName()
-	}
+
+		return o, nil
+	})
 
 	return found
 }

@@ -116,7 +116,10 @@ func Check(p *v1alpha1.SubnetPool, a Around) verdict.Verdict {
 	if problem != nil {
 		return verdict.Verdict{Problems: []verdict.Problem{*problem}}
 	}
-	c := &checker{pool: p, prefix: prefix, around: a, verdict: &verdict.Verdict{}}
+	c := &checker{pool: p, prefix: prefix, around: a, byName: map[string]*v1alpha1.SubnetPool{}, verdict: &verdict.Verdict{}}
+	for i := range a.Pools {
+		c.byName[a.Pools[i].Name] = &a.Pools[i]
+	}
 	c.sizes()
 	c.parent()
 	c.siblings()
@@ -161,6 +164,7 @@ type checker struct {
 	pool    *v1alpha1.SubnetPool
 	prefix  netip.Prefix
 	around  Around
+	byName  map[string]*v1alpha1.SubnetPool // around.Pools
 	verdict *verdict.Verdict
 }
 
@@ -210,15 +214,6 @@ func family(p netip.Prefix) string {
 	return "IPv6"
 }
 
-// named returns the pool of a name, nil if there is none.
-func (c *checker) named(name string) *v1alpha1.SubnetPool {
-	if i := slices.IndexFunc(c.around.Pools, func(p v1alpha1.SubnetPool) bool { return p.Name == name }); i >= 0 {
-		return &c.around.Pools[i]
-	}
-
-	return nil
-}
-
 // parent asks that a pool lies inside of the one that it was taken from, and
 // that nobody is taken from himself.
 func (c *checker) parent() {
@@ -226,13 +221,13 @@ func (c *checker) parent() {
 	if name == "" {
 		return
 	}
-	if way := c.cycle(name); way != nil {
+	if way := c.cycle(); way != nil {
 		c.refuse(ReasonCycle, fieldParent, name,
 			fmt.Sprintf("pool %s would be taken from itself: %s", c.pool.Name, strings.Join(way, " -> ")), "name a parent that is not among its own children, or none")
 
 		return
 	}
-	p := c.named(name)
+	p := c.byName[name]
 	if p == nil {
 		c.warn(ReasonParentNotFound, fieldParent, fmt.Sprintf("there is no pool %s in this namespace yet", name))
 
@@ -245,28 +240,27 @@ func (c *checker) parent() {
 	}
 }
 
-// cycle follows parents from a name, and returns the way if it leads back.
-func (c *checker) cycle(from string) []string {
-	way := []string{c.pool.Name}
-	for name := from; name != ""; {
-		way = append(way, name)
+// cycle returns the path of parents from the pool back to itself, nil if there is none.
+// A cycle of other pools is their problem.
+func (c *checker) cycle() []string {
+	path, back, _ := Ancestors(c.pool.Name, func(name string) (*v1alpha1.SubnetPool, error) {
 		if name == c.pool.Name {
-			return way
+			return c.pool, nil
 		}
-		p := c.named(name)
-		if p == nil || len(way) > len(c.around.Pools)+1 {
-			return nil // the end, or a ring of others, which is theirs to mend
-		}
-		name = p.ParentName()
+
+		return c.byName[name], nil
+	})
+	if back != 0 {
+		return nil
 	}
 
-	return nil
+	return append(path, c.pool.Name)
 }
 
 // parentOf returns the name of a pool's parent if that exists. A pool whose parent
 // does not exist counts as a root, or it would be compared with no pool at all.
 func (c *checker) parentOf(p *v1alpha1.SubnetPool) string {
-	if name := p.ParentName(); name == c.pool.Name || c.named(name) != nil {
+	if name := p.ParentName(); name == c.pool.Name || c.byName[name] != nil {
 		return name
 	}
 
