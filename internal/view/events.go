@@ -8,7 +8,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/engine/ledger"
-	"github.com/arbor-control/arbor/internal/decide/poolblocks"
+	"github.com/arbor-control/arbor/internal/decide/ipam/poolblocks"
 )
 
 // A place is a block in a pool. Its pool is empty for an object that is in none.

@@ -142,7 +142,7 @@ var rules = []rule{
 	{
 		in:    "./internal/view",
 		never: []string{"./internal"},
-		allow: []string{"./internal/view", "./internal/kube", "./internal/decide/poolblocks"},
+		allow: []string{"./internal/view", "./internal/kube", "./internal/decide/ipam/poolblocks"},
 		why:   "a view shows what is there; others decide on it",
 	},
 	{

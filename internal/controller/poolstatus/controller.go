@@ -17,8 +17,8 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/engine/ledger"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
-	"github.com/arbor-control/arbor/internal/decide/poolblocks"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	"github.com/arbor-control/arbor/internal/decide/ipam/poolblocks"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/view"
 )
@@ -116,15 +116,15 @@ func (r *Reconciler) update(ctx context.Context, request reconcile.Request) erro
 
 // write writes a verdict and the figures on a pool, on condition that the pool has the
 // version that was judged. The pool belongs to the cache.
-func (r *Reconciler) write(ctx context.Context, pool *v1alpha1.SubnetPool, verdict poolrules.Verdict) error {
+func (r *Reconciler) write(ctx context.Context, pool *v1alpha1.SubnetPool, verdict ipamrules.PoolDecision) error {
 	key, now := client.ObjectKeyFromObject(pool), r.now()
 	judged := *pool
-	judged.Status = poolrules.Judged(pool, verdict, metav1.NewTime(now))
+	judged.Status = ipamrules.DecidedStatus(pool, verdict, metav1.NewTime(now))
 	decided := isDecided(&pool.Status, &judged.Status)
-	if figures, ok := r.figures(&judged); ok && verdict.Action != poolrules.Clear {
-		judged.Status = poolrules.Status(&judged, figures, metav1.NewTime(now))
+	if figures, ok := r.figures(&judged); ok && verdict.Action != ipamrules.Clear {
+		judged.Status = ipamrules.PoolStatus(&judged, figures, metav1.NewTime(now))
 	}
-	if verdict.Action == poolrules.Keep && verdict.Reason != "" {
+	if verdict.Action == ipamrules.Keep && verdict.Reason != "" {
 		meta.SetStatusCondition(&judged.Status.Conditions, metav1.Condition{
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: verdict.Reason, Message: verdict.Message,
 			ObservedGeneration: pool.Generation, LastTransitionTime: metav1.NewTime(now),
@@ -168,17 +168,17 @@ func isDecided(before, after *v1alpha1.SubnetPoolStatus) bool {
 // figures returns the figures of a pool. It is false while the view has not seen the
 // range that the pool has: the figures of another range must not be written under the
 // pool's generation. The event that brings the view the range wakes this controller.
-func (r *Reconciler) figures(pool *v1alpha1.SubnetPool) (poolrules.Figures, bool) {
+func (r *Reconciler) figures(pool *v1alpha1.SubnetPool) (ipamrules.PoolFigures, bool) {
 	has, _ := poolblocks.RangeOf(pool)
 	if !has.IsValid() {
-		return poolrules.Figures{}, true
+		return ipamrules.PoolFigures{}, true
 	}
-	f := r.view.Figures(client.ObjectKeyFromObject(pool), poolrules.MaxListed)
+	f := r.view.Figures(client.ObjectKeyFromObject(pool), ipamrules.MaxListedBlocks)
 	if f.All == nil || f.All.Prefix() != has {
-		return poolrules.Figures{}, false
+		return ipamrules.PoolFigures{}, false
 	}
 
-	return poolrules.Figures{All: f.All, Own: f.Own, Delegated: f.Delegated, Listed: listed(f.First, pool.Status.AllocatedCIDRs)}, true
+	return ipamrules.PoolFigures{All: f.All, Own: f.Own, Delegated: f.Delegated, Listed: listed(f.First, pool.Status.AllocatedCIDRs)}, true
 }
 
 // listed maps blocks to their owners. It returns the map from before if that says the

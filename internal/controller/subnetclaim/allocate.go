@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	decide "github.com/arbor-control/arbor/internal/decide/claim"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/view"
 )
@@ -118,10 +118,10 @@ func (a *Allocator) claims(ctx context.Context, pool types.NamespacedName) ([]v1
 // rank is lower for the claims that are served first: those that had a block, and then
 // those that can be given only one.
 func rank(c *v1alpha1.SubnetClaim) int {
-	if _, ok := decide.Recorded(c); ok {
+	if _, ok := ipamrules.RecordedBlock(c); ok {
 		return 0
 	}
-	if _, ok := decide.Exact(c); ok {
+	if _, ok := ipamrules.ExactBlock(c); ok {
 		return 1
 	}
 

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/decide/poolblocks"
+	"github.com/arbor-control/arbor/internal/decide/ipam/poolblocks"
 	"github.com/arbor-control/arbor/internal/view"
 )
 

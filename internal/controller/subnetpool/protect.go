@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -43,7 +43,7 @@ func protected(p *v1alpha1.SubnetPool) bool {
 // the claim has another UID, and the garbage collector would delete the pool. The owner
 // reference stays if a label could not name the claim: nothing else connects the two.
 func disown(p *v1alpha1.SubnetPool) {
-	i := slices.IndexFunc(p.OwnerReferences, poolrules.IsPoolClaim)
+	i := slices.IndexFunc(p.OwnerReferences, ipamrules.IsPoolClaim)
 	if i < 0 {
 		return
 	}
@@ -55,7 +55,7 @@ func disown(p *v1alpha1.SubnetPool) {
 		}
 		metav1.SetMetaDataLabel(&p.ObjectMeta, v1alpha1.PoolClaimLabel, value)
 	}
-	p.OwnerReferences = slices.DeleteFunc(p.OwnerReferences, poolrules.IsPoolClaim)
+	p.OwnerReferences = slices.DeleteFunc(p.OwnerReferences, ipamrules.IsPoolClaim)
 }
 
 // patch writes the metadata of a pool, on condition that it has not changed.
@@ -127,7 +127,7 @@ func (g *Guard) used(ctx context.Context, p *v1alpha1.SubnetPool) (bool, error) 
 // included, if all of them are being deleted. None of them would ever be the first to
 // be empty.
 func (g *Guard) ring(ctx context.Context, p *v1alpha1.SubnetPool) (map[string]bool, error) {
-	names, back, err := poolrules.Ancestors(p.Name, func(name string) (*v1alpha1.SubnetPool, error) {
+	names, back, err := ipamrules.Ancestors(p.Name, func(name string) (*v1alpha1.SubnetPool, error) {
 		if name == p.Name {
 			return p, nil
 		}

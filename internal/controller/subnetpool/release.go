@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/decide/release"
 	"github.com/arbor-control/arbor/internal/kube"
 )
@@ -142,7 +142,7 @@ func (r *Releaser) inside(ctx context.Context, s *v1alpha1.Subnet) (string, erro
 	reason := ""
 	err = kube.LiveSubnets(ctx, r.reader, s.Namespace, pool, func(o *v1alpha1.Subnet) bool {
 		has, err := netip.ParsePrefix(o.Spec.CIDR)
-		if err == nil && !above[o.Spec.PoolRef] && poolrules.Contains(s.Spec.CIDR, has.Masked()) && o.Status.Phase != v1alpha1.SubnetFailed {
+		if err == nil && !above[o.Spec.PoolRef] && ipamrules.Contains(s.Spec.CIDR, has.Masked()) && o.Status.Phase != v1alpha1.SubnetFailed {
 			reason = fmt.Sprintf("Subnet %s of pool %s, which is gone, is in it", o.Name, o.Spec.PoolRef)
 		}
 
@@ -155,7 +155,7 @@ func (r *Releaser) inside(ctx context.Context, s *v1alpha1.Subnet) (string, erro
 // above returns the names of the pool of a Subnet and of the pools above it. The blocks
 // that those are made of contain the Subnet.
 func (r *Releaser) above(ctx context.Context, s *v1alpha1.Subnet) (map[string]bool, error) {
-	names, _, err := poolrules.Ancestors(s.Spec.PoolRef, func(name string) (*v1alpha1.SubnetPool, error) {
+	names, _, err := ipamrules.Ancestors(s.Spec.PoolRef, func(name string) (*v1alpha1.SubnetPool, error) {
 		return kube.Find(ctx, r.client, &v1alpha1.SubnetPool{}, s.Namespace, name)
 	})
 	above := map[string]bool{}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 )
 
 // backing are the clauses about Subnets that child pools are made of.
@@ -22,7 +22,7 @@ var backing = []clause{
 	}),
 	keepIf("Restoring", func(f *Facts) (string, bool) {
 		return fmt.Sprintf("pool %s is being restored", f.Subnet.Spec.PoolRef),
-			f.Pool != nil && f.Pool.DeletionTimestamp == nil && poolrules.Restoring(f.Pool)
+			f.Pool != nil && f.Pool.DeletionTimestamp == nil && ipamrules.IsRestoring(f.Pool)
 	}),
 	keepIf("Unclaimed", func(f *Facts) (string, bool) {
 		s := f.Subnet

@@ -6,8 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	claimrules "github.com/arbor-control/arbor/internal/decide/claim"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 )
 
 // claimed are the clauses about Subnets of claims.
@@ -18,14 +17,14 @@ var claimed = []clause{
 	}),
 	keepIf("Child", func(f *Facts) (string, bool) { return "a pool is made of it", isDelegated(f) }),
 	// Two managers that serve one claim at the same time cause this.
-	releaseIf("Surplus", func(f *Facts) bool { return f.Claim != nil && claimrules.Surplus(f.Claim, f.Subnet) }),
+	releaseIf("Surplus", func(f *Facts) bool { return f.Claim != nil && ipamrules.IsSurplus(f.Claim, f.Subnet) }),
 	keepIf("Unknown", func(f *Facts) (string, bool) { return "no claim has had it yet", lastClaim(f) == "" }),
 	keepIf("Holder", func(f *Facts) (string, bool) {
 		return "its claim has it", f.Claim != nil && f.Claim.UID == lastClaim(f)
 	}),
 	// A claim of the same name may be a restored one.
 	keepIf("Wanted", func(f *Facts) (string, bool) {
-		return "a claim of the same name wants it", f.Claim != nil && claimrules.Wants(f.Claim, f.Subnet)
+		return "a claim of the same name wants it", f.Claim != nil && ipamrules.ClaimWants(f.Claim, f.Subnet)
 	}),
 }
 
@@ -56,7 +55,7 @@ func lastClaim(f *Facts) types.UID {
 	switch {
 	case s.Status.UID == s.UID && s.Status.ClaimUID != "":
 		return s.Status.ClaimUID
-	case claimrules.Original(s) && f.ClaimDeleted, isCreatedFor(s, f.Pool) && f.Waited >= f.Grace:
+	case ipamrules.IsOriginal(s) && f.ClaimDeleted, isCreatedFor(s, f.Pool) && f.Waited >= f.Grace:
 		return s.Spec.ClaimRef.UID
 	}
 
@@ -67,7 +66,7 @@ func lastClaim(f *Facts) types.UID {
 // is none, so that the claim existed then. A Subnet of a backup was created for a pool with
 // another UID, or long ago.
 func isCreatedFor(s *v1alpha1.Subnet, p *v1alpha1.SubnetPool) bool {
-	return p != nil && claimrules.Original(s) && s.Spec.ClaimRef.PoolUID == p.UID && !poolrules.Restoring(p)
+	return p != nil && ipamrules.IsOriginal(s) && s.Spec.ClaimRef.PoolUID == p.UID && !ipamrules.IsRestoring(p)
 }
 
 // DecideAgain returns after what time to decide again about a Subnet that no claim has had:

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	claimrules "github.com/arbor-control/arbor/internal/decide/claim"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 )
 
 // Cooling returns how long the block of a Subnet that is being deleted stays unused: for
@@ -18,7 +18,7 @@ func Cooling(f Facts) time.Duration {
 		return 0
 	case p == nil, p.DeletionTimestamp != nil, p.Spec.ReuseAfter == nil:
 		return 0
-	case f.Claim != nil && f.Claim.Status.Phase != v1alpha1.ClaimBound && claimrules.Insists(f.Claim, s):
+	case f.Claim != nil && f.Claim.Status.Phase != v1alpha1.ClaimBound && ipamrules.ClaimInsists(f.Claim, s):
 		return 0
 	case f.Child != nil && IsBacking(s) && asksFor(f.Child, s):
 		return 0

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/decide/release"
 )
 
@@ -102,7 +102,7 @@ func TestCoolingOfPools(t *testing.T) {
 		return p
 	}
 	living := func(change func(*v1alpha1.Subnet)) v1alpha1.Subnet {
-		s := pool.BackingSubnet(child(nil))
+		s := ipamrules.BackingSubnet(child(nil))
 		s.Status.Phase, s.Status.PoolUID = v1alpha1.SubnetAllocated, "u"
 		if change != nil {
 			change(s)

@@ -6,8 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	claimrules "github.com/arbor-control/arbor/internal/decide/claim"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 )
 
 // IsBacking reports whether a Subnet is, or becomes, the block of a child pool.
@@ -30,7 +29,7 @@ func ChildName(s *v1alpha1.Subnet) string {
 // does not exist. The claim is the one of that name, nil if there is none. A claim of the
 // same name with another UID adopts the Subnet later, if it can.
 func ClaimHolding(c *v1alpha1.SubnetClaim, s *v1alpha1.Subnet) types.UID {
-	if c == nil || s.Spec.ClaimRef == nil || c.UID != s.Spec.ClaimRef.UID || !claimrules.Suits(c, s) {
+	if c == nil || s.Spec.ClaimRef == nil || c.UID != s.Spec.ClaimRef.UID || !ipamrules.ClaimSuits(c, s) {
 		return ""
 	}
 
@@ -65,12 +64,12 @@ func isFor(child *v1alpha1.SubnetPool, s *v1alpha1.Subnet) bool {
 		return true
 	}
 
-	return poolrules.Backs(s, child) && asksFor(child, s)
+	return ipamrules.Backs(s, child) && asksFor(child, s)
 }
 
 // asksFor reports whether a pool has, or asks for, addresses of a Subnet of its parent.
 func asksFor(child *v1alpha1.SubnetPool, s *v1alpha1.Subnet) bool {
-	wants, err := netip.ParsePrefix(poolrules.RangeOf(child))
+	wants, err := netip.ParsePrefix(ipamrules.BackedRange(child))
 
-	return err == nil && child.ParentName() == s.Spec.PoolRef && poolrules.Contains(s.Spec.CIDR, wants)
+	return err == nil && child.ParentName() == s.Spec.PoolRef && ipamrules.Contains(s.Spec.CIDR, wants)
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 )
 
 // PoolBlockFacts are what a decision about the claim for the block of a SubnetPoolClaim
@@ -32,7 +32,7 @@ func PoolBlock(f PoolBlockFacts) Decision {
 	switch {
 	case f.Block.DeletionTimestamp != nil:
 		return Decision{Action: Release}
-	case f.Expected, f.Parent == nil, poolrules.Restoring(f.Parent):
+	case f.Expected, f.Parent == nil, ipamrules.IsRestoring(f.Parent):
 		return Decision{Action: Wait, After: max(f.Grace, shortestWait)}
 	case f.Waited < f.Grace:
 		return Decision{Action: Wait, After: f.Grace - f.Waited}

@@ -7,8 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/decide/claim"
-	"github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 )
 
 // lost returns what is wrong with a change from s to o: a block is released whose claim
@@ -35,7 +34,7 @@ func (x *walk) lost(s state, o objects) string {
 		switch {
 		case c == nil && !deleted:
 			return fmt.Sprintf("Subnet %s is deleted, and claim %s may still come", old.Name, name)
-		case c != nil && (!deleted || old.Status.ClaimUID == c.UID) && claim.Wants(c, old):
+		case c != nil && (!deleted || old.Status.ClaimUID == c.UID) && ipamrules.ClaimWants(c, old):
 			return fmt.Sprintf("Subnet %s is deleted, and claim %s has it", old.Name, name)
 		}
 	}
@@ -48,7 +47,7 @@ func (x *walk) lost(s state, o objects) string {
 // pool, which was deleted.
 func (x *walk) lostPool(s state, old *v1alpha1.Subnet) string {
 	p := x.server(s).pool(old.Spec.Backs.Name)
-	if p != nil && (old.Status.PoolUID == p.UID || overlap(pool.RangeOf(p), old.Spec.CIDR)) {
+	if p != nil && (old.Status.PoolUID == p.UID || overlap(ipamrules.BackedRange(p), old.Spec.CIDR)) {
 		return fmt.Sprintf("Subnet %s is deleted, and pool %s has it", old.Name, p.Name)
 	}
 	for i, a := range x.arrivals {
@@ -121,7 +120,7 @@ func (x *walk) wrongAtEnd(s state) string {
 		}
 	}
 	for _, name := range []string{root, lab} {
-		if p := on.pool(name); p != nil && on.pool(root) != nil && pool.Restoring(p) {
+		if p := on.pool(name); p != nil && on.pool(root) != nil && ipamrules.IsRestoring(p) {
 			return fmt.Sprintf("the restore of pool %s does not end", name)
 		}
 	}
@@ -160,8 +159,8 @@ func wrongNew(on *server) string {
 		return ""
 	}
 	switch reason := on.allocate(c); {
-	case reason == claim.ReasonTaken && on.newCIDR != "", reason == claim.ReasonClusterIDTaken && on.newCluster != "",
-		reason == claim.ReasonPoolNotFound && on.pool(c.Spec.PoolRef) == nil:
+	case reason == ipamrules.ReasonTaken && on.newCIDR != "", reason == ipamrules.ReasonClusterIDInUse && on.newCluster != "",
+		reason == ipamrules.ReasonPoolNotFound && on.pool(c.Spec.PoolRef) == nil:
 		return ""
 	default:
 		return "the new claim waits: " + reason
@@ -177,10 +176,10 @@ func (x *walk) wrongReason(s state) string {
 		return ""
 	}
 	p := on.pool(c.Spec.PoolRef)
-	if p == nil || p.Open() == "" || !pool.Restoring(p) {
+	if p == nil || p.Open() == "" || !ipamrules.IsRestoring(p) {
 		return ""
 	}
-	if reason := on.allocate(c); reason != claim.ReasonPoolRestoring {
+	if reason := on.allocate(c); reason != ipamrules.ReasonPoolRestoring {
 		return fmt.Sprintf("the new claim reports %q while the pool is restored", reason)
 	}
 

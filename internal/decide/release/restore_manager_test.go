@@ -15,11 +15,9 @@ import (
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/engine/cidr"
 	"github.com/arbor-control/arbor/engine/ledger"
-	"github.com/arbor-control/arbor/internal/decide/claim"
-	"github.com/arbor-control/arbor/internal/decide/pool"
-	"github.com/arbor-control/arbor/internal/decide/poolblocks"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	"github.com/arbor-control/arbor/internal/decide/ipam/poolblocks"
 	"github.com/arbor-control/arbor/internal/decide/release"
-	"github.com/arbor-control/arbor/internal/decide/subnet"
 )
 
 // This file has what the controllers do around the decisions that are walked. Each
@@ -52,7 +50,9 @@ type rules struct {
 }
 
 // restoring is [pool.Restoring].
-func (s *server) restoring(p *v1alpha1.SubnetPool) bool { return pool.Restoring(p) && !s.rules.noEpoch }
+func (s *server) restoring(p *v1alpha1.SubnetPool) bool {
+	return ipamrules.IsRestoring(p) && !s.rules.noEpoch
+}
 
 // guard mirrors subnetpool.Guard.Reconcile: protect, back, endRestore.
 func (s *server) guard(name string) {
@@ -89,28 +89,28 @@ func (s *server) protect(p *v1alpha1.SubnetPool) bool {
 
 // back mirrors subnetpool.Guard.back, retry, createIn and bind.
 func (s *server) back(p *v1alpha1.SubnetPool) {
-	wants, _ := netip.ParsePrefix(pool.RangeOf(p))
+	wants, _ := netip.ParsePrefix(ipamrules.BackedRange(p))
 	var subnets []v1alpha1.Subnet
 	for _, o := range s.backing(p) {
 		subnets = append(subnets, *o)
 	}
-	switch o, step := pool.Back(p, wants, subnets); step {
-	case pool.BindBlock:
+	switch o, step := ipamrules.DecideBacking(p, wants, subnets); step {
+	case ipamrules.BindBlock:
 		if uid := o.Status.PoolUID; uid != "" && uid != p.UID && s.exists(uid) {
 			return
 		}
 		next := o.DeepCopy()
 		next.Finalizers, next.Status.PoolUID = []string{v1alpha1.Finalizer}, p.UID
 		s.write(next)
-	case pool.RetryBlock:
-		if s.hasRoom(p, wants) && !slices.ContainsFunc(s.subnets(p.ParentName()), func(x *v1alpha1.Subnet) bool { return claim.Takes(p.ParentName(), wants, x) }) {
+	case ipamrules.RetryBlock:
+		if s.hasRoom(p, wants) && !slices.ContainsFunc(s.subnets(p.ParentName()), func(x *v1alpha1.Subnet) bool { return ipamrules.TakesBlock(p.ParentName(), wants, x) }) {
 			s.remove(o)
 		}
-	case pool.CreateBlock:
+	case ipamrules.CreateBlock:
 		if s.hasRoom(p, wants) {
-			s.create(pool.BackingSubnet(p))
+			s.create(ipamrules.BackingSubnet(p))
 		}
-	case pool.KeepBlock:
+	case ipamrules.KeepBlock:
 	}
 }
 
@@ -145,7 +145,7 @@ func (s *server) endRestore(p *v1alpha1.SubnetPool) {
 		return
 	}
 	for _, c := range s.waiting(p.Name) {
-		if _, recorded := claim.Recorded(c); recorded && !s.rules.recordedIgnored {
+		if _, recorded := ipamrules.RecordedBlock(c); recorded && !s.rules.recordedIgnored {
 			return
 		}
 	}
@@ -177,7 +177,7 @@ func (s *server) poolStatus(name string) {
 	if p == nil || p.Spec.CIDR == p.Open() {
 		return
 	}
-	facts := pool.Facts{Outside: pool.Listing{Live: true}}
+	facts := ipamrules.PoolFacts{Outside: ipamrules.SubnetListing{Live: true}}
 	prefix, _ := netip.ParsePrefix(p.Spec.CIDR)
 	for _, o := range s.subnets(name) {
 		if block, err := netip.ParsePrefix(o.Spec.CIDR); err == nil && o.Status.Phase != v1alpha1.SubnetFailed && !contains(p.Spec.CIDR, block) {
@@ -188,29 +188,29 @@ func (s *server) poolStatus(name string) {
 		facts.HasParent = true
 		facts.Backing = s.backingOf(p, prefix)
 	}
-	v := pool.Open(p, facts)
-	if v.Action == pool.Keep {
+	v := ipamrules.DecidePool(p, facts)
+	if v.Action == ipamrules.Keep {
 		return
 	}
 	next := p.DeepCopy()
-	next.Status = pool.Judged(p, v, metav1.NewTime(s.now))
-	if v.Action != pool.Clear || next.Status.Lost != p.Status.Lost {
+	next.Status = ipamrules.DecidedStatus(p, v, metav1.NewTime(s.now))
+	if v.Action != ipamrules.Clear || next.Status.Lost != p.Status.Lost {
 		s.write(next)
 	}
 }
 
 // backingOf mirrors poolstatus.gatherer.backing.
-func (s *server) backingOf(p *v1alpha1.SubnetPool, prefix netip.Prefix) pool.Backing {
-	var b pool.Backing
+func (s *server) backingOf(p *v1alpha1.SubnetPool, prefix netip.Prefix) ipamrules.Backing {
+	var b ipamrules.Backing
 	for _, o := range s.backing(p) {
 		block, _ := netip.ParsePrefix(o.Spec.CIDR)
 		switch {
 		case o.Status.Phase == v1alpha1.SubnetFailed:
-			b.Reason, b.Message = pool.ReasonOutsideBlock, o.Name
+			b.Reason, b.Message = ipamrules.ReasonOutsideBlock, o.Name
 		case !allocated(o) || o.DeletionTimestamp != nil || !protected(o) || o.Status.PoolUID != p.UID:
-			return pool.Backing{}
+			return ipamrules.Backing{}
 		case contains(o.Spec.CIDR, prefix):
-			return pool.Backing{Prefix: block.Masked()}
+			return ipamrules.Backing{Prefix: block.Masked()}
 		default:
 			b.Prefix = block.Masked()
 		}
@@ -260,11 +260,11 @@ func foreignStatus(o *v1alpha1.Subnet) bool { return o.Status.UID != "" && o.Sta
 
 // judge mirrors subnet.Reconciler.judge, apply and hold.
 func (s *server) judge(o *v1alpha1.Subnet) bool {
-	var of *subnet.Pool
+	var of *ipamrules.PoolRanges
 	if p := s.pool(o.Spec.PoolRef); p != nil {
-		of = subnet.PoolOf(p)
+		of = ipamrules.PoolRangesOf(p)
 	}
-	v := subnet.Judge(blockOf(o), of, s.blocks(o.Spec.PoolRef))
+	v := ipamrules.DecideSubnet(blockOf(o), of, s.blocks(o.Spec.PoolRef))
 	if v.Phase == v1alpha1.SubnetPending {
 		return false
 	}
@@ -278,8 +278,8 @@ func (s *server) judge(o *v1alpha1.Subnet) bool {
 	return true
 }
 
-func (s *server) blocks(pool string) iter.Seq[subnet.Block] {
-	return func(yield func(subnet.Block) bool) {
+func (s *server) blocks(pool string) iter.Seq[ipamrules.SubnetFacts] {
+	return func(yield func(ipamrules.SubnetFacts) bool) {
 		for _, o := range s.subnets(pool) {
 			if !yield(blockOf(o)) {
 				return
@@ -288,10 +288,10 @@ func (s *server) blocks(pool string) iter.Seq[subnet.Block] {
 	}
 }
 
-func blockOf(o *v1alpha1.Subnet) subnet.Block {
+func blockOf(o *v1alpha1.Subnet) ipamrules.SubnetFacts {
 	prefix, _ := netip.ParsePrefix(o.Spec.CIDR)
 
-	return subnet.Block{
+	return ipamrules.SubnetFacts{
 		Name: o.Name, Prefix: prefix.Masked(), Phase: o.Status.Phase, Version: o.ResourceVersion,
 		Cluster: o.Spec.ClusterID, Claimed: o.Spec.ClaimRef != nil && o.DeletionTimestamp == nil,
 	}
@@ -382,9 +382,9 @@ func (s *server) allocate(c *v1alpha1.SubnetClaim) string {
 	p := s.pool(c.Spec.PoolRef)
 	switch {
 	case p == nil:
-		return claim.ReasonPoolNotFound
+		return ipamrules.ReasonPoolNotFound
 	case p.Open() == "":
-		return claim.ReasonPoolNotReady
+		return ipamrules.ReasonPoolNotReady
 	}
 	book := s.ledger(p)
 	for _, other := range s.inOrder(p.Name) {
@@ -409,8 +409,8 @@ func (s *server) allocate(c *v1alpha1.SubnetClaim) string {
 func (s *server) inOrder(pool string) []*v1alpha1.SubnetClaim {
 	claims := s.waiting(pool)
 	rank := func(c *v1alpha1.SubnetClaim) int {
-		_, recorded := claim.Recorded(c)
-		_, exact := claim.Exact(c)
+		_, recorded := ipamrules.RecordedBlock(c)
+		_, exact := ipamrules.ExactBlock(c)
 		switch {
 		case s.rules.recordedInAnyOrder:
 		case recorded:
@@ -451,16 +451,16 @@ func (s *server) ledger(p *v1alpha1.SubnetPool) *ledger.Pool {
 // reserve mirrors subnetclaim.round.reserve and why.
 func (s *server) reserve(book *ledger.Pool, p *v1alpha1.SubnetPool, c *v1alpha1.SubnetClaim) (netip.Prefix, string) {
 	prefix, _ := poolblocks.RangeOf(p)
-	wish, refusal := claim.Read(c, p, prefix)
+	wish, refusal := ipamrules.ReadClaim(c, p, prefix)
 	if refusal != nil {
 		return netip.Prefix{}, refusal.Reason
 	}
 	if s.restoring(p) && !wish.Recorded {
-		return netip.Prefix{}, claim.ReasonPoolRestoring
+		return netip.Prefix{}, ipamrules.ReasonPoolRestoring
 	}
 	r := ledger.Request{
-		Claim: string(c.UID), Owner: c.Spec.ClusterID, Backs: claim.ChildOf(c),
-		Exact: wish.Exact, Length: wish.Length, Strategy: claim.Strategy(p.Spec.Strategy),
+		Claim: string(c.UID), Owner: c.Spec.ClusterID, Backs: ipamrules.ChildPoolOf(c),
+		Exact: wish.Exact, Length: wish.Length, Strategy: ipamrules.AllocationStrategy(p.Spec.Strategy),
 	}
 	if s.rules.childInTheWay {
 		r.Backs = ""
@@ -470,25 +470,25 @@ func (s *server) reserve(book *ledger.Pool, p *v1alpha1.SubnetPool, c *v1alpha1.
 	case err == nil:
 		return block, ""
 	case errors.As(err, new(*ledger.OwnerHasBlockError)):
-		return block, claim.ReasonClusterIDTaken
+		return block, ipamrules.ReasonClusterIDInUse
 	case errors.As(err, new(*cidr.Exhausted)):
-		return block, claim.ReasonExhausted
+		return block, ipamrules.ReasonExhausted
 	case wish.Recorded:
-		return block, claim.ReasonRecordTaken
+		return block, ipamrules.ReasonRecordTaken
 	}
 
-	return block, claim.ReasonTaken
+	return block, ipamrules.ReasonTaken
 }
 
 // take mirrors subnetclaim.round.create and resolve.
 func (s *server) take(c *v1alpha1.SubnetClaim, p *v1alpha1.SubnetPool, block netip.Prefix) {
-	for _, name := range claim.Names(p.Name, block, c.UID) {
-		o := claim.Subnet(c, p, block, name, s.now)
+	for _, name := range ipamrules.SubnetNames(p.Name, block, c.UID) {
+		o := ipamrules.NewSubnet(c, p, block, name, s.now)
 		if s.rules.owners {
 			o.OwnerReferences = []metav1.OwnerReference{{Kind: v1alpha1.SubnetClaimKind, Name: c.Name, UID: c.UID}}
 		}
 		there, ok := s.create(o).(*v1alpha1.Subnet)
-		if !ok || claim.Takes(p.Name, block, there) {
+		if !ok || ipamrules.TakesBlock(p.Name, block, there) {
 			return
 		}
 	}
@@ -519,8 +519,8 @@ func (s *server) bind(name string) {
 		}
 		next.Status.SubnetRef = o.Name
 		s.write(next)
-	case c.Annotations[v1alpha1.BlockAnnotation] != claim.Record(c) && !s.rules.noRecord: // subnetclaim.record
-		metav1.SetMetaDataAnnotation(&next.ObjectMeta, v1alpha1.BlockAnnotation, claim.Record(c))
+	case c.Annotations[v1alpha1.BlockAnnotation] != ipamrules.ClaimRecord(c) && !s.rules.noRecord: // subnetclaim.record
+		metav1.SetMetaDataAnnotation(&next.ObjectMeta, v1alpha1.BlockAnnotation, ipamrules.ClaimRecord(c))
 		s.write(next)
 	}
 }
@@ -531,8 +531,8 @@ func (s *server) resetStatus(c *v1alpha1.SubnetClaim) bool {
 		return false
 	}
 	next := c.DeepCopy()
-	if _, recorded := claim.Recorded(c); !recorded && c.Status.Phase == v1alpha1.ClaimBound {
-		metav1.SetMetaDataAnnotation(&next.ObjectMeta, v1alpha1.BlockAnnotation, claim.Record(c))
+	if _, recorded := ipamrules.RecordedBlock(c); !recorded && c.Status.Phase == v1alpha1.ClaimBound {
+		metav1.SetMetaDataAnnotation(&next.ObjectMeta, v1alpha1.BlockAnnotation, ipamrules.ClaimRecord(c))
 	} else {
 		next.Status = v1alpha1.SubnetClaimStatus{}
 	}
@@ -549,7 +549,7 @@ func (s *server) adopt(c *v1alpha1.SubnetClaim, of []*v1alpha1.Subnet) (*v1alpha
 			o.Spec.ClaimRef.Name = c.Name
 		}
 
-		return claim.Adopts(c, o) && (!s.rules.adoptByUID || o.Spec.ClaimRef.UID == c.UID)
+		return ipamrules.ClaimAdopts(c, o) && (!s.rules.adoptByUID || o.Spec.ClaimRef.UID == c.UID)
 	})
 	if i < 0 {
 		return nil, false

@@ -8,15 +8,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/decide/claim"
-	"github.com/arbor-control/arbor/internal/decide/estate"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
 )
 
 // Objects returns the objects of rows: pools, claims with their block, and Subnets for
 // blocks that no claim has. The claims have a record, because a row with a claim means that
 // the claim has the block.
-func Objects(rows []Row) estate.Estate {
-	var e estate.Estate
+func Objects(rows []Row) ipamaudit.Inventory {
+	var e ipamaudit.Inventory
 	for _, r := range rows {
 		switch {
 		case r.IsPool():
@@ -33,7 +33,7 @@ func Objects(rows []Row) estate.Estate {
 			e.Claims = append(e.Claims, c)
 		default:
 			e.Subnets = append(e.Subnets, v1alpha1.Subnet{
-				TypeMeta: typeMeta(v1alpha1.SubnetKind), ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: claim.SubnetName(r.Pool, r.CIDR)},
+				TypeMeta: typeMeta(v1alpha1.SubnetKind), ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: ipamrules.SubnetName(r.Pool, r.CIDR)},
 				Spec: v1alpha1.SubnetSpec{PoolRef: r.Pool, CIDR: r.CIDR.String(), ClusterID: r.ClusterID},
 			})
 		}
@@ -46,11 +46,11 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind}
 }
 
-// Portable returns an estate as another cluster can take it: without what only this one
+// Portable returns an inventory as another cluster can take it: without what only this one
 // knows, and with what keeps every claim's block. What Failed and what is being deleted is
 // left out.
-func Portable(e estate.Estate) estate.Estate {
-	var out estate.Estate
+func Portable(e ipamaudit.Inventory) ipamaudit.Inventory {
+	var out ipamaudit.Inventory
 	for i := range e.Pools {
 		p := e.Pools[i].DeepCopy()
 		if uid, parent := string(p.UID), p.ParentName(); portable(&p.ObjectMeta) {
@@ -85,7 +85,7 @@ func Portable(e estate.Estate) estate.Estate {
 }
 
 // portableSubnets returns the Subnets, and the records of the claims that have one.
-func portableSubnets(e estate.Estate) (all []v1alpha1.Subnet, records map[string]string) {
+func portableSubnets(e ipamaudit.Inventory) (all []v1alpha1.Subnet, records map[string]string) {
 	claims := map[string]*v1alpha1.SubnetClaim{}
 	for i := range e.Claims {
 		claims[e.Claims[i].Namespace+"/"+e.Claims[i].Name] = &e.Claims[i]
@@ -99,7 +99,7 @@ func portableSubnets(e estate.Estate) (all []v1alpha1.Subnet, records map[string
 		if ref := s.Spec.ClaimRef; ref != nil && claims[s.Namespace+"/"+ref.Name] != nil {
 			c := claims[s.Namespace+"/"+ref.Name]
 			// Another claim of this name may wait while the Subnet still exists.
-			if claim.Wants(c, s) {
+			if ipamrules.ClaimWants(c, s) {
 				records[s.Namespace+"/"+c.Name] = s.Spec.PoolRef + "/" + s.Spec.CIDR
 			}
 			// Subnets of former versions do not name the pool that they back; their claims do.
@@ -131,7 +131,7 @@ func unbound(s *v1alpha1.Subnet) *v1alpha1.Subnet {
 // one, and removes its status.
 func record(c *v1alpha1.SubnetClaim, block string) {
 	if c.Status.Phase == v1alpha1.ClaimBound && c.Status.AllocatedCIDR != "" {
-		block = claim.Record(c)
+		block = ipamrules.ClaimRecord(c)
 	}
 	if block != "" {
 		annotate(&c.ObjectMeta, v1alpha1.BlockAnnotation, block)

@@ -5,13 +5,13 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/arbor-control/arbor/internal/decide/estate"
+	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
 )
 
 // Place fills in the pools of blocks and the parents of pools that an input does not name:
 // the smallest pool around each, of the rows and of what there is. A pool that there is
 // already, of the same range, keeps its name.
-func Place(rows []Row, have estate.Estate) ([]Row, error) {
+func Place(rows []Row, have ipamaudit.Inventory) ([]Row, error) {
 	p := &placer{namespaces: map[string]*byLength{}}
 	for i := range have.Pools {
 		if prefix, err := netip.ParsePrefix(have.Pools[i].Spec.CIDR); err == nil {

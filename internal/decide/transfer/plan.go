@@ -10,10 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/decide/claim"
-	"github.com/arbor-control/arbor/internal/decide/estate"
-	"github.com/arbor-control/arbor/internal/decide/pool"
-	"github.com/arbor-control/arbor/internal/decide/subnet"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
@@ -39,8 +37,8 @@ type Step struct {
 // block. A claim without a block is never in conflict because of one: it waits after the
 // import, as it did in the cluster that it comes from. It also takes no block from another
 // object, and is created after the claims that have one.
-func Plan(want, have estate.Estate) []Step {
-	p := &planner{have: have, wrong: map[estate.Object]string{}}
+func Plan(want, have ipamaudit.Inventory) []Step {
+	p := &planner{have: have, wrong: map[ipamaudit.Object]string{}}
 	p.index()
 	p.objects(want)
 	p.foresee(want)
@@ -52,11 +50,11 @@ func Plan(want, have estate.Estate) []Step {
 
 // A planner compares what is wanted with what there is.
 type planner struct {
-	have estate.Estate
+	have ipamaudit.Inventory
 	// merged has the objects of the cluster and those to create, except for claims.
-	merged estate.Estate
+	merged ipamaudit.Inventory
 	// wrong is what the rules report, by object.
-	wrong map[estate.Object]string
+	wrong map[ipamaudit.Object]string
 	all   []Step
 
 	pools      map[types.NamespacedName]*v1alpha1.SubnetPool
@@ -98,7 +96,7 @@ func (p *planner) index() {
 	for i := range p.have.PoolClaims {
 		p.poolClaims[key(&p.have.PoolClaims[i])] = &p.have.PoolClaims[i]
 	}
-	p.merged = estate.Estate{Pools: append([]v1alpha1.SubnetPool{}, p.have.Pools...), Subnets: append([]v1alpha1.Subnet{}, p.have.Subnets...)}
+	p.merged = ipamaudit.Inventory{Pools: append([]v1alpha1.SubnetPool{}, p.have.Pools...), Subnets: append([]v1alpha1.Subnet{}, p.have.Subnets...)}
 }
 
 func blockKey(s *v1alpha1.Subnet) string {
@@ -106,12 +104,12 @@ func blockKey(s *v1alpha1.Subnet) string {
 }
 
 // objects compares each object, except for claims, with the one of its name.
-func (p *planner) objects(want estate.Estate) {
+func (p *planner) objects(want ipamaudit.Inventory) {
 	for i := range want.Pools {
 		o := &want.Pools[i]
 		s := Step{Kind: v1alpha1.SubnetPoolKind, CIDR: o.Spec.CIDR, Object: o}
 		if is := p.pools[key(o)]; is == nil {
-			s.Conflict = first(pool.Check(o, pool.Around{}).Problems)
+			s.Conflict = first(ipamrules.CheckPool(o, ipamrules.PoolNeighbors{}).Problems)
 			p.pools[key(o)] = o
 			p.merged.Pools = append(p.merged.Pools, *o)
 		} else {
@@ -171,7 +169,7 @@ func (p *planner) subnet(o *v1alpha1.Subnet) {
 	case p.pools[types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.PoolRef}] == nil:
 		s.Conflict = noPool(o.Spec.PoolRef)
 	default:
-		s.Conflict = first(subnet.Check(o, subnet.Around{}).Problems)
+		s.Conflict = first(ipamrules.CheckSubnet(o, ipamrules.SubnetNeighbors{}).Problems)
 		p.subnets[key(o)] = o
 		p.merged.Subnets = append(p.merged.Subnets, *o)
 		p.same[blockKey(o)] = true
@@ -183,17 +181,17 @@ func noPool(name string) string { return fmt.Sprintf("there is no pool %s", name
 
 // foresee applies the rules for pools, Subnets and claims, and makes what they report the
 // conflicts of the steps so far.
-func (p *planner) foresee(want estate.Estate) {
+func (p *planner) foresee(want ipamaudit.Inventory) {
 	e := p.merged
 	e.Claims = want.Claims
-	for _, f := range estate.Foresee(e) {
-		if p.wrong[f.Object] == "" && f.Severity == estate.SeverityError {
+	for _, f := range ipamaudit.Preview(e) {
+		if p.wrong[f.Object] == "" && f.Severity == ipamaudit.SeverityError {
 			p.wrong[f.Object] = f.Message
 		}
 	}
 	for i := range p.all {
 		if s := &p.all[i]; s.Conflict == "" && !s.Exists {
-			s.Conflict = p.wrong[estate.Object{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name}]
+			s.Conflict = p.wrong[ipamaudit.Object{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name}]
 		}
 	}
 }
@@ -250,7 +248,7 @@ func ownerKey(c *v1alpha1.SubnetClaim) string {
 
 // hasBlock reports whether a claim has a block, by its record or by its Subnet.
 func (p *planner) hasBlock(c *v1alpha1.SubnetClaim) bool {
-	_, recorded := claim.Recorded(c)
+	_, recorded := ipamrules.RecordedBlock(c)
 
 	return recorded || p.hasSubnet(c)
 }
@@ -258,7 +256,7 @@ func (p *planner) hasBlock(c *v1alpha1.SubnetClaim) bool {
 // hasSubnet reports whether there is a Subnet for a claim, with the block that it asks for.
 func (p *planner) hasSubnet(c *v1alpha1.SubnetClaim) bool {
 	held, ok := p.held[join(c.Namespace, c.Spec.PoolRef, c.Spec.ClusterID, c.Name)]
-	block, exact := claim.Exact(c)
+	block, exact := ipamrules.ExactBlock(c)
 
 	return ok && (!exact || held == block)
 }
@@ -292,7 +290,7 @@ func (p *planner) claim(c *v1alpha1.SubnetClaim, having bool) {
 		s.Conflict = why
 	default:
 		p.owners[ownerKey(c)] = c.Name
-		if block, ok := claim.Exact(c); ok {
+		if block, ok := ipamrules.ExactBlock(c); ok {
 			p.taken.add(types.NamespacedName{Namespace: c.Namespace, Name: c.Spec.PoolRef}, block, "SubnetClaim "+c.Name)
 		}
 	}
@@ -301,7 +299,7 @@ func (p *planner) claim(c *v1alpha1.SubnetClaim, having bool) {
 
 // exactBlock is the only block that a claim can get, "" if it can get any.
 func exactBlock(c *v1alpha1.SubnetClaim) string {
-	block, ok := claim.Exact(c)
+	block, ok := ipamrules.ExactBlock(c)
 	if !ok {
 		return ""
 	}
@@ -312,8 +310,8 @@ func exactBlock(c *v1alpha1.SubnetClaim) string {
 // prevents returns why a claim cannot have the block that it asks for, "" if it can.
 func (p *planner) prevents(c *v1alpha1.SubnetClaim) string {
 	in := types.NamespacedName{Namespace: c.Namespace, Name: c.Spec.PoolRef}
-	wrong := p.wrong[estate.Object{Kind: v1alpha1.SubnetClaimKind, Namespace: c.Namespace, Name: c.Name}]
-	block, exact := claim.Exact(c)
+	wrong := p.wrong[ipamaudit.Object{Kind: v1alpha1.SubnetClaimKind, Namespace: c.Namespace, Name: c.Name}]
+	block, exact := ipamrules.ExactBlock(c)
 	switch owner, owned := p.owners[ownerKey(c)]; {
 	case owned:
 		return fmt.Sprintf("SubnetClaim %s has the block of cluster %s in pool %s", owner, c.Spec.ClusterID, c.Spec.PoolRef)
@@ -323,7 +321,7 @@ func (p *planner) prevents(c *v1alpha1.SubnetClaim) string {
 		return wrong
 	}
 	other, object := p.taken.overlapping(in, block)
-	if object == "" || object == childPool(claim.ChildOf(c)) {
+	if object == "" || object == childPool(ipamrules.ChildPoolOf(c)) {
 		return ""
 	}
 

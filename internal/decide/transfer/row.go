@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/decide/estate"
+	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
 )
 
 // A Row is a pool, or a block of one.
@@ -105,9 +105,9 @@ func slug(text string) string {
 	return strings.Trim(s[:min(len(s), most)], "-")
 }
 
-// Rows returns the pools of an estate, parents before their children, and the blocks of
+// Rows returns the pools of an inventory, parents before their children, and the blocks of
 // each. Subnets that hold the block of a child pool are left out: the child is there.
-func Rows(e estate.Estate) []Row {
+func Rows(e ipamaudit.Inventory) []Row {
 	pools := slices.Clone(e.Pools)
 	slices.SortStableFunc(pools, func(a, b v1alpha1.SubnetPool) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), netipCompare(a.Spec.CIDR, b.Spec.CIDR), cmp.Compare(a.Name, b.Name))
@@ -126,7 +126,7 @@ func Rows(e estate.Estate) []Row {
 
 // blockRows returns the blocks of pools, by pool and address, without those that child
 // pools are made of.
-func blockRows(e estate.Estate, delegated map[Row]bool) []Row {
+func blockRows(e ipamaudit.Inventory, delegated map[Row]bool) []Row {
 	var blocks []Row
 	for i := range e.Subnets {
 		s := &e.Subnets[i]

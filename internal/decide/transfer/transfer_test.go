@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/decide/estate"
+	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
 	"github.com/arbor-control/arbor/internal/decide/transfer"
 )
 
@@ -167,7 +167,7 @@ func TestPlan(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		want   []transfer.Row
-		have   estate.Estate
+		have   ipamaudit.Inventory
 		steps  []string
 	}{
 		"New":       {reason: "everything is new", want: rows, steps: []string{"core create", "lab create", "six create", "lab-10-0-16-0-24 create", "six-fd00---64 create", "team create"}},
@@ -196,7 +196,7 @@ func TestPlan(t *testing.T) {
 }
 
 // planned returns the steps of a plan as text.
-func planned(want, have estate.Estate) []string {
+func planned(want, have ipamaudit.Inventory) []string {
 	var all []string
 	for _, s := range transfer.Plan(want, have) {
 		text := s.Name + " create"
@@ -228,8 +228,8 @@ func asking(name, clusterID, block string) v1alpha1.SubnetClaim {
 	return c
 }
 
-// bound adds the Subnet of a claim to an estate, and the claim with its status.
-func bound(e *estate.Estate, name, clusterID, block string) {
+// bound adds the Subnet of a claim to an inventory, and the claim with its status.
+func bound(e *ipamaudit.Inventory, name, clusterID, block string) {
 	c := asking(name, clusterID, "")
 	c.Status = v1alpha1.SubnetClaimStatus{Phase: v1alpha1.ClaimBound, AllocatedCIDR: block, SubnetRef: "s-" + name}
 	e.Claims = append(e.Claims, c)
@@ -244,13 +244,13 @@ func bound(e *estate.Estate, name, clusterID, block string) {
 func TestPlanWaiting(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		source func(*estate.Estate)
-		have   func(*estate.Estate)
+		source func(*ipamaudit.Inventory)
+		have   func(*ipamaudit.Inventory)
 		steps  []string
 	}{
 		"Taken": {
 			reason: "a Subnet is created although a claim asks for its block",
-			source: func(e *estate.Estate) {
+			source: func(e *ipamaudit.Inventory) {
 				bound(e, "team", "a", "10.0.0.0/24")
 				e.Claims = append(e.Claims, asking("again", "b", "10.0.0.0/24"))
 			},
@@ -258,7 +258,7 @@ func TestPlanWaiting(t *testing.T) {
 		},
 		"Part": {
 			reason: "host bits of a requested CIDR do not count, and a part of it is enough",
-			source: func(e *estate.Estate) {
+			source: func(e *ipamaudit.Inventory) {
 				bound(e, "team", "a", "10.0.0.0/24")
 				e.Claims = append(e.Claims, asking("again", "b", "10.0.3.1/20"))
 			},
@@ -266,7 +266,7 @@ func TestPlanWaiting(t *testing.T) {
 		},
 		"NoSubnets": {
 			reason: "a backup may have claims only; the record says which one has the block",
-			source: func(e *estate.Estate) {
+			source: func(e *ipamaudit.Inventory) {
 				bound(e, "team", "a", "10.0.0.0/24")
 				e.Claims, e.Subnets = append(e.Claims, asking("again", "b", "10.0.0.0/24")), nil
 			},
@@ -274,7 +274,7 @@ func TestPlanWaiting(t *testing.T) {
 		},
 		"ClusterID": {
 			reason: "the clusterID belongs to the claim with a block, whatever the order of the file",
-			source: func(e *estate.Estate) {
+			source: func(e *ipamaudit.Inventory) {
 				e.Claims = append(e.Claims, asking("again", "a", ""))
 				bound(e, "team", "a", "10.0.0.0/24")
 			},
@@ -282,14 +282,14 @@ func TestPlanWaiting(t *testing.T) {
 		},
 		"Each": {
 			reason: "claims that wait do not stand in each other's way: no one knows which is served first",
-			source: func(e *estate.Estate) {
+			source: func(e *ipamaudit.Inventory) {
 				e.Claims = append(e.Claims, asking("one", "a", "10.0.0.0/24"), asking("two", "b", "10.0.0.0/24"), asking("three", "a", ""))
 			},
 			steps: []string{"core create", "one create", "two create", "three create"},
 		},
 		"Never": {
 			reason: "also a claim that can never be served is the same in both clusters",
-			source: func(e *estate.Estate) {
+			source: func(e *ipamaudit.Inventory) {
 				e.Claims = append(e.Claims, asking("outside", "a", "10.9.0.0/24"), asking("nowhere", "b", ""))
 				e.Claims[1].Spec.PoolRef = "gone"
 			},
@@ -300,7 +300,7 @@ func TestPlanWaiting(t *testing.T) {
 		},
 		"Replaced": {
 			reason: "a claim does not have the Subnet of a former claim of its name",
-			source: func(e *estate.Estate) {
+			source: func(e *ipamaudit.Inventory) {
 				bound(e, "team", "a", "10.0.0.0/24")
 				e.Claims = []v1alpha1.SubnetClaim{asking("team", "b", "10.0.0.0/24")}
 			},
@@ -308,7 +308,7 @@ func TestPlanWaiting(t *testing.T) {
 		},
 		"Recorded": {
 			reason: "a block that a claim had is a conflict, of the claim only",
-			source: func(e *estate.Estate) {
+			source: func(e *ipamaudit.Inventory) {
 				bound(e, "lost", "a", "10.0.0.0/24")
 				e.Subnets = nil
 				bound(e, "team", "b", "10.0.0.0/24")
@@ -317,19 +317,19 @@ func TestPlanWaiting(t *testing.T) {
 		},
 		"LeftOut": {
 			reason: "the claim of a Subnet that cannot be created cannot have its block either",
-			source: func(e *estate.Estate) { bound(e, "team", "a", "10.0.0.0/24") },
-			have:   func(e *estate.Estate) { bound(e, "other", "b", "10.0.0.0/20") },
+			source: func(e *ipamaudit.Inventory) { bound(e, "team", "a", "10.0.0.0/24") },
+			have:   func(e *ipamaudit.Inventory) { bound(e, "other", "b", "10.0.0.0/20") },
 			steps:  []string{"core same", "s-team 10.0.0.0/24 overlaps 10.0.0.0/20 of Subnet s-other", "team 10.0.0.0/24 overlaps 10.0.0.0/20 of Subnet s-other"},
 		},
 		"InCluster": {
 			reason: "claims of the cluster that wait have no block and no clusterID",
-			source: func(e *estate.Estate) { bound(e, "team", "a", "10.0.0.0/24") },
-			have:   func(e *estate.Estate) { e.Claims = append(e.Claims, asking("again", "a", "10.0.0.0/24")) },
+			source: func(e *ipamaudit.Inventory) { bound(e, "team", "a", "10.0.0.0/24") },
+			have:   func(e *ipamaudit.Inventory) { e.Claims = append(e.Claims, asking("again", "a", "10.0.0.0/24")) },
 			steps:  []string{"core same", "s-team create", "team create"},
 		},
 		"Child": {
 			reason: "the claim for the block of a child pool has that block, and no other claim",
-			source: func(e *estate.Estate) {
+			source: func(e *ipamaudit.Inventory) {
 				e.Pools = append(e.Pools, transfer.Objects([]transfer.Row{row("lab", "10.0.4.0/24", "core", "", "")}).Pools...)
 				bound(e, "lab", "pool-claim.lab", "10.0.4.0/24")
 				e.Claims[0].Labels = map[string]string{v1alpha1.PoolClaimLabel: "lab"}
@@ -341,7 +341,7 @@ func TestPlanWaiting(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			core := transfer.Objects([]transfer.Row{row("core", "10.0.0.0/16", "", "", "")})
-			source, have := core, estate.Estate{}
+			source, have := core, ipamaudit.Inventory{}
 			tc.source(&source)
 			if tc.have != nil {
 				have = core
@@ -354,7 +354,7 @@ func TestPlanWaiting(t *testing.T) {
 	}
 }
 
-func limited(pool transfer.Row) estate.Estate {
+func limited(pool transfer.Row) ipamaudit.Inventory {
 	e := transfer.Objects([]transfer.Row{pool})
 	e.Pools[0].Spec.MaxBlockSize = new(int32(20))
 
@@ -370,7 +370,7 @@ func TestPortable(t *testing.T) {
 		}
 	}
 	labels := map[string]string{v1alpha1.PoolClaimLabel: "lab"}
-	in := estate.Estate{
+	in := ipamaudit.Inventory{
 		Pools: []v1alpha1.SubnetPool{{ObjectMeta: stored("lab"), Spec: v1alpha1.SubnetPoolSpec{CIDR: "10.0.16.0/20"}}, {ObjectMeta: metav1.ObjectMeta{Name: "going", DeletionTimestamp: &now}}},
 		Subnets: []v1alpha1.Subnet{
 			{ObjectMeta: stored("s"), Spec: v1alpha1.SubnetSpec{PoolRef: "core", CIDR: "10.0.16.0/20", ClaimRef: &v1alpha1.ClaimReference{Name: "lab", UID: "u"}}},
@@ -380,7 +380,7 @@ func TestPortable(t *testing.T) {
 		Claims: []v1alpha1.SubnetClaim{{ObjectMeta: stored("lab"), Spec: v1alpha1.SubnetClaimSpec{PoolRef: "core", BlockSize: new(int32(20))}}},
 	}
 	in.Pools[0].Labels = map[string]string{v1alpha1.ParentLabel: "core"}
-	want := estate.Estate{
+	want := ipamaudit.Inventory{
 		Pools: []v1alpha1.SubnetPool{{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "net", Name: "lab", Labels: map[string]string{v1alpha1.PoolClaimLabel: "lab", v1alpha1.ParentLabel: "core"}, Annotations: map[string]string{v1alpha1.PoolUIDAnnotation: "u-1"}},
 			Spec:       v1alpha1.SubnetPoolSpec{CIDR: "10.0.16.0/20", Parent: "core"},
@@ -419,7 +419,7 @@ func TestPortable(t *testing.T) {
 func TestPortableLongName(t *testing.T) {
 	name := strings.Repeat("long-", 13) + "name"
 	meta := metav1.ObjectMeta{Namespace: "net", Name: name}
-	in := estate.Estate{
+	in := ipamaudit.Inventory{
 		Subnets: []v1alpha1.Subnet{{ObjectMeta: metav1.ObjectMeta{Namespace: "net", Name: "s"}, Spec: v1alpha1.SubnetSpec{PoolRef: "core", CIDR: "10.0.16.0/20", ClaimRef: &v1alpha1.ClaimReference{Name: name}}}},
 		Claims:  []v1alpha1.SubnetClaim{{ObjectMeta: meta, Spec: v1alpha1.SubnetClaimSpec{PoolRef: "core", BlockSize: new(int32(20))}}},
 	}
@@ -458,7 +458,7 @@ func FuzzRead(f *testing.F) {
 
 				continue
 			}
-			if all, err = transfer.Place(all, estate.Estate{}); err != nil {
+			if all, err = transfer.Place(all, ipamaudit.Inventory{}); err != nil {
 				continue
 			}
 			var b bytes.Buffer
@@ -472,7 +472,7 @@ func FuzzRead(f *testing.F) {
 			if diff := cmp.Diff(all, again, prefixes); diff != "" && len(all)+len(again) > 0 {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			transfer.Plan(transfer.Objects(all), estate.Estate{})
+			transfer.Plan(transfer.Objects(all), ipamaudit.Inventory{})
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -51,7 +51,7 @@ func (c *collector) near(ctx context.Context, p *v1alpha1.SubnetPool) error {
 
 // above collects the pool of a name and its ancestors.
 func (c *collector) above(ctx context.Context, name string) error {
-	_, _, err := poolrules.Ancestors(name, func(name string) (*v1alpha1.SubnetPool, error) {
+	_, _, err := ipamrules.Ancestors(name, func(name string) (*v1alpha1.SubnetPool, error) {
 		if p, known := c.found[name]; known {
 			return &p, nil
 		}
