@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
-	"github.com/arbor-control/arbor/internal/decide/transfer"
+	"github.com/arbor-control/arbor/internal/decide/ipam/transfer"
 )
 
 const poolsExportExamples = `  # Back up all pools, Subnets and claims

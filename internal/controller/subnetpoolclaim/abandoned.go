@@ -14,7 +14,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
-	"github.com/arbor-control/arbor/internal/decide/release"
+	"github.com/arbor-control/arbor/internal/decide/ipam/release"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 

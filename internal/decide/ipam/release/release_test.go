@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/decide/release"
+	"github.com/arbor-control/arbor/internal/decide/ipam/release"
 )
 
 // created is when the Subnets of these tests were created. They have existed for a minute,

@@ -17,7 +17,7 @@ import (
 	"github.com/arbor-control/arbor/engine/ledger"
 	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/decide/ipam/poolblocks"
-	"github.com/arbor-control/arbor/internal/decide/release"
+	"github.com/arbor-control/arbor/internal/decide/ipam/release"
 )
 
 // This file has what the controllers do around the decisions that are walked. Each

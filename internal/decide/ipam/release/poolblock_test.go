@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/decide/release"
+	"github.com/arbor-control/arbor/internal/decide/ipam/release"
 )
 
 func TestPoolBlock(t *testing.T) {

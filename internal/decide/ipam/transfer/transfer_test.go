@@ -11,7 +11,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
-	"github.com/arbor-control/arbor/internal/decide/transfer"
+	"github.com/arbor-control/arbor/internal/decide/ipam/transfer"
 )
 
 var prefixes = cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })

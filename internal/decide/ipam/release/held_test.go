@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/decide/release"
+	"github.com/arbor-control/arbor/internal/decide/ipam/release"
 )
 
 // Only a pool that exists has a Subnet: the UID in spec.backs may be that of a backup.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbor-control/arbor/internal/decide/release"
+	"github.com/arbor-control/arbor/internal/decide/ipam/release"
 )
 
 var everyStep = flag.Bool("every-step", false, "let objects arrive after every step of the manager, in all restorations")
