@@ -1,11 +1,12 @@
-// Package orphanage helps compositions whose namespace is gone.
+// Package namespacerecovery creates the namespace of compositions again if it was removed
+// with compositions in it.
 //
-// A namespace goes when nothing is in it any more. But whoever takes its finalizers
-// away by hand has it go at once, and what was in it stays, in a namespace that is
-// not there. There the API server refuses every write but a deletion, so that
-// finalizers can never be removed again. Only a namespace of the same name helps:
-// it is made, and deleted at once, which now takes its time.
-package orphanage
+// A namespace disappears when it is empty. If its finalizers are removed by force, it
+// disappears at once, and its objects stay in a namespace that does not exist. There the
+// API server rejects every write except for a deletion, so that finalizers can never be
+// removed. Only a namespace of the same name helps: it is created, and deleted at once,
+// which now waits for its objects.
+package namespacerecovery
 
 import (
 	"context"
