@@ -193,9 +193,9 @@ var rules = []rule{
 		why:   "it runs one synthesis; who began it, and where it runs, is not its business",
 	},
 	{
-		in:    "./internal/publisher",
+		in:    "./internal/executorpod",
 		never: []string{"./internal", "./engine", controllerRuntime + "/pkg/manager"},
-		allow: []string{"./internal/publisher", "./internal/synthesis", "./internal/decide", "./internal/kube", "./internal/krm", "./internal/identity", "./internal/executor", "./engine/fields", "./engine/tree"},
+		allow: []string{"./internal/executorpod", "./internal/synthesis", "./internal/decide", "./internal/kube", "./internal/krm", "./internal/identity", "./internal/executor", "./engine/fields", "./engine/tree"},
 		why:   "it is copied into every pod of a synthesis, so it is small",
 	},
 	{

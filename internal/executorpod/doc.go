@@ -1,5 +1,5 @@
-// Package publisher is what runs in the pod of a synthesis, as the program
-// arbor-executor.
+// Package executorpod has the commands of arbor-executor, the program that runs in the
+// pod of a synthesis.
 //
 //	synth-installer   arbor-executor install   puts the program where the next finds it
 //	executor          arbor-executor serve     runs the synthesizer, in its image, and knows nothing
@@ -7,4 +7,4 @@
 //
 // The last two share a unix socket and nothing else. So the program of the
 // synthesizer never sees the credentials that the publisher has.
-package publisher
+package executorpod
