@@ -19,8 +19,8 @@ import (
 	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
 	"github.com/arbor-control/arbor/internal/decide/ipam/poolblocks"
+	"github.com/arbor-control/arbor/internal/ipamcache"
 	"github.com/arbor-control/arbor/internal/manifest"
-	"github.com/arbor-control/arbor/internal/view"
 )
 
 func checkOf(list lister) func(genericiooptions.IOStreams) *cobra.Command {
@@ -252,7 +252,7 @@ func TestRecountAgreesWithView(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		e := randomEstate(r)
-		counted := view.NewPools()
+		counted := ipamcache.NewPools()
 		put(counted, e)
 
 		for i := range e.Pools {
@@ -289,7 +289,7 @@ func statusFindings(e ipamaudit.Inventory) []ipamaudit.Finding {
 }
 
 // put records everything in ledgers, as the feed does.
-func put(v *view.Pools, e ipamaudit.Inventory) {
+func put(v *ipamcache.Pools, e ipamaudit.Inventory) {
 	for i := range e.Pools {
 		p := &e.Pools[i]
 		size, _ := poolblocks.RangeOf(p)
@@ -309,7 +309,7 @@ func put(v *view.Pools, e ipamaudit.Inventory) {
 }
 
 // figures are those that the status is made of.
-func figures(v *view.Pools, p *v1alpha1.SubnetPool) ipamrules.PoolFigures {
+func figures(v *ipamcache.Pools, p *v1alpha1.SubnetPool) ipamrules.PoolFigures {
 	f := v.Figures(keyOf(p), ipamrules.MaxListedBlocks)
 	listed := map[string]string{}
 

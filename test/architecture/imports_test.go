@@ -140,10 +140,10 @@ var rules = []rule{
 		why:   "the toolbox is below everything that uses it",
 	},
 	{
-		in:    "./internal/view",
+		in:    "./internal/ipamcache",
 		never: []string{"./internal"},
-		allow: []string{"./internal/view", "./internal/kube", "./internal/decide/ipam/poolblocks"},
-		why:   "a view shows what is there; others decide on it",
+		allow: []string{"./internal/ipamcache", "./internal/kube", "./internal/decide/ipam/poolblocks"},
+		why:   "a cache shows what is there; others decide on it",
 	},
 	{
 		in:    "./internal/ownership",
@@ -201,19 +201,19 @@ var rules = []rule{
 	{
 		in:    "./internal/controller",
 		never: []string{"./internal"},
-		allow: []string{"./internal/controller", "./internal/decide", "./internal/view", "./internal/ownership", "./internal/kube", "./internal/krm", "./internal/identity", "./internal/executor", "./internal/synthesis"},
+		allow: []string{"./internal/controller", "./internal/decide", "./internal/ipamcache", "./internal/ownership", "./internal/kube", "./internal/krm", "./internal/identity", "./internal/executor", "./internal/synthesis"},
 		why:   "a controller gathers, asks decide, and applies",
 	},
 	{
 		in:    "./internal/webhook",
 		never: []string{"./internal"},
-		allow: []string{"./internal/webhook", "./internal/decide", "./internal/view", "./internal/kube", "./internal/pki"},
+		allow: []string{"./internal/webhook", "./internal/decide", "./internal/ipamcache", "./internal/kube", "./internal/pki"},
 		why:   "a webhook decodes, asks decide, and answers",
 	},
 	{
 		in:    "./internal/cli",
 		never: []string{"./internal"},
-		allow: []string{"./internal/cli", "./internal/decide", "./internal/view", "./internal/ownership", "./internal/kube", "./internal/manifest", "./internal/krm", "./internal/identity", "./internal/executor"},
+		allow: []string{"./internal/cli", "./internal/decide", "./internal/ipamcache", "./internal/ownership", "./internal/kube", "./internal/manifest", "./internal/krm", "./internal/identity", "./internal/executor"},
 		why:   "the commands enter at decide, as webhooks and controllers do, not through them",
 	},
 	{
@@ -224,7 +224,7 @@ var rules = []rule{
 	{
 		in:    "./internal/scheduler",
 		never: []string{"./internal"},
-		allow: []string{"./internal/scheduler", "./internal/decide", "./internal/view", "./internal/kube", "./internal/fence"},
+		allow: []string{"./internal/scheduler", "./internal/decide", "./internal/ipamcache", "./internal/kube", "./internal/fence"},
 		why:   "the scheduler places pods; everything else is done without it",
 	},
 	{
@@ -284,7 +284,7 @@ var rules = []rule{
 }
 
 // planned are folders that rules name before they exist.
-var planned = []string{"./bench", "./cmd/arbor-scheduler", "./internal/scheduler", "./internal/view"}
+var planned = []string{"./bench", "./cmd/arbor-scheduler", "./internal/scheduler", "./internal/ipamcache"}
 
 func TestImports(t *testing.T) {
 	for _, v := range check(load(t), rules) {

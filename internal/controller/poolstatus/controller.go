@@ -19,8 +19,8 @@ import (
 	"github.com/arbor-control/arbor/engine/ledger"
 	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/decide/ipam/poolblocks"
+	"github.com/arbor-control/arbor/internal/ipamcache"
 	"github.com/arbor-control/arbor/internal/kube"
-	"github.com/arbor-control/arbor/internal/view"
 )
 
 const (
@@ -44,8 +44,8 @@ var errBehind = errors.New("the cache is behind the last write")
 type Reconciler struct {
 	client  client.Client
 	reader  client.Reader
-	view    *view.Pools
-	feed    *view.Feed
+	view    *ipamcache.Pools
+	feed    *ipamcache.Feed
 	metrics *Metrics
 	now     func() time.Time
 	// obstacles are why backing Subnets could not be created.
@@ -53,17 +53,17 @@ type Reconciler struct {
 }
 
 // New returns a Reconciler. The client reads from a cache; the reader does not.
-func New(c client.Client, reader client.Reader, v *view.Pools, feed *view.Feed, m *Metrics, o *Obstacles) *Reconciler {
+func New(c client.Client, reader client.Reader, v *ipamcache.Pools, feed *ipamcache.Feed, m *Metrics, o *Obstacles) *Reconciler {
 	return &Reconciler{client: c, reader: reader, view: v, feed: feed, metrics: m, obstacles: o, now: time.Now}
 }
 
 // SetupWithManager adds the controller to a manager.
-func SetupWithManager(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, t *Trigger, m *Metrics, o *Obstacles) error {
+func SetupWithManager(mgr ctrl.Manager, v *ipamcache.Pools, feed *ipamcache.Feed, t *Trigger, m *Metrics, o *Obstacles) error {
 	r := New(mgr.GetClient(), mgr.GetAPIReader(), v, feed, m, o)
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("PoolStatus").
-		WatchesRawSource(feed.Source(view.Everything, gather)).
+		WatchesRawSource(feed.Source(ipamcache.Everything, gather)).
 		WatchesRawSource(t.source()).
 		Watches(&v1alpha1.SubnetPool{}, onPools(mgr.GetClient())).
 		Watches(&v1alpha1.Subnet{}, onSubnets(mgr.GetClient())).

@@ -15,8 +15,8 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	"github.com/arbor-control/arbor/internal/ipamcache"
 	"github.com/arbor-control/arbor/internal/kube"
-	"github.com/arbor-control/arbor/internal/view"
 )
 
 const (
@@ -36,7 +36,7 @@ const (
 // time.
 type Allocator struct {
 	api     api
-	view    *view.Pools
+	view    *ipamcache.Pools
 	metrics *Metrics
 	others  *contention
 	backoff *backoff
@@ -48,7 +48,7 @@ type Allocator struct {
 }
 
 // SetupAllocator starts it with the manager.
-func SetupAllocator(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, m *Metrics, enqueue func(context.Context, types.NamespacedName)) error {
+func SetupAllocator(mgr ctrl.Manager, v *ipamcache.Pools, feed *ipamcache.Feed, m *Metrics, enqueue func(context.Context, types.NamespacedName)) error {
 	a := &Allocator{
 		api:  &server{cached: mgr.GetClient(), live: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder("arbor-subnets")},
 		view: v, metrics: m, others: newContention(), backoff: newBackoff(), now: time.Now, enqueue: enqueue,
@@ -61,7 +61,7 @@ func SetupAllocator(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, m *Metrics
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("allocator").
 		Watches(&v1alpha1.SubnetClaim{}, claimEvents()).
-		WatchesRawSource(feed.Source(view.Room, 0)).
+		WatchesRawSource(feed.Source(ipamcache.Room, 0)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: pools,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, safetyNet),

@@ -428,7 +428,7 @@ func (s *server) inOrder(pool string) []*v1alpha1.SubnetClaim {
 	return claims
 }
 
-// ledger mirrors view.Feed.Recount: what the allocator knows when all events have come.
+// ledger mirrors ipamcache.Feed.Recount: what the allocator knows when all events have come.
 func (s *server) ledger(p *v1alpha1.SubnetPool) *ledger.Pool {
 	book := ledger.New()
 	prefix, open := poolblocks.RangeOf(p)

@@ -1,4 +1,4 @@
-package view_test
+package ipamcache_test
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/view"
+	"github.com/arbor-control/arbor/internal/ipamcache"
 )
 
 func TestMappers(t *testing.T) {
@@ -29,17 +29,17 @@ func TestMappers(t *testing.T) {
 		object any
 		want   []reconcile.Request
 	}{
-		"Subnet":          {"A Subnet wakes its pool.", view.MapSubnetToPool, subnet, request("p")},
-		"SubnetTombstone": {"So does one whose deletion was missed.", view.MapSubnetToPool, cache.DeletedFinalStateUnknown{Key: "ns/s", Obj: subnet}, request("p")},
-		"SubnetNoPool":    {"One without a pool wakes nobody.", view.MapSubnetToPool, &v1alpha1.Subnet{}, nil},
-		"SubnetForeign":   {"Something else is not taken for one.", view.MapSubnetToPool, child, nil},
-		"SubnetNothing":   {"Nor is a tombstone of nothing.", view.MapSubnetToPool, cache.DeletedFinalStateUnknown{}, nil},
-		"Child":           {"A child pool wakes its parent.", view.MapChildToParent, child, request("p")},
-		"ChildTombstone":  {"So does one whose deletion was missed.", view.MapChildToParent, cache.DeletedFinalStateUnknown{Obj: child}, request("p")},
-		"ChildLabel":      {"The label says who the parent is.", view.MapChildToParent, labelled, request("p")},
-		"ChildBoth":       {"The spec goes before the label.", view.MapChildToParent, both, request("q")},
-		"Root":            {"A root has no parent.", view.MapChildToParent, &v1alpha1.SubnetPool{}, nil},
-		"ChildForeign":    {"Something else is not taken for one.", view.MapChildToParent, subnet, nil},
+		"Subnet":          {"A Subnet wakes its pool.", ipamcache.MapSubnetToPool, subnet, request("p")},
+		"SubnetTombstone": {"So does one whose deletion was missed.", ipamcache.MapSubnetToPool, cache.DeletedFinalStateUnknown{Key: "ns/s", Obj: subnet}, request("p")},
+		"SubnetNoPool":    {"One without a pool wakes nobody.", ipamcache.MapSubnetToPool, &v1alpha1.Subnet{}, nil},
+		"SubnetForeign":   {"Something else is not taken for one.", ipamcache.MapSubnetToPool, child, nil},
+		"SubnetNothing":   {"Nor is a tombstone of nothing.", ipamcache.MapSubnetToPool, cache.DeletedFinalStateUnknown{}, nil},
+		"Child":           {"A child pool wakes its parent.", ipamcache.MapChildToParent, child, request("p")},
+		"ChildTombstone":  {"So does one whose deletion was missed.", ipamcache.MapChildToParent, cache.DeletedFinalStateUnknown{Obj: child}, request("p")},
+		"ChildLabel":      {"The label says who the parent is.", ipamcache.MapChildToParent, labelled, request("p")},
+		"ChildBoth":       {"The spec goes before the label.", ipamcache.MapChildToParent, both, request("q")},
+		"Root":            {"A root has no parent.", ipamcache.MapChildToParent, &v1alpha1.SubnetPool{}, nil},
+		"ChildForeign":    {"Something else is not taken for one.", ipamcache.MapChildToParent, subnet, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
