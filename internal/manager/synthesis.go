@@ -10,7 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/arbor-control/arbor/internal/controller/orphanage"
+	"github.com/arbor-control/arbor/internal/controller/namespacerecovery"
 	"github.com/arbor-control/arbor/internal/controller/symphony"
 	"github.com/arbor-control/arbor/internal/controller/synthesis"
 	"github.com/arbor-control/arbor/internal/controller/synthesispod"
@@ -159,7 +159,7 @@ func setupSynthesis(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	}
 
 	if o.Synthesis.NamespaceCleanup {
-		if err := orphanage.SetupWithManager(mgr); err != nil {
+		if err := namespacerecovery.SetupWithManager(mgr); err != nil {
 			return nil, err
 		}
 	}
