@@ -10,6 +10,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/decide/delivery/pruning"
 )
 
 // maxNamed is how many objects a condition names.
@@ -17,7 +18,7 @@ const maxNamed = 5
 
 // A pruneSet is what a synthesis would delete that no user asked to delete.
 type pruneSet struct {
-	decide.Pruning
+	pruning.Counts
 
 	objects []prunedObject
 	digest  string
@@ -54,7 +55,7 @@ func (d *Deliverer) guardPruning(ctx context.Context, v, old *view, c *enov1.Com
 		return err
 	}
 	v.pruning = set
-	reason := d.pruneGuard.Blocks(set.Pruning)
+	reason := d.pruneGuard.Blocks(set.Counts)
 	confirmed := c.Annotations[enov1.AnnotationConfirmPrune]
 	switch {
 	case reason == "":
@@ -138,14 +139,14 @@ func digestOf(objects []prunedObject) string {
 }
 
 // message names what is blocked, and how to confirm it.
-func (p pruneSet) message(g decide.PruneGuard) string {
+func (p pruneSet) message(g pruning.Guard) string {
 	all := make([]decide.Identity, len(p.objects))
 	for i, o := range p.objects {
 		all[i] = o.Identity
 	}
 
 	return clip(fmt.Sprintf("%s: %s; to delete them, set the annotation %s to %q",
-		g.Explain(p.Pruning), firstOf(all), enov1.AnnotationConfirmPrune, p.digest))
+		g.Explain(p.Counts), firstOf(all), enov1.AnnotationConfirmPrune, p.digest))
 }
 
 // firstOf names objects, and how many more there are.

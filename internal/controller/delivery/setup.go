@@ -28,6 +28,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/decide/delivery/pruning"
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/ownership"
@@ -91,13 +92,13 @@ const DefaultManager = decide.Manager
 func ValidateManager(name string) error { return decide.ValidateManager(name) }
 
 // PruneGuardEmpty stops syntheses without manifests.
-const PruneGuardEmpty = decide.PruneGuardEmpty
+const PruneGuardEmpty = pruning.GuardEmpty
 
 // A PruneGuard stops syntheses that would delete too many objects.
-type PruneGuard = decide.PruneGuard
+type PruneGuard = pruning.Guard
 
 // ParsePruneGuard reads empty, off, or a percentage such as 50 or 50%.
-func ParsePruneGuard(text string) (PruneGuard, error) { return decide.ParsePruneGuard(text) }
+func ParsePruneGuard(text string) (PruneGuard, error) { return pruning.ParseGuard(text) }
 
 // A Filter says which resources are delivered.
 type Filter = decide.Filter

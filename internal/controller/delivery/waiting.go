@@ -6,6 +6,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/decide/delivery/pruning"
 	"github.com/arbor-control/arbor/internal/krm"
 )
 
@@ -73,7 +74,7 @@ func (v *view) waits() (failures []failure, waiting []decide.Identity) {
 // must be deleted first, "" if there is none.
 func (v *view) pruneWaiting() string {
 	failures, waiting := v.waits()
-	index := decide.NewWaiting(waiting)
+	index := pruning.NewWaiting(waiting)
 	text, more := "", 0
 	for _, f := range failures {
 		if !index.Hinders(f.object, f.message) {
@@ -84,7 +85,7 @@ func (v *view) pruneWaiting() string {
 
 			continue
 		}
-		if first := decide.NeedsPruning(f.object, f.message, waiting); len(first) > 0 {
+		if first := pruning.DeleteFirst(f.object, f.message, waiting); len(first) > 0 {
 			text = fmt.Sprintf("%s cannot be applied (%s). It may need one of these objects to be deleted first, which are deleted last: %s. To delete one now: arbor delivery prune %s -n %s --first %s",
 				f.id, krm.Shorten(f.message, maxRejection), firstOf(first), v.name.Name, v.name.Namespace, first[0].Argument())
 		}

@@ -1,4 +1,4 @@
-package delivery
+package pruning
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 
 // Values of --prune-guard, besides a percentage.
 const (
-	// PruneGuardEmpty stops a synthesis without manifests.
-	PruneGuardEmpty = "empty"
-	// PruneGuardOff stops nothing.
-	PruneGuardOff = "off"
+	// GuardEmpty stops a synthesis without manifests.
+	GuardEmpty = "empty"
+	// GuardOff stops nothing.
+	GuardOff = "off"
 )
 
 const (
@@ -23,39 +23,39 @@ const (
 	minGuarded = 2
 )
 
-// A PruneGuard stops a synthesis that would delete too many objects until a user
+// A Guard stops a synthesis that would delete too many objects until a user
 // confirms it. The zero value stops nothing.
-type PruneGuard struct {
+type Guard struct {
 	on bool
 	// percent is the share of the objects that may be deleted without confirmation.
 	percent int
 }
 
-// ParsePruneGuard reads the value of --prune-guard: empty, off, or a percentage such as
+// ParseGuard reads the value of --prune-guard: empty, off, or a percentage such as
 // 50 or 50%.
-func ParsePruneGuard(text string) (PruneGuard, error) {
+func ParseGuard(text string) (Guard, error) {
 	switch text {
-	case PruneGuardOff:
-		return PruneGuard{}, nil
-	case PruneGuardEmpty:
-		return PruneGuard{on: true, percent: allOfThem}, nil
+	case GuardOff:
+		return Guard{}, nil
+	case GuardEmpty:
+		return Guard{on: true, percent: allOfThem}, nil
 	}
 	percent, err := strconv.Atoi(strings.TrimSuffix(text, "%"))
 	if err != nil || percent < 0 || percent > allOfThem {
-		return PruneGuard{}, fmt.Errorf("it must be %s, %s or a percentage from 0 to 100, such as 50", PruneGuardEmpty, PruneGuardOff)
+		return Guard{}, fmt.Errorf("it must be %s, %s or a percentage from 0 to 100, such as 50", GuardEmpty, GuardOff)
 	}
 
-	return PruneGuard{on: true, percent: percent}, nil
+	return Guard{on: true, percent: percent}, nil
 }
 
 // Enabled reports whether the guard stops anything.
-func (g PruneGuard) Enabled() bool { return g.on }
+func (g Guard) Enabled() bool { return g.on }
 
 // NeedsShare reports whether the guard depends on how many objects there were before.
-func (g PruneGuard) NeedsShare() bool { return g.on && g.percent < allOfThem }
+func (g Guard) NeedsShare() bool { return g.on && g.percent < allOfThem }
 
-// A Pruning is what a synthesis would do to the objects of the one before.
-type Pruning struct {
+// A Counts is what a synthesis would do to the objects of the one before.
+type Counts struct {
 	// Manifests is how many the synthesis has, and Deletes is how many objects it would
 	// delete that no user asked to delete.
 	Manifests, Deletes int
@@ -65,7 +65,7 @@ type Pruning struct {
 
 // Blocks returns the reason why a synthesis must not delete objects before a user
 // confirms it, "" if it may.
-func (g PruneGuard) Blocks(p Pruning) string {
+func (g Guard) Blocks(p Counts) string {
 	switch {
 	case !g.on || p.Deletes < minGuarded:
 		return ""
@@ -79,19 +79,10 @@ func (g PruneGuard) Blocks(p Pruning) string {
 }
 
 // Explain describes what a guard has stopped.
-func (g PruneGuard) Explain(p Pruning) string {
+func (g Guard) Explain(p Counts) string {
 	if p.Manifests == 0 {
 		return fmt.Sprintf("the synthesis has no manifests and would delete %d objects", p.Deletes)
 	}
 
 	return fmt.Sprintf("the synthesis would delete %d of %d objects, and --prune-guard allows %d%%", p.Deletes, max(p.Before, p.Deletes), g.percent)
 }
-
-// Prunes reports whether a resource is a tombstone whose object is to be deleted.
-func (r *Resource) Prunes() bool {
-	return r.Tombstone && !r.IsPatch() && !r.DisableReconciliation && r.Prune != enov1.PruneNever
-}
-
-// IsGuarded reports whether a resource is a tombstone that a guard may stop: its object is
-// to be deleted, and no user asked for it.
-func (r *Resource) IsGuarded() bool { return r.Prunes() && !r.Requested }

@@ -1,4 +1,4 @@
-package delivery
+package pruning
 
 import (
 	"cmp"
@@ -17,21 +17,21 @@ const quotaText = "exceeded quota"
 // server about ports and addresses, and what admission webhooks usually say.
 var takenTexts = []string{"already allocated", "already in use", "already defined", "already taken", "already claimed"}
 
-// NeedsPruning returns the waiting tombstones of which one may have to be deleted before
+// DeleteFirst returns the waiting tombstones of which one may have to be deleted before
 // the apply of an object can succeed, the most likely first. message is why it failed.
 // There are none if it failed for another reason.
-func NeedsPruning(object Identity, message string, waiting []Identity) []Identity {
+func DeleteFirst(object identity.Identity, message string, waiting []identity.Identity) []identity.Identity {
 	rank := rankTaken
 	if strings.Contains(message, quotaText) {
 		rank = rankQuota
 	}
-	var all []Identity
+	var all []identity.Identity
 	for _, id := range waiting {
 		if rank(object, id, message) > 0 {
 			all = append(all, id)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Identity) int {
+	slices.SortStableFunc(all, func(a, b identity.Identity) int {
 		return cmp.Compare(rank(object, a, message), rank(object, b, message))
 	})
 
@@ -40,7 +40,7 @@ func NeedsPruning(object Identity, message string, waiting []Identity) []Identit
 
 // rankQuota is how likely a tombstone uses up the quota of an object, 1 for the most
 // likely, 0 if it does not.
-func rankQuota(object, id Identity, _ string) int {
+func rankQuota(object, id identity.Identity, _ string) int {
 	switch {
 	case id.Namespace != object.Namespace:
 		return 0
@@ -53,7 +53,7 @@ func rankQuota(object, id Identity, _ string) int {
 
 // rankTaken is how likely a tombstone has something that only one object may have, 1 for
 // the most likely, 0 if it does not.
-func rankTaken(object, id Identity, message string) int {
+func rankTaken(object, id identity.Identity, message string) int {
 	isNamesake := id.Namespace == object.Namespace && id.Name == object.Name
 	taken := isTaken(message)
 	switch {
@@ -78,7 +78,7 @@ type Waiting struct {
 }
 
 // NewWaiting makes a set of tombstones.
-func NewWaiting(all []Identity) *Waiting {
+func NewWaiting(all []identity.Identity) *Waiting {
 	w := &Waiting{kinds: map[schema.GroupKind]bool{}, namespaces: map[string]bool{}, names: map[string]bool{}}
 	for _, id := range all {
 		w.kinds[schema.GroupKind{Group: id.Group, Kind: id.Kind}] = true
@@ -92,7 +92,7 @@ func NewWaiting(all []Identity) *Waiting {
 }
 
 // Hinders reports whether [NeedsPruning] returns any of the tombstones.
-func (w *Waiting) Hinders(object Identity, message string) bool {
+func (w *Waiting) Hinders(object identity.Identity, message string) bool {
 	switch {
 	case strings.Contains(message, quotaText):
 		return w.namespaces[object.Namespace]
@@ -133,10 +133,10 @@ func isTaken(message string) bool {
 	return slices.ContainsFunc(takenTexts, func(text string) bool { return strings.Contains(message, text) })
 }
 
-func isSameKind(a, b Identity) bool { return a.Group == b.Group && a.Kind == b.Kind }
+func isSameKind(a, b identity.Identity) bool { return a.Group == b.Group && a.Kind == b.Kind }
 
 // mentions reports whether a text names an object by its namespace and name.
-func mentions(text string, id Identity) bool {
+func mentions(text string, id identity.Identity) bool {
 	if id.Namespace == "" {
 		return false
 	}
@@ -158,38 +158,4 @@ func mentions(text string, id Identity) bool {
 // sentence, and counts as no part of it.
 func isNameByte(b byte) bool {
 	return b == '-' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z'
-}
-
-// A PruneFirst is a request to delete tombstones of one synthesis without waiting for
-// its manifests. See AnnotationPruneFirst.
-type PruneFirst struct {
-	// Synthesis is the uuid of the synthesis that the request is for.
-	Synthesis string
-	Objects   []Identity
-}
-
-// ParsePruneFirst reads the annotation. Words that do not name an object are ignored.
-func ParsePruneFirst(text string) PruneFirst {
-	words := strings.Fields(text)
-	if len(words) == 0 {
-		return PruneFirst{}
-	}
-	p := PruneFirst{Synthesis: words[0]}
-	for _, word := range words[1:] {
-		if id, ok := identity.ParseArgument(word); ok {
-			p.Objects = append(p.Objects, id)
-		}
-	}
-
-	return p
-}
-
-// String is the value of the annotation.
-func (p PruneFirst) String() string {
-	words := []string{p.Synthesis}
-	for _, id := range p.Objects {
-		words = append(words, id.Argument())
-	}
-
-	return strings.Join(words, " ")
 }

@@ -1,4 +1,4 @@
-package delivery
+package expression
 
 import (
 	"errors"
@@ -21,34 +21,34 @@ const maxSource = 1 << 20
 
 // What expressions call what they are about.
 const (
-	varSelf        = "self"
-	varComposition = "composition"
-	varManaged     = "pathManagedByEno"
+	VarSelf        = "self"
+	VarComposition = "composition"
+	VarManaged     = "pathManagedByEno"
 )
 
-// A compiler compiles expressions once.
-type compiler struct {
+// A Compiler compiles expressions once.
+type Compiler struct {
 	env   *cel.Env
 	guard guard
 	fail  error
 
 	mu       sync.Mutex
-	compiled map[string]*expression
+	compiled map[string]*Program
 	// source is how many bytes of expressions are compiled.
 	source int
 }
 
-// newCompiler is one for expressions about self and its composition, and more. Its
+// NewCompiler is one for expressions about self and its composition, and more. Its
 // functions are those of Eno. The environment of Kubernetes lacks some of them, and
 // rejects literals with values of several types, which overrides need. Its limits are
 // used, see workLimit.
-func newCompiler(more ...cel.EnvOption) *compiler {
+func NewCompiler(more ...cel.EnvOption) *Compiler {
 	env, err := cel.NewEnv(append([]cel.EnvOption{
-		cel.Variable(varSelf, cel.DynType), cel.Variable(varComposition, cel.DynType), cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true),
+		cel.Variable(VarSelf, cel.DynType), cel.Variable(VarComposition, cel.DynType), cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true),
 		ext.Strings(), ext.Encoders(), ext.Lists(), ext.Sets(), ext.Math(),
 	}, more...)...)
 
-	c := &compiler{env: env, fail: err, compiled: map[string]*expression{}}
+	c := &Compiler{env: env, fail: err, compiled: map[string]*Program{}}
 	if err == nil {
 		c.guard, c.fail = newGuard(env)
 	}
@@ -56,17 +56,18 @@ func newCompiler(more ...cel.EnvOption) *compiler {
 	return c
 }
 
-// forOverrides is what those can use that overrides have.
-func forOverrides() []cel.EnvOption {
+// ForOverrides are the variables and functions that only overrides have.
+func ForOverrides() []cel.EnvOption {
 	return []cel.EnvOption{
-		cel.Variable(varManaged, cel.BoolType),
+		cel.Variable(VarManaged, cel.BoolType),
 		cel.Function("compareResourceQuantities", cel.Overload(
 			"compare_resource_quantities", []*cel.Type{cel.DynType, cel.DynType}, cel.IntType, cel.BinaryBinding(compareQuantities),
 		)),
 	}
 }
 
-func (c *compiler) compile(text string) (*expression, error) {
+// Compile returns the program of an expression.
+func (c *Compiler) Compile(text string) (*Program, error) {
 	if c.fail != nil {
 		return nil, c.fail
 	}
@@ -112,8 +113,8 @@ func compareQuantities(a, b ref.Val) ref.Val {
 	return types.Int(both[0].Cmp(both[1]))
 }
 
-// plain is a value of an expression as JSON has it.
-func plain(v ref.Val) (any, error) {
+// Plain is a value of an expression as JSON has it.
+func Plain(v ref.Val) (any, error) {
 	if deep(v) > valueLimit {
 		return nil, fmt.Errorf("cannot use a value of more than %d bytes", valueLimit)
 	}

@@ -1,4 +1,4 @@
-package delivery
+package expression
 
 import (
 	"regexp/syntax"

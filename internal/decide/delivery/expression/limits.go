@@ -1,4 +1,4 @@
-package delivery
+package expression
 
 import (
 	"errors"
@@ -40,22 +40,22 @@ const (
 	varInterrupted = "#interrupted"
 )
 
-// An expression is a compiled CEL expression. Its evaluation ends with an error when it
+// A Program is a compiled CEL expression. Its evaluation ends with an error when it
 // exceeds a limit.
-type expression struct{ program cel.Program }
+type Program struct{ program cel.Program }
 
 // prepare makes a program of what the compiler has checked.
-func (g guard) prepare(env *cel.Env, ast *cel.Ast) (*expression, error) {
+func (g guard) prepare(env *cel.Env, ast *cel.Ast) (*Program, error) {
 	program, err := env.Program(ast, cel.InterruptCheckFrequency(limits.CheckFrequency), cel.CustomDecorator(g.decorate))
 	if err != nil {
 		return nil, fmt.Errorf("cannot prepare it: %w", err)
 	}
 
-	return &expression{program: program}, nil
+	return &Program{program: program}, nil
 }
 
-// eval evaluates the expression.
-func (e *expression) eval(variables map[string]any) (ref.Val, error) {
+// Eval evaluates the expression.
+func (e *Program) Eval(variables map[string]any) (ref.Val, error) {
 	known, err := interpreter.NewActivation(variables)
 	if err != nil {
 		return nil, err
@@ -64,18 +64,18 @@ func (e *expression) eval(variables map[string]any) (ref.Val, error) {
 	canceled, ok := errors.AsType[interpreter.EvalCancelledError](err)
 	switch {
 	case ok && canceled.Cause == interpreter.CostLimitExceeded:
-		err = limitError("it needs more computation than an expression may use: use shorter lists and strings, and fewer nested loops")
+		err = LimitError("it needs more computation than an expression may use: use shorter lists and strings, and fewer nested loops")
 	case ok:
-		err = limitError(canceled.Message)
+		err = LimitError(canceled.Message)
 	}
 
 	return out, err
 }
 
-// A limitError is that an expression exceeds a limit. It does so again the next time.
-type limitError string
+// A LimitError reports that an expression exceeds a limit. It does so again the next time.
+type LimitError string
 
-func (e limitError) Error() string { return string(e) }
+func (e LimitError) Error() string { return string(e) }
 
 // An evaluation has the variables of an expression, and what is left of its limits.
 type evaluation struct {
