@@ -1,4 +1,4 @@
-package main
+package gangs
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/bench/harness"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -21,12 +22,12 @@ const (
 	gangSize = 10
 )
 
-// gangsWait measures what gangs cost that do not fit: how soon their pods report
+// Waiting measures what gangs cost that do not fit: how soon their pods report
 // it, and how often they are tried again when GPUs become free.
-func gangsWait(b *board) error {
-	return onControlPlane(func(u *cluster.Up) error {
+func Waiting(b *harness.Board) error {
+	return harness.OnControlPlane(func(u *cluster.Up) error {
 		ctx := context.Background()
-		f, err := newFarm(ctx, u, b.scale)
+		f, err := newControlPlane(ctx, u, b.Scale)
 		if err != nil {
 			return err
 		}
@@ -41,17 +42,17 @@ func gangsWait(b *board) error {
 		if err != nil {
 			return err
 		}
-		b.show(
-			result{"gangs/verdict-stock", plain},
-			result{"gangs/verdict", whole},
-			result{"gangs/verdict-to-stock", whole / plain},
+		b.Show(
+			harness.Result{Name: "gangs/verdict-stock", Value: plain},
+			harness.Result{Name: "gangs/verdict", Value: whole},
+			harness.Result{Name: "gangs/verdict-to-stock", Value: whole / plain},
 		)
 		gangs := f.scaled(waiters)
 		tried, err := f.freed(ctx, gangs)
 		if err != nil {
 			return err
 		}
-		b.show(result{"gangs/cycles-per-waiting-gang", tried / float64(gangs)})
+		b.Show(harness.Result{Name: "gangs/cycles-per-waiting-gang", Value: tried / float64(gangs)})
 
 		return nil
 	}, "--unsafe-no-fsync")
@@ -59,7 +60,7 @@ func gangsWait(b *board) error {
 
 // verdict is how long it takes from the first of ten pods to the last that was
 // told that there is no room, in milliseconds.
-func (f *farm) verdict(ctx context.Context, who string, size int) (float64, error) {
+func (f *controlPlane) verdict(ctx context.Context, who string, size int) (float64, error) {
 	p, err := f.start(who) //nolint:contextcheck // it is stopped, not cancelled
 	if err != nil {
 		return 0, err
@@ -71,7 +72,7 @@ func (f *farm) verdict(ctx context.Context, who string, size int) (float64, erro
 	var took []float64
 	for range verdicts {
 		began := time.Now()
-		if err := f.crowd(ctx, contestant{who: who, pods: gangSize, size: size, gpus: 1}); err != nil {
+		if err := f.crowd(ctx, scheduler{who: who, pods: gangSize, size: size, gpus: 1}); err != nil {
 			return 0, err
 		}
 		if err := f.told(ctx, gangSize); err != nil {
@@ -88,10 +89,10 @@ func (f *farm) verdict(ctx context.Context, who string, size int) (float64, erro
 }
 
 // told waits until n pods know that there is no room for them.
-func (f *farm) told(ctx context.Context, n int) error {
-	return until(ctx, soon, func(ctx context.Context) (bool, error) {
+func (f *controlPlane) told(ctx context.Context, n int) error {
+	return harness.Until(ctx, harness.ShortPoll, func(ctx context.Context) (bool, error) {
 		var list corev1.PodList
-		if err := f.List(ctx, &list, client.InNamespace(ground), client.HasLabels{waitingLabel}); err != nil {
+		if err := f.List(ctx, &list, client.InNamespace(namespace), client.HasLabels{waitingLabel}); err != nil {
 			return false, err
 		}
 		know := 0
@@ -108,18 +109,18 @@ func (f *farm) told(ctx context.Context, n int) error {
 }
 
 // leave removes pods and all groups.
-func (f *farm) leave(ctx context.Context, which client.ListOption) error {
+func (f *controlPlane) leave(ctx context.Context, which client.ListOption) error {
 	now := client.GracePeriodSeconds(0)
-	if err := f.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(ground), which.(client.DeleteAllOfOption), now); err != nil { //nolint:forcetypeassert // labels are both
+	if err := f.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(namespace), which.(client.DeleteAllOfOption), now); err != nil { //nolint:forcetypeassert // labels are both
 		return err
 	}
-	if err := f.DeleteAllOf(ctx, &v2alpha2.PodGroup{}, client.InNamespace(ground)); err != nil {
+	if err := f.DeleteAllOf(ctx, &v2alpha2.PodGroup{}, client.InNamespace(namespace)); err != nil {
 		return err
 	}
 
-	return until(ctx, soon, func(ctx context.Context) (bool, error) {
+	return harness.Until(ctx, harness.ShortPoll, func(ctx context.Context) (bool, error) {
 		var list corev1.PodList
-		err := f.List(ctx, &list, client.InNamespace(ground), which, client.Limit(1))
+		err := f.List(ctx, &list, client.InNamespace(namespace), which, client.Limit(1))
 
 		return err == nil && len(list.Items) == 0, err
 	})
@@ -127,13 +128,13 @@ func (f *farm) leave(ctx context.Context, which client.ListOption) error {
 
 // freed has many gangs wait, frees room for one, and counts how often gangs are
 // tried until all is quiet again.
-func (f *farm) freed(ctx context.Context, gangs int) (float64, error) {
+func (f *controlPlane) freed(ctx context.Context, gangs int) (float64, error) {
 	p, err := f.start(ours) //nolint:contextcheck // it is stopped, not cancelled
 	if err != nil {
 		return 0, err
 	}
 	defer p.Stop()
-	if err := f.crowd(ctx, contestant{who: ours, pods: gangs * gangSize, size: gangSize, gpus: 1}); err != nil {
+	if err := f.crowd(ctx, scheduler{who: ours, pods: gangs * gangSize, size: gangSize, gpus: 1}); err != nil {
 		return 0, err
 	}
 	if err := f.told(ctx, gangs*gangSize); err != nil {
@@ -147,11 +148,11 @@ func (f *farm) freed(ctx context.Context, gangs int) (float64, error) {
 	defer stop()
 	had := bound.count()
 	for i := range gangSize {
-		if err := f.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ground, Name: fmt.Sprintf("full-%d", i)}}, client.GracePeriodSeconds(0)); err != nil {
+		if err := f.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("full-%d", i)}}, client.GracePeriodSeconds(0)); err != nil {
 			return 0, err
 		}
 	}
-	if err := until(ctx, soon, func(context.Context) (bool, error) { return bound.count() >= had+gangSize, nil }); err != nil {
+	if err := harness.Until(ctx, harness.ShortPoll, func(context.Context) (bool, error) { return bound.count() >= had+gangSize, nil }); err != nil {
 		return 0, fmt.Errorf("no gang took the place that was freed: %w\n%s", err, p.Output())
 	}
 	after, err := quiet(ctx, p)
@@ -164,7 +165,7 @@ func (f *farm) freed(ctx context.Context, gangs int) (float64, error) {
 // Gangs pause for ten seconds at most.
 func quiet(ctx context.Context, p *cluster.Scheduler) (float64, error) {
 	last, since := -1.0, time.Now()
-	err := until(ctx, later, func(context.Context) (bool, error) {
+	err := harness.Until(ctx, harness.LongPoll, func(context.Context) (bool, error) {
 		now, err := p.Value("arbor_gang_cycles_total")
 		if now != last {
 			last, since = now, time.Now()

@@ -1,4 +1,4 @@
-package main
+package gangs
 
 import (
 	"context"
@@ -11,17 +11,18 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/arbor-control/arbor/bench/harness"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
 // answers are about gangs of several sizes.
-func (f *farm) answers(b *board) error {
+func (f *controlPlane) answers(b *harness.Board) error {
 	for _, size := range []int{10, 100, 500} {
 		took, err := f.ask(f.scaled(size))
 		if err != nil {
 			return err
 		}
-		b.show(result{fmt.Sprintf("gangs/fit-%d", size), took})
+		b.Show(harness.Result{Name: fmt.Sprintf("gangs/fit-%d", size), Value: took})
 	}
 
 	return nil
@@ -29,16 +30,16 @@ func (f *farm) answers(b *board) error {
 
 // ask measures what an answer to "would it fit?" takes from the command to the
 // answer, in milliseconds: it starts, reads the cluster, and decides.
-func (f *farm) ask(size int) (float64, error) {
+func (f *controlPlane) ask(size int) (float64, error) {
 	binary, err := cluster.Binary("arbor", "ARBOR")
 	if err != nil {
 		return 0, err
 	}
 	file := filepath.Join(f.up.Dir, fmt.Sprintf("fit-%d.yaml", size))
 	var text strings.Builder
-	fmt.Fprintf(&text, "apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g0, namespace: %s}\nspec: {minMember: %d}\n", ground, size)
+	fmt.Fprintf(&text, "apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g0, namespace: %s}\nspec: {minMember: %d}\n", namespace, size)
 	for i := range size {
-		pod := contestant{who: ours, pods: size, size: size, gpus: 1}.pod(i)
+		pod := scheduler{who: ours, pods: size, size: size, gpus: 1}.newPod(i)
 		pod.APIVersion, pod.Kind = "v1", "Pod"
 		manifest, err := yaml.Marshal(pod)
 		if err != nil {

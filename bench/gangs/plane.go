@@ -1,4 +1,4 @@
-package main
+package gangs
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/bench/harness"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -23,8 +24,8 @@ const (
 	farmNodes = 500
 	nodeGPUs  = 8
 	wide      = 512
-	maxScale  = 50
-	ground    = "gangs"
+	MaxScale  = 50
+	namespace = "gangs"
 
 	// waitingLabel is on pods that a scheduler has to place.
 	waitingLabel = "waiting"
@@ -32,9 +33,9 @@ const (
 	stock, ours = "kube-scheduler", "arbor-scheduler"
 )
 
-// A farm is a control plane with nodes that have no kubelet: a pod that is bound
+// A controlPlane is a control plane with nodes that have no kubelet: a pod that is bound
 // stays as it is.
-type farm struct {
+type controlPlane struct {
 	client.Client
 
 	up        *cluster.Up
@@ -43,7 +44,7 @@ type farm struct {
 	scale     int
 }
 
-func newFarm(ctx context.Context, u *cluster.Up, scale int) (*farm, error) {
+func newControlPlane(ctx context.Context, u *cluster.Up, scale int) (*controlPlane, error) {
 	c, err := u.NewClient(nil)
 	if err != nil {
 		return nil, err
@@ -57,27 +58,27 @@ func newFarm(ctx context.Context, u *cluster.Up, scale int) (*farm, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &farm{Client: c, up: u, kc: kc, scale: scale}
+	f := &controlPlane{Client: c, up: u, kc: kc, scale: scale}
 	if f.apiserver, err = u.Child("kube-apiserver"); err != nil {
 		return nil, err
 	}
-	if err := f.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ground}}); err != nil {
+	if err := f.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		return nil, err
 	}
 	// Pods need the ServiceAccount, which is made a little after the namespace.
-	return f, until(ctx, soon, func(ctx context.Context) (bool, error) {
-		err := f.Get(ctx, client.ObjectKey{Namespace: ground, Name: "default"}, &corev1.ServiceAccount{})
+	return f, harness.Until(ctx, harness.ShortPoll, func(ctx context.Context) (bool, error) {
+		err := f.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
 
 		return err == nil, client.IgnoreNotFound(err)
 	})
 }
 
 // scaled is a number of nodes, pods or gangs at the scale of the run.
-func (f *farm) scaled(n int) int { return max(1, n/f.scale) }
+func (f *controlPlane) scaled(n int) int { return max(1, n/f.scale) }
 
 // grow makes the nodes from one number to another.
-func (f *farm) grow(ctx context.Context, from, to int) error {
-	_, err := perSecond(to-from, func(i int) error {
+func (f *controlPlane) grow(ctx context.Context, from, to int) error {
+	_, err := harness.PerSecond(to-from, func(i int) error {
 		resources := corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("128"), corev1.ResourceMemory: resource.MustParse("1Ti"),
 			corev1.ResourcePods: resource.MustParse("250"), "nvidia.com/gpu": *resource.NewQuantity(nodeGPUs, resource.DecimalSI),
@@ -94,12 +95,12 @@ func (f *farm) grow(ctx context.Context, from, to int) error {
 }
 
 // fill makes nodes, and a pod for each of their GPUs.
-func (f *farm) fill(ctx context.Context, nodes int) error {
+func (f *controlPlane) fill(ctx context.Context, nodes int) error {
 	if err := f.grow(ctx, 0, nodes); err != nil {
 		return err
 	}
-	_, err := perSecond(nodes*nodeGPUs, func(i int) error {
-		pod := contestant{who: "nobody", gpus: 1}.pod(0)
+	_, err := harness.PerSecond(nodes*nodeGPUs, func(i int) error {
+		pod := scheduler{who: "nobody", gpus: 1}.newPod(0)
 		pod.Name, pod.Labels = fmt.Sprintf("full-%d", i-1), nil
 		pod.Spec.NodeName = fmt.Sprintf("node-%04d", (i-1)/nodeGPUs+1)
 
@@ -109,9 +110,9 @@ func (f *farm) fill(ctx context.Context, nodes int) error {
 	return err
 }
 
-// A contestant is a scheduler with the pods that it has to place, in gangs of a
+// A scheduler is a scheduler with the pods that it has to place, in gangs of a
 // size unless that is 0.
-type contestant struct {
+type scheduler struct {
 	who        string
 	pods, size int
 	gpus       int    // that each pod requests
@@ -119,27 +120,27 @@ type contestant struct {
 }
 
 // crowd makes pods that wait, and their groups.
-func (f *farm) crowd(ctx context.Context, c contestant) error {
+func (f *controlPlane) crowd(ctx context.Context, c scheduler) error {
 	if c.size > 0 {
-		if _, err := perSecond(c.pods/c.size, func(i int) error {
+		if _, err := harness.PerSecond(c.pods/c.size, func(i int) error {
 			return f.Create(ctx, &v2alpha2.PodGroup{
-				ObjectMeta: metav1.ObjectMeta{Namespace: ground, Name: "g" + strconv.Itoa(i-1)},
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "g" + strconv.Itoa(i-1)},
 				Spec:       v2alpha2.PodGroupSpec{MinMember: new(int32(c.size)), PriorityClassName: c.class},
 			})
 		}); err != nil {
 			return err
 		}
 	}
-	_, err := perSecond(c.pods, func(i int) error {
-		return f.Create(ctx, c.pod(i-1))
+	_, err := harness.PerSecond(c.pods, func(i int) error {
+		return f.Create(ctx, c.newPod(i-1))
 	})
 
 	return err
 }
 
-func (c contestant) pod(i int) *corev1.Pod {
+func (c scheduler) newPod(i int) *corev1.Pod {
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ground, Name: fmt.Sprintf("p-%d", i), Labels: map[string]string{waitingLabel: "true"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("p-%d", i), Labels: map[string]string{waitingLabel: "true"}},
 		Spec: corev1.PodSpec{
 			SchedulerName:     c.who + "-bench",
 			PriorityClassName: c.class,
@@ -157,7 +158,7 @@ func (c contestant) pod(i int) *corev1.Pod {
 }
 
 // start starts a scheduler. Both have the same configuration, but for the gangs.
-func (f *farm) start(who string) (*cluster.Scheduler, error) {
+func (f *controlPlane) start(who string) (*cluster.Scheduler, error) {
 	file := filepath.Join(f.up.Dir, who+".yaml")
 	text := fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -176,17 +177,17 @@ profiles: [{schedulerName: %s-bench}]
 }
 
 // clear removes all pods and groups.
-func (f *farm) clear(ctx context.Context) error {
+func (f *controlPlane) clear(ctx context.Context) error {
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
-	if err := f.kc.CoreV1().Pods(ground).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+	if err := f.kc.CoreV1().Pods(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
 		return err
 	}
-	if err := f.DeleteAllOf(ctx, &v2alpha2.PodGroup{}, client.InNamespace(ground)); err != nil {
+	if err := f.DeleteAllOf(ctx, &v2alpha2.PodGroup{}, client.InNamespace(namespace)); err != nil {
 		return err
 	}
 
-	return until(ctx, later, func(ctx context.Context) (bool, error) {
-		list, err := f.kc.CoreV1().Pods(ground).List(ctx, metav1.ListOptions{Limit: 1})
+	return harness.Until(ctx, harness.LongPoll, func(ctx context.Context) (bool, error) {
+		list, err := f.kc.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 
 		return err == nil && len(list.Items) == 0, err
 	})

@@ -1,4 +1,4 @@
-package main
+package gangs
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/bench/harness"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -28,19 +29,19 @@ const (
 	important  = "bench-important"
 )
 
-// gangsPreempt measures how a gang displaces less important pods where every GPU
+// Preemption measures how a gang displaces less important pods where every GPU
 // is in use.
-func gangsPreempt(b *board) error {
-	return onControlPlane(func(u *cluster.Up) error {
+func Preemption(b *harness.Board) error {
+	return harness.OnControlPlane(func(u *cluster.Up) error {
 		ctx := context.Background()
-		f, err := newFarm(ctx, u, b.scale)
+		f, err := newControlPlane(ctx, u, b.Scale)
 		if err != nil {
 			return err
 		}
 		if err := f.fill(ctx, f.scaled(farmNodes)); err != nil {
 			return err
 		}
-		c := contestant{who: ours, pods: f.scaled(preemptors), size: f.scaled(preemptors), gpus: nodeGPUs, class: important}
+		c := scheduler{who: ours, pods: f.scaled(preemptors), size: f.scaled(preemptors), gpus: nodeGPUs, class: important}
 		if err := f.prioritize(ctx, c); err != nil {
 			return err
 		}
@@ -57,23 +58,23 @@ func gangsPreempt(b *board) error {
 	}, "--unsafe-no-fsync")
 }
 
-// prioritize makes the PriorityClass of a contestant, and waits until the API
+// prioritize makes the PriorityClass of a scheduler, and waits until the API
 // server admits its pods.
-func (f *farm) prioritize(ctx context.Context, c contestant) error {
+func (f *controlPlane) prioritize(ctx context.Context, c scheduler) error {
 	if err := f.Create(ctx, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: c.class}, Value: 1000}); err != nil {
 		return err
 	}
 
-	return until(ctx, later, func(ctx context.Context) (bool, error) {
-		return f.Create(ctx, c.pod(0), client.DryRunAll) == nil, nil
+	return harness.Until(ctx, harness.LongPoll, func(ctx context.Context) (bool, error) {
+		return f.Create(ctx, c.newPod(0), client.DryRunAll) == nil, nil
 	})
 }
 
 // displace creates the gang and measures what the scheduler does about it.
-func (f *farm) displace(ctx context.Context, b *board, p *cluster.Scheduler, c contestant) error {
+func (f *controlPlane) displace(ctx context.Context, b *harness.Board, p *cluster.Scheduler, c scheduler) error {
 	ctx, cancel := context.WithTimeout(ctx, preemptFor)
 	defer cancel()
-	pods, err := f.kc.CoreV1().Pods(ground).Watch(ctx, metav1.ListOptions{})
+	pods, err := f.kc.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (f *farm) displace(ctx context.Context, b *board, p *cluster.Scheduler, c c
 	if err := <-done; err != nil {
 		return err
 	}
-	spent, err := cpu(p.PID())
+	spent, err := harness.CPU(p.PID())
 	if err != nil {
 		return err
 	}
@@ -106,29 +107,29 @@ func (f *farm) displace(ctx context.Context, b *board, p *cluster.Scheduler, c c
 
 		return max(0, t.Sub(began).Seconds())
 	}
-	b.show(
-		result{"gangs-preempt/decision", after(seen.decided)},
-		result{"gangs-preempt/evicted", after(seen.evicted)},
-		result{"gangs-preempt/placed", after(seen.placed)},
-		result{"gangs-preempt/victims", float64(len(seen.victims))},
-		result{"gangs-preempt/bound", float64(len(seen.bound))},
+	b.Show(
+		harness.Result{Name: "gangs-preempt/decision", Value: after(seen.decided)},
+		harness.Result{Name: "gangs-preempt/evicted", Value: after(seen.evicted)},
+		harness.Result{Name: "gangs-preempt/placed", Value: after(seen.placed)},
+		harness.Result{Name: "gangs-preempt/victims", Value: float64(len(seen.victims))},
+		harness.Result{Name: "gangs-preempt/bound", Value: float64(len(seen.bound))},
 	)
 
 	return nil
 }
 
-func (f *farm) groups(ctx context.Context) (watch.Interface, error) {
+func (f *controlPlane) groups(ctx context.Context) (watch.Interface, error) {
 	dc, err := dynamic.NewForConfig(f.up.Config)
 	if err != nil {
 		return nil, err
 	}
 
-	return dc.Resource(v2alpha2.GroupVersion.WithResource("podgroups")).Namespace(ground).Watch(ctx, metav1.ListOptions{})
+	return dc.Resource(v2alpha2.GroupVersion.WithResource("podgroups")).Namespace(namespace).Watch(ctx, metav1.ListOptions{})
 }
 
 // A preemption is what watches have seen of one.
 type preemption struct {
-	farm *farm
+	farm *controlPlane
 
 	decided time.Time // first trace of a decision
 	evicted time.Time // last victim that was deleted
@@ -215,6 +216,6 @@ func (o *preemption) pod(ctx context.Context, event watch.EventType, pod *corev1
 	o.evicted = time.Now()
 	// What the kubelet does once the containers have ended.
 	go func() {
-		_ = o.farm.kc.CoreV1().Pods(ground).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+		_ = o.farm.kc.CoreV1().Pods(namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
 	}()
 }

@@ -1,10 +1,12 @@
-package main
+package delivery
 
 import (
 	"fmt"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/arbor-control/arbor/bench/harness"
 )
 
 // revision is the annotation by which two syntheses differ.
@@ -77,7 +79,7 @@ func resources(ns string, n, rev int) ([]*unstructured.Unstructured, error) {
 		if i%5 > 2 {
 			text, name = workloadText, fmt.Sprintf("web-%04d", i)
 		}
-		o, err := parsed(text, ns, name)
+		o, err := harness.ParseObject(text, ns, name)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package main
+package delivery
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/bench/harness"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/test/cluster"
 )
@@ -20,12 +21,12 @@ import (
 // large is how many resources one composition has when memory is measured.
 const large = 5000
 
-// deliveryMemory measures the manager's memory with one large composition: first
+// Memory measures the manager's memory with one large composition: first
 // with slices that are written by hand, then with a program that makes them.
-func deliveryMemory(b *board) error {
-	return onControlPlane(func(u *cluster.Up) error {
+func Memory(b *harness.Board) error {
+	return harness.OnControlPlane(func(u *cluster.Up) error {
 		ctx := context.Background()
-		d, err := newDepot(ctx, u)
+		d, err := newControlPlane(ctx, u)
 		if err != nil {
 			return err
 		}
@@ -33,36 +34,36 @@ func deliveryMemory(b *board) error {
 		if err != nil {
 			return err
 		}
-		b.show(alone...)
+		b.Show(alone...)
 		both, err := d.memoryWithSynthesis(ctx)
 		if err != nil {
 			return err
 		}
-		b.show(both...)
+		b.Show(both...)
 
 		return nil
 	}, "--unsafe-no-fsync")
 }
 
 // memory reads how much a process holds, and the most that it ever held.
-func memory(name string, m *cluster.Manager) ([]result, error) {
-	now, err := procField(m.PID(), "VmRSS:")
+func memory(name string, m *cluster.Manager) ([]harness.Result, error) {
+	now, err := harness.ProcessKilobytes(m.PID(), "VmRSS:")
 	if err != nil {
 		return nil, err
 	}
-	most, err := procField(m.PID(), "VmHWM:")
+	most, err := harness.ProcessKilobytes(m.PID(), "VmHWM:")
 
-	return []result{{name, now / 1024}, {name + "-peak", most / 1024}}, err
+	return []harness.Result{{Name: name, Value: now / 1024}, {Name: name + "-peak", Value: most / 1024}}, err
 }
 
 // memoryAlone is about delivery alone.
-func (d *depot) memoryAlone(ctx context.Context) ([]result, error) {
+func (d *controlPlane) memoryAlone(ctx context.Context) ([]harness.Result, error) {
 	m, err := d.manager(ctx, "warm")
 	if err != nil {
 		return nil, err
 	}
 	defer m.Stop()
-	var all []result
+	var all []harness.Result
 	for rev, name := range []string{"delivery-memory/made", "delivery-memory/changed"} {
 		if _, _, err := d.deliver(ctx, m, "large", large, rev); err != nil {
 			return nil, err
@@ -83,7 +84,7 @@ func (d *depot) memoryAlone(ctx context.Context) ([]result, error) {
 
 // memoryWithSynthesis is about both parts. The program writes what is in a file,
 // and which one the composition says.
-func (d *depot) memoryWithSynthesis(ctx context.Context) ([]result, error) {
+func (d *controlPlane) memoryWithSynthesis(ctx context.Context) ([]harness.Result, error) {
 	if err := cluster.Define(ctx, d, enov1.GroupVersion, enov1.SynthesizerKind, enov1.SymphonyKind); err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func (d *depot) memoryWithSynthesis(ctx context.Context) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []result
+	var all []harness.Result
 	for rev, name := range []string{"delivery-memory/with-synthesis-made", "delivery-memory/with-synthesis-changed"} {
 		if err := d.produce(ctx, c, rev); err != nil {
 			return nil, err
@@ -115,7 +116,7 @@ func (d *depot) memoryWithSynthesis(ctx context.Context) ([]result, error) {
 }
 
 // program makes a Synthesizer and a composition that is not there yet.
-func (d *depot) program(ctx context.Context, ns string) (*enov1.Composition, error) {
+func (d *controlPlane) program(ctx context.Context, ns string) (*enov1.Composition, error) {
 	s := &enov1.Synthesizer{
 		ObjectMeta: metav1.ObjectMeta{Name: "files"},
 		Spec:       enov1.SynthesizerSpec{Command: []string{"sh", "-c", `cat "$FILE"`}},
@@ -134,7 +135,7 @@ func (d *depot) program(ctx context.Context, ns string) (*enov1.Composition, err
 }
 
 // produce has the program make a revision, and waits until it is delivered.
-func (d *depot) produce(ctx context.Context, c *enov1.Composition, rev int) error {
+func (d *controlPlane) produce(ctx context.Context, c *enov1.Composition, rev int) error {
 	file, err := d.writeResources(c.Namespace, rev)
 	if err != nil {
 		return err
@@ -157,7 +158,7 @@ func (d *depot) produce(ctx context.Context, c *enov1.Composition, rev int) erro
 		return err
 	}
 	generation := c.Generation
-	err = until(ctx, later, func(ctx context.Context) (bool, error) {
+	err = harness.Until(ctx, harness.LongPoll, func(ctx context.Context) (bool, error) {
 		err := d.Get(ctx, client.ObjectKeyFromObject(c), c)
 		now := c.Status.CurrentSynthesis
 
@@ -174,7 +175,7 @@ func (d *depot) produce(ctx context.Context, c *enov1.Composition, rev int) erro
 }
 
 // writeResources writes what the program prints.
-func (d *depot) writeResources(ns string, rev int) (string, error) {
+func (d *controlPlane) writeResources(ns string, rev int) (string, error) {
 	all, err := resources(ns, large, rev)
 	if err != nil {
 		return "", err

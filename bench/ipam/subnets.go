@@ -1,20 +1,17 @@
-package main
+package ipam
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/bench/harness"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -24,30 +21,28 @@ const (
 	small     = 100
 	events    = 300
 	poolsOnly = "--controllers=subnets"
-
-	soon, later = 10 * time.Millisecond, 200 * time.Millisecond
 )
 
-// A bed is a control plane that serves the address API.
-type bed struct {
+// A controlPlane is a control plane that serves the address API.
+type controlPlane struct {
 	client.Client
 
 	// written and served are the sizes of a claim with its Subnet, by a plain loop and by a manager.
 	written, served int
 }
 
-func newBed(ctx context.Context, u *cluster.Up) (*bed, error) {
+func newControlPlane(ctx context.Context, u *cluster.Up) (*controlPlane, error) {
 	c, err := u.NewClient(nil)
 	if err != nil {
 		return nil, err
 	}
 	err = cluster.Define(ctx, c, v1alpha1.GroupVersion, v1alpha1.SubnetPoolKind, v1alpha1.SubnetKind, v1alpha1.SubnetClaimKind, v1alpha1.SubnetPoolClaimKind)
 
-	return &bed{Client: c}, err
+	return &controlPlane{Client: c}, err
 }
 
 // pool makes a namespace with a pool in it.
-func (b *bed) pool(ctx context.Context, ns string) error {
+func (b *controlPlane) pool(ctx context.Context, ns string) error {
 	if err := b.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
 		return err
 	}
@@ -63,20 +58,20 @@ func subnet(ns string, i int) *v1alpha1.Subnet {
 	}
 }
 
-// pool measures what a large pool costs: the manager's time for an event there
+// Pool measures what a large pool costs: the manager's time for an event there
 // and in a small one, its memory, and the size of the pool's object.
-func pool(b *board) error {
-	return onControlPlane(func(u *cluster.Up) error {
+func Pool(b *harness.Board) error {
+	return harness.OnControlPlane(func(u *cluster.Up) error {
 		ctx := context.Background()
-		bed, err := newBed(ctx, u)
+		plane, err := newControlPlane(ctx, u)
 		if err != nil {
 			return err
 		}
 		for ns, n := range map[string]int{"small": small, "large": measured} {
-			if err := bed.pool(ctx, ns); err != nil {
+			if err := plane.pool(ctx, ns); err != nil {
 				return err
 			}
-			if err := bed.fill(ctx, ns, 0, n); err != nil {
+			if err := plane.fill(ctx, ns, 0, n); err != nil {
 				return err
 			}
 		}
@@ -89,20 +84,20 @@ func pool(b *board) error {
 			return err
 		}
 
-		return bed.measurePools(ctx, b, m)
+		return plane.measurePools(ctx, b, m)
 	}, "--unsafe-no-fsync")
 }
 
 // fill makes Subnets that nobody has judged.
-func (b *bed) fill(ctx context.Context, ns string, from, to int) error {
-	_, err := perSecond(to-from, func(i int) error { return b.Create(ctx, subnet(ns, from+i-1)) })
+func (b *controlPlane) fill(ctx context.Context, ns string, from, to int) error {
+	_, err := harness.PerSecond(to-from, func(i int) error { return b.Create(ctx, subnet(ns, from+i-1)) })
 
 	return err
 }
 
 // judged waits until all Subnets of a pool have a verdict and are counted.
-func (b *bed) judged(ctx context.Context, m *cluster.Manager, ns string, n, inAll int) error {
-	return until(ctx, later, func(ctx context.Context) (bool, error) {
+func (b *controlPlane) judged(ctx context.Context, m *cluster.Manager, ns string, n, inAll int) error {
+	return harness.Until(ctx, harness.LongPoll, func(ctx context.Context) (bool, error) {
 		p := &v1alpha1.SubnetPool{}
 		if err := b.Get(ctx, client.ObjectKey{Namespace: ns, Name: "p"}, p); err != nil {
 			return false, err
@@ -113,7 +108,7 @@ func (b *bed) judged(ctx context.Context, m *cluster.Manager, ns string, n, inAl
 	})
 }
 
-func (b *bed) measurePools(ctx context.Context, figures *board, m *cluster.Manager) error {
+func (b *controlPlane) measurePools(ctx context.Context, figures *harness.Board, m *cluster.Manager) error {
 	for ns, n := range map[string]int{"small": small, "large": measured} {
 		// Each Subnet is looked at when it comes, and when its verdict does.
 		if err := b.judged(ctx, m, ns, n, small+measured); err != nil {
@@ -129,15 +124,15 @@ func (b *bed) measurePools(ctx context.Context, figures *board, m *cluster.Manag
 		}
 		cost[round] = spent
 	}
-	memory, err := procField(m.PID(), "VmRSS:")
+	memory, err := harness.ProcessKilobytes(m.PID(), "VmRSS:")
 	if err != nil {
 		return err
 	}
-	figures.show(
-		result{"pool/cpu-per-event-100", cost["small"]},
-		result{"pool/cpu-per-event-50000", cost["large"]},
-		result{"pool/ratio-50000-to-100", cost["large"] / cost["small"]},
-		result{"pool/memory-50000", memory / 1024},
+	figures.Show(
+		harness.Result{Name: "pool/cpu-per-event-100", Value: cost["small"]},
+		harness.Result{Name: "pool/cpu-per-event-50000", Value: cost["large"]},
+		harness.Result{Name: "pool/ratio-50000-to-100", Value: cost["large"] / cost["small"]},
+		harness.Result{Name: "pool/memory-50000", Value: memory / 1024},
 	)
 
 	if err := b.fill(ctx, "large", measured, full); err != nil {
@@ -152,21 +147,21 @@ func (b *bed) measurePools(ctx context.Context, figures *board, m *cluster.Manag
 	}
 	data, err := json.Marshal(p)
 
-	figures.show(result{"pool/object-65536", float64(len(data)) / 1024})
+	figures.Show(harness.Result{Name: "pool/object-65536", Value: float64(len(data)) / 1024})
 
 	return err
 }
 
 // costOfEvents is the manager's processor time, in milliseconds, for one Subnet
 // that comes, is judged, is counted, goes, and is counted again.
-func (b *bed) costOfEvents(ctx context.Context, m *cluster.Manager, ns string) (float64, error) {
-	before, err := cpu(m.PID())
+func (b *controlPlane) costOfEvents(ctx context.Context, m *cluster.Manager, ns string) (float64, error) {
+	before, err := harness.CPU(m.PID())
 	if err != nil {
 		return 0, err
 	}
 	p := &v1alpha1.SubnetPool{}
 	counted := func(want func() bool) error {
-		return until(ctx, soon, func(ctx context.Context) (bool, error) {
+		return harness.Until(ctx, harness.ShortPoll, func(ctx context.Context) (bool, error) {
 			err := b.Get(ctx, client.ObjectKey{Namespace: ns, Name: "p"}, p)
 
 			return want(), err
@@ -191,37 +186,7 @@ func (b *bed) costOfEvents(ctx context.Context, m *cluster.Manager, ns string) (
 			return 0, err
 		}
 	}
-	after, err := cpu(m.PID())
+	after, err := harness.CPU(m.PID())
 
 	return (after - before) / events, err
-}
-
-// cpu is the processor time of a process so far, in milliseconds.
-func cpu(pid int) (float64, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	const user, system, tick = 11, 12, 10 // fields behind the name, and a tick in milliseconds
-	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+2:]))
-	var sum float64
-	for _, i := range []int{user, system} {
-		n, err := strconv.ParseFloat(fields[i], 64)
-		if err != nil {
-			return 0, err
-		}
-		sum += n * tick
-	}
-
-	return sum, nil
-}
-
-// procField is a figure in kB from the status of a process.
-func procField(pid int, key string) (float64, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-
-	return strconv.ParseFloat(strings.TrimSuffix(field(string(data), key), " kB"), 64)
 }

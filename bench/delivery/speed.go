@@ -1,4 +1,4 @@
-package main
+package delivery
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/bench/harness"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -29,14 +30,14 @@ const (
 	applier = "eno"
 )
 
-// A depot is a control plane that has compositions.
-type depot struct {
+// A controlPlane is a control plane that has compositions.
+type controlPlane struct {
 	client.WithWatch
 
 	up *cluster.Up
 }
 
-func newDepot(ctx context.Context, u *cluster.Up) (*depot, error) {
+func newControlPlane(ctx context.Context, u *cluster.Up) (*controlPlane, error) {
 	plain, err := u.NewClient(nil)
 	if err != nil {
 		return nil, err
@@ -48,15 +49,15 @@ func newDepot(ctx context.Context, u *cluster.Up) (*depot, error) {
 	config.WarningHandler = rest.NoWarnings{}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: plain.Scheme()})
 
-	return &depot{c, u}, err
+	return &controlPlane{c, u}, err
 }
 
-// delivery measures how fast resources are delivered, and how fast a plain loop
+// Speed measures how fast resources are delivered, and how fast a plain loop
 // would apply them; then what they cost at rest, and how fast drift is corrected.
-func delivery(b *board) error {
-	return onControlPlane(func(u *cluster.Up) error {
+func Speed(b *harness.Board) error {
+	return harness.OnControlPlane(func(u *cluster.Up) error {
 		ctx := context.Background()
-		d, err := newDepot(ctx, u)
+		d, err := newControlPlane(ctx, u)
 		if err != nil {
 			return err
 		}
@@ -64,7 +65,7 @@ func delivery(b *board) error {
 		if err != nil {
 			return err
 		}
-		b.show(all...)
+		b.Show(all...)
 		m, err := d.manager(ctx, "warm-last")
 		if err != nil {
 			return err
@@ -80,12 +81,12 @@ func delivery(b *board) error {
 		if err != nil {
 			return err
 		}
-		b.show(idle...)
+		b.Show(idle...)
 		drift, err := d.drift(ctx, "settled")
 		if err != nil {
 			return err
 		}
-		b.show(drift...)
+		b.Show(drift...)
 
 		return nil
 	})
@@ -93,13 +94,13 @@ func delivery(b *board) error {
 
 // manager starts one that delivers and nothing else, and has it deliver something,
 // so that everything is warm.
-func (d *depot) manager(ctx context.Context, warm string) (*cluster.Manager, error) {
+func (d *controlPlane) manager(ctx context.Context, warm string) (*cluster.Manager, error) {
 	m, err := d.up.Manager(d.up.Administrator(), "--controllers=delivery", "--webhooks=false", "--log-level=error") //nolint:contextcheck // it ends when it is stopped
 	if err != nil {
 		return nil, err
 	}
 	if err = m.Await(); err == nil {
-		_, _, err = d.deliver(ctx, m, warm, 2*clients, 1)
+		_, _, err = d.deliver(ctx, m, warm, 2*harness.Clients, 1)
 	}
 	if err != nil {
 		m.Stop()
@@ -116,11 +117,11 @@ type lap struct{ made, changed, requests, cpu float64 }
 
 // speed compares both ways, in turns and in both orders, so that whatever else the machine does
 // is to the disadvantage of both.
-func (d *depot) speed(ctx context.Context) ([]result, error) {
+func (d *controlPlane) speed(ctx context.Context) ([]harness.Result, error) {
 	var plain, ours []lap
 	for i := range deliveryRounds + 1 {
 		var p, o lap
-		err := inTurns(i, func() (err error) {
+		err := harness.InTurns(i, func() (err error) {
 			p, err = d.plainRound(ctx, fmt.Sprintf("plain-%d", i))
 
 			return err
@@ -142,7 +143,7 @@ func (d *depot) speed(ctx context.Context) ([]result, error) {
 			values = append(values, figure(r))
 		}
 
-		return median(values)
+		return harness.Median(values)
 	}
 	made := func(r lap) float64 { return r.made }
 	changed := func(r lap) float64 { return r.changed }
@@ -152,23 +153,23 @@ func (d *depot) speed(ctx context.Context) ([]result, error) {
 			values = append(values, figure(ours[i])/figure(plain[i]))
 		}
 
-		return median(values)
+		return harness.Median(values)
 	}
 
-	return []result{
-		{"delivery/plain", of(plain, made)},
-		{"delivery/delivered", of(ours, made)},
-		{"delivery/ratio", ratio(made)},
-		{"delivery/plain-changes", of(plain, changed)},
-		{"delivery/delivered-changes", of(ours, changed)},
-		{"delivery/ratio-changes", ratio(changed)},
-		{"delivery/requests", of(ours, func(r lap) float64 { return r.requests })},
-		{"delivery/cpu", of(ours, func(r lap) float64 { return r.cpu })},
+	return []harness.Result{
+		{Name: "delivery/plain", Value: of(plain, made)},
+		{Name: "delivery/delivered", Value: of(ours, made)},
+		{Name: "delivery/ratio", Value: ratio(made)},
+		{Name: "delivery/plain-changes", Value: of(plain, changed)},
+		{Name: "delivery/delivered-changes", Value: of(ours, changed)},
+		{Name: "delivery/ratio-changes", Value: ratio(changed)},
+		{Name: "delivery/requests", Value: of(ours, func(r lap) float64 { return r.requests })},
+		{Name: "delivery/cpu", Value: of(ours, func(r lap) float64 { return r.cpu })},
 	}, nil
 }
 
 // plainRound applies each resource and does nothing else, while no manager runs.
-func (d *depot) plainRound(ctx context.Context, ns string) (r lap, err error) {
+func (d *controlPlane) plainRound(ctx context.Context, ns string) (r lap, err error) {
 	if err := d.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
 		return r, err
 	}
@@ -177,7 +178,7 @@ func (d *depot) plainRound(ctx context.Context, ns string) (r lap, err error) {
 		if err != nil {
 			return r, err
 		}
-		*speed, err = perSecond(delivered, func(i int) error {
+		*speed, err = harness.PerSecond(delivered, func(i int) error {
 			return d.Apply(ctx, client.ApplyConfigurationFromUnstructured(all[i-1]), client.ForceOwnership, client.FieldOwner(applier))
 		})
 		if err != nil {
@@ -193,7 +194,7 @@ func (d *depot) plainRound(ctx context.Context, ns string) (r lap, err error) {
 }
 
 // deliveredRound has a manager of its own.
-func (d *depot) deliveredRound(ctx context.Context, ns string) (r lap, err error) {
+func (d *controlPlane) deliveredRound(ctx context.Context, ns string) (r lap, err error) {
 	m, err := d.manager(ctx, "warm-"+ns)
 	if err != nil {
 		return r, err
@@ -203,7 +204,7 @@ func (d *depot) deliveredRound(ctx context.Context, ns string) (r lap, err error
 	if err != nil {
 		return r, err
 	}
-	spent, err := cpu(m.PID())
+	spent, err := harness.CPU(m.PID())
 	if err != nil {
 		return r, err
 	}
@@ -215,7 +216,7 @@ func (d *depot) deliveredRound(ctx context.Context, ns string) (r lap, err error
 		*speed = delivered / took.Seconds()
 		fmt.Fprintf(os.Stderr, "  arbor-manager: %s %.2f s\n", [...]string{"made", "changed"}[rev], took.Seconds())
 		if rev == 0 {
-			now, err := cpu(m.PID())
+			now, err := harness.CPU(m.PID())
 			if err != nil {
 				return r, err
 			}
@@ -234,7 +235,7 @@ func (d *depot) deliveredRound(ctx context.Context, ns string) (r lap, err error
 // deliver has a composition deliver a revision. It takes the time from the moment
 // when the slices are there and the composition says so to the moment when all are
 // reconciled, and returns the requests of the manager up to then.
-func (d *depot) deliver(ctx context.Context, m *cluster.Manager, ns string, n, rev int) (time.Duration, float64, error) {
+func (d *controlPlane) deliver(ctx context.Context, m *cluster.Manager, ns string, n, rev int) (time.Duration, float64, error) {
 	c, err := d.composition(ctx, ns)
 	if err != nil {
 		return 0, 0, err

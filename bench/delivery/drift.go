@@ -1,4 +1,4 @@
-package main
+package delivery
 
 import (
 	"context"
@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/arbor-control/arbor/bench/harness"
 )
 
 // drift takes the time from the answer to somebody who changed a resource to the
 // moment when a watch sees it put right.
-func (d *depot) drift(ctx context.Context, ns string) ([]result, error) {
+func (d *controlPlane) drift(ctx context.Context, ns string) ([]harness.Result, error) {
 	all, err := resources(ns, 2*drifting, 1)
 	if err != nil {
 		return nil, err
@@ -44,19 +46,19 @@ func (d *depot) drift(ctx context.Context, ns string) ([]result, error) {
 		single = append(single, took)
 	}
 
-	return []result{
-		{"delivery/drift-plain-p99", percentile(plain, 0.99)},
-		{"delivery/drift-at-once-p50", percentile(burst, 0.5)},
-		{"delivery/drift-at-once-p99", percentile(burst, 0.99)},
-		{"delivery/drift-at-once-ratio", percentile(burst, 0.99) / percentile(plain, 0.99)},
-		{"delivery/drift-single-p50", percentile(single, 0.5)},
-		{"delivery/drift-single-p99", percentile(single, 0.99)},
+	return []harness.Result{
+		{Name: "delivery/drift-plain-p99", Value: percentile(plain, 0.99)},
+		{Name: "delivery/drift-at-once-p50", Value: percentile(burst, 0.5)},
+		{Name: "delivery/drift-at-once-p99", Value: percentile(burst, 0.99)},
+		{Name: "delivery/drift-at-once-ratio", Value: percentile(burst, 0.99) / percentile(plain, 0.99)},
+		{Name: "delivery/drift-single-p50", Value: percentile(single, 0.5)},
+		{Name: "delivery/drift-single-p99", Value: percentile(single, 0.99)},
 	}, nil
 }
 
 // correctedAtOnce changes resources at the same time, and returns how long each of them stayed
 // like that.
-func (d *depot) correctedAtOnce(ctx context.Context, w *watcher, all []*unstructured.Unstructured) ([]float64, error) {
+func (d *controlPlane) correctedAtOnce(ctx context.Context, w *watcher, all []*unstructured.Unstructured) ([]float64, error) {
 	var (
 		times  []float64
 		mu     sync.Mutex
@@ -81,7 +83,7 @@ func (d *depot) correctedAtOnce(ctx context.Context, w *watcher, all []*unstruct
 
 // plainDrift is drift of resources which a plain loop has applied, and which a plain watch
 // corrects with as many clients as the manager has workers. It is how fast the API server is.
-func (d *depot) plainDrift(ctx context.Context) ([]float64, error) {
+func (d *controlPlane) plainDrift(ctx context.Context) ([]float64, error) {
 	const ns = "plain-1"
 	all, err := resources(ns, drifting, 1)
 	if err != nil {
@@ -101,7 +103,7 @@ func (d *depot) plainDrift(ctx context.Context) ([]float64, error) {
 	for _, o := range all {
 		byName[o.GetKind()+" "+o.GetName()] = o
 	}
-	for range clients {
+	for range harness.Clients {
 		wg.Go(func() {
 			for name := range changed {
 				// If it fails, the resource is not corrected in time.
@@ -115,7 +117,7 @@ func (d *depot) plainDrift(ctx context.Context) ([]float64, error) {
 
 // corrected changes a resource as somebody else, and returns how many milliseconds
 // it stayed like that.
-func (d *depot) corrected(ctx context.Context, w *watcher, o *unstructured.Unstructured) (float64, error) {
+func (d *controlPlane) corrected(ctx context.Context, w *watcher, o *unstructured.Unstructured) (float64, error) {
 	right := w.expect(o)
 	drifted := o.DeepCopy()
 	change := fmt.Sprintf(`{"metadata": {"annotations": {%q: "stolen"}}}`, revision)
@@ -145,7 +147,7 @@ type watcher struct {
 	changed chan string
 }
 
-func (d *depot) watch(ctx context.Context, ns string) (*watcher, error) {
+func (d *controlPlane) watch(ctx context.Context, ns string) (*watcher, error) {
 	w := &watcher{stolen: map[string]bool{}, waiting: map[string]chan time.Time{}}
 	for _, kind := range kinds {
 		list := &metav1.PartialObjectMetadataList{}

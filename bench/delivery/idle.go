@@ -1,4 +1,4 @@
-package main
+package delivery
 
 import (
 	"bufio"
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/arbor-control/arbor/bench/harness"
 )
 
 const (
@@ -27,9 +29,9 @@ const (
 //
 // After a delivery the manager reads each object whose controller has written a status, for
 // its health. That ends, and is waited for.
-func (d *depot) idle(ctx context.Context) ([]result, error) {
+func (d *controlPlane) idle(ctx context.Context) ([]harness.Result, error) {
 	before := -1.0
-	err := until(ctx, settling, func(ctx context.Context) (bool, error) {
+	err := harness.Until(ctx, settling, func(ctx context.Context) (bool, error) {
 		now, err := d.requests(ctx)
 		rests := now == before
 		before = now
@@ -42,12 +44,12 @@ func (d *depot) idle(ctx context.Context) ([]result, error) {
 	<-time.After(atRest)
 	after, err := d.requests(ctx)
 
-	return []result{{"delivery/idle-requests", (after - before) / delivered / atRest.Minutes()}}, err
+	return []harness.Result{{Name: "delivery/idle-requests", Value: (after - before) / delivered / atRest.Minutes()}}, err
 }
 
 // requests that the API server has answered about what is delivered, and about
 // what it is delivered from.
-func (d *depot) requests(ctx context.Context) (float64, error) {
+func (d *controlPlane) requests(ctx context.Context) (float64, error) {
 	hc, err := rest.HTTPClientFor(d.up.Config)
 	if err != nil {
 		return 0, err

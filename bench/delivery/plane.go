@@ -1,4 +1,4 @@
-package main
+package delivery
 
 import (
 	"context"
@@ -14,10 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/bench/harness"
 )
 
 // composition of a namespace, which are both made if they are not there.
-func (d *depot) composition(ctx context.Context, ns string) (*enov1.Composition, error) {
+func (d *controlPlane) composition(ctx context.Context, ns string) (*enov1.Composition, error) {
 	c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "app"}}
 	if err := d.Get(ctx, client.ObjectKeyFromObject(c), c); client.IgnoreNotFound(err) != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func (d *depot) composition(ctx context.Context, ns string) (*enov1.Composition,
 }
 
 // synthesis writes slices as synthesis does.
-func (d *depot) synthesis(ctx context.Context, c *enov1.Composition, all []*unstructured.Unstructured) (*enov1.Synthesis, error) {
+func (d *controlPlane) synthesis(ctx context.Context, c *enov1.Composition, all []*unstructured.Unstructured) (*enov1.Synthesis, error) {
 	next := &enov1.Synthesis{UUID: string(uuid.NewUUID()), Synthesized: new(metav1.Now())}
 	var cut []enov1.Manifest
 	size := 0
@@ -67,7 +68,7 @@ func (d *depot) synthesis(ctx context.Context, c *enov1.Composition, all []*unst
 }
 
 // reconciled says whether all of a synthesis is.
-func (d *depot) reconciled(ctx context.Context, ns string, s *enov1.Synthesis) (bool, error) {
+func (d *controlPlane) reconciled(ctx context.Context, ns string, s *enov1.Synthesis) (bool, error) {
 	for _, ref := range s.ResourceSlices {
 		slice := &enov1.ResourceSlice{}
 		if err := d.Get(ctx, client.ObjectKey{Namespace: ns, Name: ref.Name}, slice); err != nil {
@@ -94,7 +95,7 @@ var kinds = []schema.GroupVersionKind{{Version: "v1", Kind: "ConfigMap"}, {Group
 
 // check looks whether the cluster really has what was delivered: a figure of
 // something that did not happen would look good.
-func (d *depot) check(ctx context.Context, ns string, n, rev int) error {
+func (d *controlPlane) check(ctx context.Context, ns string, n, rev int) error {
 	have := 0
 	for _, kind := range kinds {
 		list := &metav1.PartialObjectMetadataList{}
@@ -116,8 +117,8 @@ func (d *depot) check(ctx context.Context, ns string, n, rev int) error {
 }
 
 // settled waits until the controller of the Deployments has seen them all.
-func (d *depot) settled(ctx context.Context, ns string, n int) error {
-	return until(ctx, later, func(ctx context.Context) (bool, error) {
+func (d *controlPlane) settled(ctx context.Context, ns string, n int) error {
+	return harness.Until(ctx, harness.LongPoll, func(ctx context.Context) (bool, error) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kinds[1])
 		if err := d.List(ctx, list, client.InNamespace(ns)); err != nil {

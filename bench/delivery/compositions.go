@@ -1,4 +1,4 @@
-package main
+package delivery
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/bench/harness"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -23,24 +24,24 @@ const (
 	writtenObjects = "eno_reconciliation_actions_total"
 )
 
-// compositions measures many small compositions: how fast they are synthesized and
+// Compositions measures many small compositions: how fast they are synthesized and
 // delivered, and what a restart of the manager costs then.
-func compositions(b *board) error {
-	return onControlPlane(func(u *cluster.Up) error {
+func Compositions(b *harness.Board) error {
+	return harness.OnControlPlane(func(u *cluster.Up) error {
 		ctx := context.Background()
-		d, err := newDepot(ctx, u)
+		d, err := newControlPlane(ctx, u)
 		if err != nil {
 			return err
 		}
 		if err := cluster.Define(ctx, d, enov1.GroupVersion, enov1.SynthesizerKind, enov1.SymphonyKind); err != nil {
 			return err
 		}
-		n := crowd / b.scale
+		n := crowd / b.Scale
 		made, err := d.makeCrowd(ctx, n)
 		if err != nil {
 			return err
 		}
-		b.show(result{"compositions/made", made})
+		b.Show(harness.Result{Name: "compositions/made", Value: made})
 		before, err := d.versions(ctx)
 		if err != nil {
 			return err
@@ -53,10 +54,10 @@ func compositions(b *board) error {
 		if err != nil {
 			return err
 		}
-		b.show(
-			result{"compositions/restart", took.Seconds()},
-			result{"compositions/restart-writes", float64(changed(before, after))},
-			result{"compositions/memory-peak", memory},
+		b.Show(
+			harness.Result{Name: "compositions/restart", Value: took.Seconds()},
+			harness.Result{Name: "compositions/restart-writes", Value: float64(changed(before, after))},
+			harness.Result{Name: "compositions/memory-peak", Value: memory},
 		)
 
 		return nil
@@ -64,7 +65,7 @@ func compositions(b *board) error {
 }
 
 // bothComponents starts a manager that synthesizes and delivers.
-func (d *depot) bothComponents() (*cluster.Manager, error) {
+func (d *controlPlane) bothComponents() (*cluster.Manager, error) {
 	m, err := d.up.Manager(d.up.Administrator(), "--controllers=synthesis,delivery", "--local-synthesizers", "--webhooks=false", "--log-level=error")
 	if err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func (d *depot) bothComponents() (*cluster.Manager, error) {
 
 // makeCrowd creates compositions and waits until all are ready. It returns how many per
 // second that were.
-func (d *depot) makeCrowd(ctx context.Context, n int) (float64, error) {
+func (d *controlPlane) makeCrowd(ctx context.Context, n int) (float64, error) {
 	m, err := d.bothComponents() //nolint:contextcheck // it ends when it is stopped
 	if err != nil {
 		return 0, err
@@ -96,7 +97,7 @@ func (d *depot) makeCrowd(ctx context.Context, n int) (float64, error) {
 		return 0, err
 	}
 	began := time.Now()
-	if _, err := perSecond(n, func(i int) error {
+	if _, err := harness.PerSecond(n, func(i int) error {
 		return d.Create(ctx, &enov1.Composition{
 			ObjectMeta: metav1.ObjectMeta{Namespace: crowdNamespace, Name: fmt.Sprintf("c-%05d", i)},
 			Spec:       enov1.CompositionSpec{Synthesizer: enov1.SynthesizerRef{Name: "one"}},
@@ -104,7 +105,7 @@ func (d *depot) makeCrowd(ctx context.Context, n int) (float64, error) {
 	}); err != nil {
 		return 0, err
 	}
-	err = until(ctx, 5*later, func(ctx context.Context) (bool, error) {
+	err = harness.Until(ctx, 5*harness.LongPoll, func(ctx context.Context) (bool, error) {
 		if now, err := m.Value(writtenObjects); err != nil || now < float64(n) {
 			return false, err
 		}
@@ -116,7 +117,7 @@ func (d *depot) makeCrowd(ctx context.Context, n int) (float64, error) {
 }
 
 // allReady reports whether every composition is ready.
-func (d *depot) allReady(ctx context.Context, n int) (bool, error) {
+func (d *controlPlane) allReady(ctx context.Context, n int) (bool, error) {
 	all := &enov1.CompositionList{}
 	if err := d.List(ctx, all, client.InNamespace(crowdNamespace)); err != nil {
 		return false, err
@@ -132,14 +133,14 @@ func (d *depot) allReady(ctx context.Context, n int) (bool, error) {
 
 // restart measures from the start of a manager until it has seen to every object once,
 // and the most memory that it held.
-func (d *depot) restart(ctx context.Context, n int) (time.Duration, float64, error) {
+func (d *controlPlane) restart(ctx context.Context, n int) (time.Duration, float64, error) {
 	began := time.Now()
 	m, err := d.bothComponents() //nolint:contextcheck // it ends when it is stopped
 	if err != nil {
 		return 0, 0, err
 	}
 	defer m.Stop()
-	err = until(ctx, later, func(context.Context) (bool, error) {
+	err = harness.Until(ctx, harness.LongPoll, func(context.Context) (bool, error) {
 		now, err := m.Value(writtenObjects)
 
 		return now >= float64(n), err
@@ -149,13 +150,13 @@ func (d *depot) restart(ctx context.Context, n int) (time.Duration, float64, err
 		return 0, 0, err
 	}
 	<-time.After(5 * time.Second) // a write that is wrong may come later
-	most, err := procField(m.PID(), "VmHWM:")
+	most, err := harness.ProcessKilobytes(m.PID(), "VmHWM:")
 
 	return took, most / 1024, err
 }
 
 // versions are those of all objects that belong to compositions.
-func (d *depot) versions(ctx context.Context) (map[string]string, error) {
+func (d *controlPlane) versions(ctx context.Context) (map[string]string, error) {
 	all := map[string]string{}
 	for _, kind := range []schema.GroupVersionKind{
 		enov1.GroupVersion.WithKind(enov1.CompositionKind), enov1.GroupVersion.WithKind(enov1.ResourceSliceKind), kinds[0],

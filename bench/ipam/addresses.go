@@ -1,4 +1,4 @@
-package main
+package ipam
 
 import (
 	"errors"
@@ -6,12 +6,13 @@ import (
 	"math/rand/v2"
 	"net/netip"
 
+	"github.com/arbor-control/arbor/bench/harness"
 	"github.com/arbor-control/arbor/engine/cidr"
 )
 
-// addresses measures the free-space engine of a pool at rising numbers of taken
+// Addresses measures the free-space engine of a pool at rising numbers of taken
 // blocks of mixed sizes, scattered by releasing every third.
-func addresses(b *board) error {
+func Addresses(b *harness.Board) error {
 	families := []struct {
 		name    string
 		pool    netip.Prefix
@@ -28,14 +29,14 @@ func addresses(b *board) error {
 				return err
 			}
 			took[size] = perRound(p, f.lengths)
-			b.show(result{fmt.Sprintf("addresses/%s/%d", f.name, size), took[size]})
+			b.Show(harness.Result{Name: fmt.Sprintf("addresses/%s/%d", f.name, size), Value: took[size]})
 		}
 		p, err := scattered(f.pool, f.lengths, 300000)
 		if err != nil {
 			return err
 		}
 		var sum uint64 // what nobody reads would not be computed
-		counts := fastest(func() {
+		counts := harness.Fastest(func() {
 			for _, n := range p.FreeCounts() {
 				sum ^= n.Uint64()
 			}
@@ -43,9 +44,9 @@ func addresses(b *board) error {
 		if sum == 1 {
 			return errors.New("this cannot be, and keeps the sum alive")
 		}
-		b.show(
-			result{"addresses/" + f.name + "/ratio-300000-to-1000", took[300000] / took[1000]},
-			result{"addresses/" + f.name + "/all-counts", counts.Seconds() * 1e6})
+		b.Show(
+			harness.Result{Name: "addresses/" + f.name + "/ratio-300000-to-1000", Value: took[300000] / took[1000]},
+			harness.Result{Name: "addresses/" + f.name + "/all-counts", Value: counts.Seconds() * 1e6})
 	}
 
 	return nil
@@ -80,7 +81,7 @@ func scattered(prefix netip.Prefix, lengths []int, size int) (*cidr.Pool, error)
 // perRound is the time, in microseconds, to take a block of each length by each
 // strategy and give it back.
 func perRound(p *cidr.Pool, lengths []int) float64 {
-	took := fastest(func() {
+	took := harness.Fastest(func() {
 		for _, strategy := range []cidr.Strategy{cidr.FirstFit, cidr.BestFit} {
 			for _, length := range lengths {
 				if b, err := p.Allocate(length, strategy); err == nil {

@@ -1,4 +1,4 @@
-package main
+package gangs
 
 import (
 	"context"
@@ -12,14 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/arbor-control/arbor/bench/harness"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// times are pods per second, by contestant and lap.
+// times are pods per second, by scheduler and lap.
 type times [][]float64
 
-// speed is a contestant's median.
-func (t times) speed(who int) float64 { return median(append([]float64{}, t[who]...)) }
+// speed is a scheduler's median.
+func (t times) speed(who int) float64 { return harness.Median(append([]float64{}, t[who]...)) }
 
 // ratio is the median of the ratios of two contestants in the same lap: what else
 // the machine does changes from lap to lap, and within one is much the same.
@@ -29,12 +30,12 @@ func (t times) ratio(who, base int) float64 {
 		ratios = append(ratios, t[who][lap]/t[base][lap])
 	}
 
-	return median(ratios)
+	return harness.Median(ratios)
 }
 
 // races has contestants run in turns. A control plane gets slower with what it has
 // seen, so each lap starts with another one.
-func (f *farm) races(ctx context.Context, laps int, all ...contestant) (times, error) {
+func (f *controlPlane) races(ctx context.Context, laps int, all ...scheduler) (times, error) {
 	t := make(times, len(all))
 	for lap := range laps {
 		for i := range all {
@@ -52,13 +53,13 @@ func (f *farm) races(ctx context.Context, laps int, all ...contestant) (times, e
 
 // race makes the pods, starts the scheduler, and returns how long it takes, from the
 // start of its process to the last binding that a watch reports.
-func (f *farm) race(ctx context.Context, c contestant) (time.Duration, error) {
+func (f *controlPlane) race(ctx context.Context, c scheduler) (time.Duration, error) {
 	if err := f.crowd(ctx, c); err != nil {
 		return 0, err
 	}
 	bound, stop := f.bound(ctx)
 	defer stop()
-	before, err := cpu(f.apiserver)
+	before, err := harness.CPU(f.apiserver)
 	if err != nil {
 		return 0, err
 	}
@@ -68,7 +69,7 @@ func (f *farm) race(ctx context.Context, c contestant) (time.Duration, error) {
 		return 0, err
 	}
 	defer p.Stop()
-	if err := until(ctx, soon, func(context.Context) (bool, error) { return bound.count() >= c.pods, nil }); err != nil {
+	if err := harness.Until(ctx, harness.ShortPoll, func(context.Context) (bool, error) { return bound.count() >= c.pods, nil }); err != nil {
 		return 0, fmt.Errorf("%s has placed %d of %d pods: %w\n%s", c.who, bound.count(), c.pods, err, p.Output())
 	}
 	took := time.Since(began)
@@ -90,11 +91,11 @@ func (f *farm) race(ctx context.Context, c contestant) (time.Duration, error) {
 // costs are the processor times of the scheduler and of the control plane, which
 // had used some before.
 func costs(apiserver int, before float64, p *cluster.Scheduler) (string, error) {
-	after, err := cpu(apiserver)
+	after, err := harness.CPU(apiserver)
 	if err != nil {
 		return "", err
 	}
-	own, err := cpu(p.PID())
+	own, err := harness.CPU(p.PID())
 
 	return fmt.Sprintf("CPU s: scheduler %.1f, API server with etcd %.1f", own/1000, (after-before)/1000), err
 }
@@ -135,11 +136,11 @@ func (b *bindings) add() {
 }
 
 // bound follows which pods have a node.
-func (f *farm) bound(ctx context.Context) (b *bindings, stop func()) {
+func (f *controlPlane) bound(ctx context.Context) (b *bindings, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	b = &bindings{}
 	informer := cache.NewSharedIndexInformer(
-		cache.NewFilteredListWatchFromClient(f.kc.CoreV1().RESTClient(), "pods", ground, func(o *metav1.ListOptions) { o.FieldSelector = "spec.nodeName!=" }),
+		cache.NewFilteredListWatchFromClient(f.kc.CoreV1().RESTClient(), "pods", namespace, func(o *metav1.ListOptions) { o.FieldSelector = "spec.nodeName!=" }),
 		&corev1.Pod{}, 0, cache.Indexers{})
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { b.add() }})
 	go informer.Run(ctx.Done())

@@ -1,4 +1,4 @@
-package main
+package ipam
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/bench/harness"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -19,13 +20,13 @@ const (
 	sampledPools = 100
 )
 
-// pools measures what it costs to create a pool in a namespace without any, and in one
+// Pools measures what it costs to create a pool in a namespace without any, and in one
 // with 5,000: the request with its webhook, and the manager's processor time until the
 // pool is ready.
-func pools(b *board) error {
-	return onControlPlane(func(u *cluster.Up) error {
+func Pools(b *harness.Board) error {
+	return harness.OnControlPlane(func(u *cluster.Up) error {
 		ctx := context.Background()
-		bed, err := newBed(ctx, u)
+		plane, err := newControlPlane(ctx, u)
 		if err != nil {
 			return err
 		}
@@ -38,25 +39,25 @@ func pools(b *board) error {
 			return err
 		}
 		// Manager and API server are warm afterward.
-		if _, err := bed.costOfPools(ctx, m, "warm", 0); err != nil {
+		if _, err := plane.costOfPools(ctx, m, "warm", 0); err != nil {
 			return err
 		}
-		first, err := bed.costOfPools(ctx, m, "many", 0)
+		first, err := plane.costOfPools(ctx, m, "many", 0)
 		if err != nil {
 			return err
 		}
-		if err := bed.fillPools(ctx, "many", sampledPools, manyPools); err != nil {
+		if err := plane.fillPools(ctx, "many", sampledPools, manyPools); err != nil {
 			return err
 		}
-		last, err := bed.costOfPools(ctx, m, "many", manyPools)
+		last, err := plane.costOfPools(ctx, m, "many", manyPools)
 		if err != nil {
 			return err
 		}
-		b.show(
-			result{"pools/create-first", first.request}, result{"pools/create-5000th", last.request},
-			result{"pools/ratio-5000th-to-first", last.request / first.request},
-			result{"pools/cpu-first", first.cpu}, result{"pools/cpu-5000th", last.cpu},
-			result{"pools/cpu-ratio-5000th-to-first", last.cpu / first.cpu},
+		b.Show(
+			harness.Result{Name: "pools/create-first", Value: first.request}, harness.Result{Name: "pools/create-5000th", Value: last.request},
+			harness.Result{Name: "pools/ratio-5000th-to-first", Value: last.request / first.request},
+			harness.Result{Name: "pools/cpu-first", Value: first.cpu}, harness.Result{Name: "pools/cpu-5000th", Value: last.cpu},
+			harness.Result{Name: "pools/cpu-ratio-5000th-to-first", Value: last.cpu / first.cpu},
 		)
 
 		return nil
@@ -79,13 +80,13 @@ func ithPool(ns string, i int) *v1alpha1.SubnetPool {
 
 // costOfPools creates some pools, one after the other, and waits until all are ready.
 // The namespace is created with the first one.
-func (b *bed) costOfPools(ctx context.Context, m *cluster.Manager, ns string, from int) (poolCost, error) {
+func (b *controlPlane) costOfPools(ctx context.Context, m *cluster.Manager, ns string, from int) (poolCost, error) {
 	if from == 0 {
 		if err := b.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
 			return poolCost{}, err
 		}
 	}
-	before, err := cpu(m.PID())
+	before, err := harness.CPU(m.PID())
 	if err != nil {
 		return poolCost{}, err
 	}
@@ -100,7 +101,7 @@ func (b *bed) costOfPools(ctx context.Context, m *cluster.Manager, ns string, fr
 	if err := b.poolsReady(ctx, ns, from, from+sampledPools); err != nil {
 		return poolCost{}, err
 	}
-	after, err := cpu(m.PID())
+	after, err := harness.CPU(m.PID())
 	slices.Sort(took)
 
 	return poolCost{
@@ -110,8 +111,8 @@ func (b *bed) costOfPools(ctx context.Context, m *cluster.Manager, ns string, fr
 }
 
 // fillPools creates pools as fast as it can, and waits until all are ready.
-func (b *bed) fillPools(ctx context.Context, ns string, from, to int) error {
-	if _, err := perSecond(to-from, func(i int) error { return b.Create(ctx, ithPool(ns, from+i-1)) }); err != nil {
+func (b *controlPlane) fillPools(ctx context.Context, ns string, from, to int) error {
+	if _, err := harness.PerSecond(to-from, func(i int) error { return b.Create(ctx, ithPool(ns, from+i-1)) }); err != nil {
 		return err
 	}
 
@@ -119,10 +120,10 @@ func (b *bed) fillPools(ctx context.Context, ns string, from, to int) error {
 }
 
 // poolsReady waits until pools have their ranges. Those that have are not read again.
-func (b *bed) poolsReady(ctx context.Context, ns string, from, to int) error {
+func (b *controlPlane) poolsReady(ctx context.Context, ns string, from, to int) error {
 	for i := from; i < to; i++ {
 		p := ithPool(ns, i)
-		err := until(ctx, soon, func(ctx context.Context) (bool, error) {
+		err := harness.Until(ctx, harness.ShortPoll, func(ctx context.Context) (bool, error) {
 			err := b.Get(ctx, client.ObjectKeyFromObject(p), p)
 
 			return p.Open() == p.Spec.CIDR, err

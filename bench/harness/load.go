@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"context"
@@ -11,11 +11,14 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// clients that ask at once.
-const clients = 16
+// Clients that ask at once.
+const Clients = 16
 
-// onControlPlane runs a measurement on a control plane of its own.
-func onControlPlane(measure func(*cluster.Up) error, args ...string) error {
+// ShortPoll and later are how often it is checked whether something has happened.
+const ShortPoll, LongPoll = 10 * time.Millisecond, 200 * time.Millisecond
+
+// OnControlPlane runs a measurement on a control plane of its own.
+func OnControlPlane(measure func(*cluster.Up) error, args ...string) error {
 	dir, err := os.MkdirTemp("", "arbor-bench-")
 	if err != nil {
 		return err
@@ -30,9 +33,9 @@ func onControlPlane(measure func(*cluster.Up) error, args ...string) error {
 	return measure(u)
 }
 
-// perSecond does something n times, by all clients together, and returns how
+// PerSecond does something n times, by all clients together, and returns how
 // often per second.
-func perSecond(n int, do func(i int) error) (float64, error) {
+func PerSecond(n int, do func(i int) error) (float64, error) {
 	var (
 		next   atomic.Int64
 		wg     sync.WaitGroup
@@ -40,7 +43,7 @@ func perSecond(n int, do func(i int) error) (float64, error) {
 		failed error
 	)
 	began := time.Now()
-	for range clients {
+	for range Clients {
 		wg.Go(func() {
 			for i := int(next.Add(1)); i <= n; i = int(next.Add(1)) {
 				if err := do(i); err != nil {
@@ -58,9 +61,9 @@ func perSecond(n int, do func(i int) error) (float64, error) {
 	return float64(n) / time.Since(began).Seconds(), failed
 }
 
-// until waits for something, a long while, and looks now and then: looking
+// Until waits for something, a long while, and looks now and then: looking
 // costs those who are measured.
-func until(ctx context.Context, interval time.Duration, met func(context.Context) (bool, error)) error {
+func Until(ctx context.Context, interval time.Duration, met func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
 	for {
@@ -76,8 +79,8 @@ func until(ctx context.Context, interval time.Duration, met func(context.Context
 	}
 }
 
-// inTurns does two things, in one order in even rounds and in the other order in odd ones.
-func inTurns(round int, first, second func() error) error {
+// InTurns does two things, in one order in even rounds and in the other order in odd ones.
+func InTurns(round int, first, second func() error) error {
 	if round%2 == 1 {
 		first, second = second, first
 	}

@@ -1,4 +1,4 @@
-package main
+package ipam
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/bench/harness"
 	decide "github.com/arbor-control/arbor/internal/decide/claim"
 	"github.com/arbor-control/arbor/test/cluster"
 )
@@ -24,31 +25,31 @@ const (
 	claimRounds = 3
 )
 
-// claims measures how fast claims are served, and what the API server could do
+// Claims measures how fast claims are served, and what the API server could do
 // at best: the same writes by a plain loop, with no controller at all. Laps differ by a tenth,
 // so both take turns, in both orders, and the ratio is the median of the pairs.
-func claims(b *board) error {
-	return onControlPlane(func(u *cluster.Up) error {
+func Claims(b *harness.Board) error {
+	return harness.OnControlPlane(func(u *cluster.Up) error {
 		ctx := context.Background()
-		bed, err := newBed(ctx, u)
+		plane, err := newControlPlane(ctx, u)
 		if err != nil {
 			return err
 		}
 		// The webhooks of the first manager stay, so pools of the plain loop come before it.
 		for i := range claimRounds + 1 {
-			if err := bed.pool(ctx, rawNamespace(i)); err != nil {
+			if err := plane.pool(ctx, rawNamespace(i)); err != nil {
 				return err
 			}
 		}
 		var raw, served, ratio []float64
 		for i := range claimRounds + 1 {
 			var r, s float64
-			err := inTurns(i, func() (err error) {
-				r, err = bed.rawLap(ctx, rawNamespace(i))
+			err := harness.InTurns(i, func() (err error) {
+				r, err = plane.rawLap(ctx, rawNamespace(i))
 
 				return err
 			}, func() (err error) {
-				s, err = bed.servedLap(ctx, u, i)
+				s, err = plane.servedLap(ctx, u, i)
 
 				return err
 			})
@@ -56,15 +57,15 @@ func claims(b *board) error {
 				return err
 			}
 			fmt.Fprintf(os.Stderr, "  %.0f claims per s by a plain loop, %.0f served\n", r, s)
-			if part := float64(bed.written) / float64(bed.served); part > 1.05 || part < 0.9 {
-				return fmt.Errorf("the plain loop writes %d bytes for a claim, the manager %d: these are not the same writes", bed.written, bed.served)
+			if part := float64(plane.written) / float64(plane.served); part > 1.05 || part < 0.9 {
+				return fmt.Errorf("the plain loop writes %d bytes for a claim, the manager %d: these are not the same writes", plane.written, plane.served)
 			}
 			if i > 0 { // the first round warms everything up
 				raw, served, ratio = append(raw, r), append(served, s), append(ratio, s/r)
 			}
 		}
 
-		b.show(result{"claims/raw", median(raw)}, result{"claims/served", median(served)}, result{"claims/ratio", median(ratio)})
+		b.Show(harness.Result{Name: "claims/raw", Value: harness.Median(raw)}, harness.Result{Name: "claims/served", Value: harness.Median(served)}, harness.Result{Name: "claims/ratio", Value: harness.Median(ratio)})
 
 		return nil
 	})
@@ -72,7 +73,7 @@ func claims(b *board) error {
 
 // rawLap serves claims by a plain loop, while no manager runs. The next manager must not find
 // them: nothing has judged them.
-func (b *bed) rawLap(ctx context.Context, ns string) (float64, error) {
+func (b *controlPlane) rawLap(ctx context.Context, ns string) (float64, error) {
 	raw, err := b.rawClaims(ctx, ns, claimed)
 	if err != nil {
 		return 0, err
@@ -96,13 +97,13 @@ func claim(ns string, i int) *v1alpha1.SubnetClaim {
 
 // rawClaims does what serving a claim takes: the claim, its Subnet, and the
 // status of both, with the fields that the manager writes. What a write costs depends on its size.
-func (b *bed) rawClaims(ctx context.Context, ns string, n int) (float64, error) {
+func (b *controlPlane) rawClaims(ctx context.Context, ns string, n int) (float64, error) {
 	p := &v1alpha1.SubnetPool{}
 	if err := b.Get(ctx, client.ObjectKey{Namespace: ns, Name: "p"}, p); err != nil {
 		return 0, err
 	}
 
-	return perSecond(n, func(i int) error {
+	return harness.PerSecond(n, func(i int) error {
 		c := claim(ns, i)
 		if err := b.Create(ctx, c); err != nil {
 			return err
@@ -129,7 +130,7 @@ func (b *bed) rawClaims(ctx context.Context, ns string, n int) (float64, error) 
 }
 
 // size is how many bytes a claim and its Subnet take together.
-func (b *bed) size(ctx context.Context, ns string, i int) (int, error) {
+func (b *controlPlane) size(ctx context.Context, ns string, i int) (int, error) {
 	c := claim(ns, i)
 	if err := b.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
 		return 0, err
@@ -144,7 +145,7 @@ func (b *bed) size(ctx context.Context, ns string, i int) (int, error) {
 }
 
 // servedLap has claims served by a manager of its own, when that is warm.
-func (b *bed) servedLap(ctx context.Context, u *cluster.Up, i int) (float64, error) {
+func (b *controlPlane) servedLap(ctx context.Context, u *cluster.Up, i int) (float64, error) {
 	m, err := u.Manager(u.Administrator(), poolsOnly) //nolint:contextcheck // it ends when it is stopped
 	if err != nil {
 		return 0, err
@@ -168,15 +169,15 @@ func (b *bed) servedLap(ctx context.Context, u *cluster.Up, i int) (float64, err
 }
 
 // serve counts from the first claim to the moment when all are bound.
-func (b *bed) serve(ctx context.Context, m *cluster.Manager, ns string, n, inAll int) (float64, error) {
+func (b *controlPlane) serve(ctx context.Context, m *cluster.Manager, ns string, n, inAll int) (float64, error) {
 	if err := b.pool(ctx, ns); err != nil {
 		return 0, err
 	}
 	began := time.Now()
-	if _, err := perSecond(n, func(i int) error { return b.Create(ctx, claim(ns, i)) }); err != nil {
+	if _, err := harness.PerSecond(n, func(i int) error { return b.Create(ctx, claim(ns, i)) }); err != nil {
 		return 0, err
 	}
-	err := until(ctx, later, func(ctx context.Context) (bool, error) {
+	err := harness.Until(ctx, harness.LongPoll, func(ctx context.Context) (bool, error) {
 		// The count is cheap and nearly right: a write may succeed and its
 		// answer get lost.
 		bound, err := m.Value("subnetclaim_bind_duration_seconds_count")
@@ -190,7 +191,7 @@ func (b *bed) serve(ctx context.Context, m *cluster.Manager, ns string, n, inAll
 	return float64(n) / time.Since(began).Seconds(), err
 }
 
-func (b *bed) allBound(ctx context.Context, ns string) (bool, error) {
+func (b *controlPlane) allBound(ctx context.Context, ns string) (bool, error) {
 	list := &v1alpha1.SubnetClaimList{}
 	err := b.List(ctx, list, client.InNamespace(ns))
 
