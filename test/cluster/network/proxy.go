@@ -1,4 +1,4 @@
-package cluster
+package network
 
 import (
 	"context"
@@ -24,9 +24,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Weather is what a request has to go through. Each share is a probability, and one
-// draw decides; zero is fair weather.
-type Weather struct {
+// Rates are the probabilities of faults. One random number per request decides; without rates,
+// there are no faults.
+type Rates struct {
 	// Delay is the longest that a request is held up, before it reaches the server.
 	Delay time.Duration
 	// Drop is the share of requests whose connection breaks before the server has
@@ -53,7 +53,7 @@ type Proxy struct {
 	forward *httputil.ReverseProxy
 	mu      sync.Mutex
 	random  *rand.Rand
-	weather Weather
+	rates   Rates
 	counts  map[string]int
 	watches int
 	inWay   map[*obstacle]bool
@@ -61,9 +61,9 @@ type Proxy struct {
 }
 
 // NewProxy starts one, which ends with the test, after what was started later. With a
-// token it speaks for whom that belongs to, else for the administrator. What weather
-// does to requests is the same for the same seed and the same requests in the same order.
-func (u *Up) NewProxy(t testing.TB, token string, seed uint64) *Proxy {
+// token it speaks for whom that belongs to, else for the administrator. The
+// faults are the same for the same seed and the same requests in the same order.
+func NewProxy(t testing.TB, to *rest.Config, token string, seed uint64) *Proxy {
 	t.Helper()
 	p := &Proxy{
 		Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"),
@@ -76,7 +76,7 @@ func (u *Up) NewProxy(t testing.TB, token string, seed uint64) *Proxy {
 		p.Cut()
 		p.server.Close()
 	})
-	if err := p.start(u.Config, token); err != nil {
+	if err := p.start(to, token); err != nil {
 		t.Fatal(err)
 	}
 
@@ -120,11 +120,11 @@ func (p *Proxy) start(to *rest.Config, token string) error {
 	return clientcmd.WriteToFile(*config, p.Kubeconfig)
 }
 
-// Set changes the weather. Watches that are open end if the new one says how long one
+// Set changes the rates. Watches that are open end if the new one says how long one
 // may live.
-func (p *Proxy) Set(w Weather) {
+func (p *Proxy) Set(w Rates) {
 	p.mu.Lock()
-	p.weather = w
+	p.rates = w
 	p.mu.Unlock()
 	if w.Watch > 0 {
 		p.Cut()
@@ -134,7 +134,7 @@ func (p *Proxy) Set(w Weather) {
 // Cut breaks everything that is under way, watches above all.
 func (p *Proxy) Cut() { p.server.CloseClientConnections() }
 
-// Counts says how often it did what to requests, by the names of Weather.
+// Counts says how often it did what to requests, by the names of Rates.
 func (p *Proxy) Counts() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -210,11 +210,11 @@ func (p *Proxy) watch(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	p.watches++
 	life := time.Duration(0)
-	if p.weather.Watch > 0 {
-		life = time.Duration(p.random.Int64N(int64(p.weather.Watch)))
+	if p.rates.Watch > 0 {
+		life = time.Duration(p.random.Int64N(int64(p.rates.Watch)))
 		p.counts["watch"]++
 	}
-	if p.weather.NoBookmarks {
+	if p.rates.NoBookmarks {
 		r = withoutBookmarks(r)
 	}
 	p.mu.Unlock()
@@ -236,7 +236,7 @@ func (p *Proxy) watch(w http.ResponseWriter, r *http.Request) {
 func (p *Proxy) draw(method string) (delay time.Duration, what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w := p.weather
+	w := p.rates
 	if w.Delay > 0 {
 		delay = time.Duration(p.random.Int64N(int64(w.Delay)))
 		p.counts["delay"]++

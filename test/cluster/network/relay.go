@@ -1,12 +1,10 @@
-package cluster
+package network
 
 import (
 	"context"
 	"net"
 	"sync"
 	"testing"
-
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // A Relay is a TCP way to the API server that can lose everything without a sign: neither side is
@@ -28,13 +26,9 @@ type link struct {
 	lost bool
 }
 
-// NewRelay starts one, which ends with the test.
-func (u *Up) NewRelay(t testing.TB) *Relay {
+// NewRelay starts one to an address, which ends with the test.
+func NewRelay(t testing.TB, to string) *Relay {
 	t.Helper()
-	to, _, err := u.address()
-	if err != nil {
-		t.Fatal(err)
-	}
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +46,9 @@ func (u *Up) NewRelay(t testing.TB) *Relay {
 
 	return r
 }
+
+// Address is where the relay listens.
+func (r *Relay) Address() string { return r.listener.Addr().String() }
 
 // Partition loses all connections that exist, for good, and those that are opened until Heal.
 func (r *Relay) Partition() {
@@ -140,27 +137,4 @@ func (l *link) isLost() bool {
 func (l *link) close() {
 	_ = l.client.Close()
 	_ = l.server.Close()
-}
-
-// Behind returns the flag with which a manager with these flags and the chart's permissions
-// reaches the API server by a relay.
-func (u *Up) Behind(ctx context.Context, r *Relay, flags ...string) (string, error) {
-	account, err := u.Grant(ctx, flags...)
-	if err != nil {
-		return "", err
-	}
-	path, err := u.KubeconfigOf(ctx, account)
-	if err != nil {
-		return "", err
-	}
-	config, err := clientcmd.LoadFromFile(path)
-	if err != nil {
-		return "", err
-	}
-	for _, c := range config.Clusters {
-		c.Server = "https://" + r.listener.Addr().String()
-	}
-	path, err = u.write(config)
-
-	return "--kubeconfig=" + path, err
 }
