@@ -24,123 +24,123 @@ import (
 )
 
 // act does what was decided.
-func (d *Deliverer) act(ctx context.Context, k key, v *view, it *item, a decide.Action, s situation) (outcome, error) {
+func (w *worker) act(ctx context.Context, k key, v *view, it *item, a decide.Action, s situation) (outcome, error) {
 	switch a.Verb {
 	case decide.Wait:
 		return outcome{waits: a.Reason, again: patience, stuck: s.Unread != "", replaces: s.Replacing}, nil
 	case decide.Nothing:
-		d.confirm(k, v, it, s)
+		w.confirm(k, v, it, s)
 		it.memory.applied = v.slices
 
 		return outcome{live: s.Live}, nil
 	case decide.Delete:
-		d.expectRemoval(k, v, it, s)
+		w.expectRemoval(k, v, it, s)
 
-		return d.remove(ctx, it, a, s)
+		return w.remove(ctx, it, a, s)
 	case decide.Report:
-		return d.inspect(ctx, k, v, it, s), nil
+		return w.inspect(ctx, k, v, it, s), nil
 	case decide.Create, decide.Replace, decide.Patch, decide.Apply:
 	default: // it is left alone
 		return outcome{}, nil
 	}
 
-	return d.put(ctx, k, v, it, a, s)
+	return w.put(ctx, k, v, it, a, s)
 }
 
 // put makes or changes an object, and remembers what it became.
-func (d *Deliverer) put(ctx context.Context, k key, v *view, it *item, a decide.Action, s situation) (outcome, error) {
-	live, err := d.write(ctx, v, it, a, s)
+func (w *worker) put(ctx context.Context, k key, v *view, it *item, a decide.Action, s situation) (outcome, error) {
+	live, err := w.write(ctx, v, it, a, s)
 	if err != nil && it.ReplaceOnConflict && !it.IsPatch() && decide.IsImmutable(err) {
-		return d.makeRoom(ctx, k, v, it, err)
+		return w.makeRoom(ctx, k, v, it, err)
 	}
 	if err != nil {
 		return outcome{}, err
 	}
-	d.metrics.did(a.Verb)
+	w.metrics.did(a.Verb)
 	if a := decide.AfterWrite(it.Resource, live); a.Verb == decide.Wait {
-		d.remember(k, it, live)
+		w.remember(k, it, live)
 
 		return outcome{waits: a.Reason, again: patience}, nil // it may be gone already: see AfterWrite
 	}
 	if v.drift.note(it.Identity, "") {
-		d.status.drifted(v)
+		w.status.drifted(v)
 	}
-	d.wrote(k, v, it, live, s)
+	w.wrote(k, v, it, live, s)
 	it.memory.created(live, a.Verb)
 	it.memory.failures = 0
 	it.memory.applied = v.slices
-	d.verdict(ctx, k, v, it, live)
+	w.verdict(ctx, k, v, it, live)
 
 	return outcome{live: live}, nil
 }
 
 // expectRemoval remembers which object a Patch is about to delete.
-func (d *Deliverer) expectRemoval(k key, v *view, it *item, s situation) {
+func (w *worker) expectRemoval(k key, v *view, it *item, s situation) {
 	if it.IsPatch() && !v.deleting {
 		it.memory.removed.slices, it.memory.removed.uid = v.slices, s.Live.GetUID()
-		d.track(k, it, s.Live)
+		w.track(k, it, s.Live)
 	}
 }
 
 // confirm remembers an object that was found as it should be. What is in sync is
 // known better already: this may be later than a change that is still to be seen.
-func (d *Deliverer) confirm(k key, v *view, it *item, s situation) {
+func (w *worker) confirm(k key, v *view, it *item, s situation) {
 	if s.Live != nil && !s.InSync && !v.deleting && !it.Tombstone {
-		d.remember(k, it, s.Live)
+		w.remember(k, it, s.Live)
 	}
 }
 
 // wrote notes what came of a write. There is nothing if a patch has found nothing.
-func (d *Deliverer) wrote(k key, v *view, it *item, live *unstructured.Unstructured, s situation) {
+func (w *worker) wrote(k key, v *view, it *item, live *unstructured.Unstructured, s situation) {
 	if live == nil {
-		d.track(k, it, it.Object)
+		w.track(k, it, it.Object)
 
 		return
 	}
 	if s.Drifted && !s.seen.unserved && live.GetResourceVersion() != s.seen.version {
-		it.memory.damper.Corrected(d.now())
+		it.memory.damper.Corrected(w.now())
 		it.memory.rival = "" // whoever changes it next
-		d.metrics.drift.Inc()
-		d.corrected(v, it, s)
+		w.metrics.drift.Inc()
+		w.corrected(v, it, s)
 	}
-	d.remember(k, it, live)
+	w.remember(k, it, live)
 }
 
 // write makes or changes an object, and returns what it became.
-func (d *Deliverer) write(ctx context.Context, v *view, it *item, a decide.Action, s situation) (*unstructured.Unstructured, error) {
+func (w *worker) write(ctx context.Context, v *view, it *item, a decide.Action, s situation) (*unstructured.Unstructured, error) {
 	switch a.Verb {
 	case decide.Create:
-		return d.create(ctx, it)
+		return w.create(ctx, it)
 	case decide.Replace:
-		return d.replace(ctx, it, s)
+		return w.replace(ctx, it, s)
 	case decide.Patch:
-		return d.patch(ctx, it)
+		return w.patch(ctx, it)
 	default:
-		return d.apply(ctx, v, it)
+		return w.apply(ctx, v, it)
 	}
 }
 
 // remember keeps what an object became, so that the next look at it is free, and
 // has it watched.
-func (d *Deliverer) remember(k key, it *item, live *unstructured.Unstructured) {
+func (w *worker) remember(k key, it *item, live *unstructured.Unstructured) {
 	m, entries := it.memory, live.GetManagedFields()
 	isKnown := m.isOurs(live) && !it.IsPatch() // its manifest may have lost all fields
-	m.desired, m.uid, m.version, m.own = it.desires(), live.GetUID(), live.GetResourceVersion(), ownOf(entries, d.manager)
-	m.ours = decide.IsOurs(entries, d.manager) || isKnown
+	m.desired, m.uid, m.version, m.own = it.desires(), live.GetUID(), live.GetResourceVersion(), ownOf(entries, w.manager)
+	m.ours = decide.IsOurs(entries, w.manager) || isKnown
 	m.wrote.Store(true)
 	if it.IsPatch() {
 		m.own = "" // what it changes may be somebody else's for good: only the server can tell
 	}
-	d.track(k, it, live)
+	w.track(k, it, live)
 	if m.tracked {
-		d.watches.wrote(m.at, m.version, k)
+		w.watches.wrote(m.at, m.version, k)
 	}
 }
 
 // track has an object watched.
-func (d *Deliverer) track(k key, it *item, live *unstructured.Unstructured) {
+func (w *worker) track(k key, it *item, live *unstructured.Unstructured) {
 	m := it.memory
-	mapping, err := d.remote.RESTMapper().RESTMapping(it.GVK.GroupKind(), it.GVK.Version)
+	mapping, err := w.remote.RESTMapper().RESTMapping(it.GVK.GroupKind(), it.GVK.Version)
 	if err != nil {
 		return
 	}
@@ -149,15 +149,15 @@ func (d *Deliverer) track(k key, it *item, live *unstructured.Unstructured) {
 		return
 	}
 	if m.tracked {
-		d.watches.untrack(m.at, k)
+		w.watches.untrack(m.at, k)
 	}
 	m.at, m.tracked = at, true
-	d.watches.track(at, k)
+	w.watches.track(at, k)
 }
 
-func (d *Deliverer) create(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
+func (w *worker) create(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
 	o := it.Object.DeepCopy()
-	if err := d.remote.Create(ctx, o, client.FieldOwner(d.manager)); err != nil {
+	if err := w.remote.Create(ctx, o, client.FieldOwner(w.manager)); err != nil {
 		return nil, homeless(fmt.Errorf("cannot create %s: %w", it.Identity, err))
 	}
 
@@ -166,11 +166,11 @@ func (d *Deliverer) create(ctx context.Context, it *item) (*unstructured.Unstruc
 
 // replace writes an object as a whole, on condition that it is the one that was
 // looked at.
-func (d *Deliverer) replace(ctx context.Context, it *item, s situation) (*unstructured.Unstructured, error) {
+func (w *worker) replace(ctx context.Context, it *item, s situation) (*unstructured.Unstructured, error) {
 	o := it.Object.DeepCopy()
 	o.SetResourceVersion(s.Live.GetResourceVersion())
 	o.SetUID(s.Live.GetUID())
-	if err := d.remote.Update(ctx, o, client.FieldOwner(d.manager)); err != nil {
+	if err := w.remote.Update(ctx, o, client.FieldOwner(w.manager)); err != nil {
 		return nil, fmt.Errorf("cannot replace %s: %w", it.Identity, err)
 	}
 
@@ -178,9 +178,9 @@ func (d *Deliverer) replace(ctx context.Context, it *item, s situation) (*unstru
 }
 
 // patch changes an object that somebody else makes, if it is there.
-func (d *Deliverer) patch(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
+func (w *worker) patch(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
 	o := it.Object.DeepCopy()
-	err := d.remote.Patch(ctx, o, client.RawPatch(types.JSONPatchType, it.Ops), client.FieldOwner(d.manager))
+	err := w.remote.Patch(ctx, o, client.RawPatch(types.JSONPatchType, it.Ops), client.FieldOwner(w.manager))
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // there is nothing to be patched
@@ -210,13 +210,13 @@ func withoutTarget(it *item, err error) error {
 }
 
 // remove deletes the very object that was looked at.
-func (d *Deliverer) remove(ctx context.Context, it *item, a decide.Action, s situation) (outcome, error) {
+func (w *worker) remove(ctx context.Context, it *item, a decide.Action, s situation) (outcome, error) {
 	uid := s.Live.GetUID()
-	err := d.remote.Delete(ctx, s.Live, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	err := w.remote.Delete(ctx, s.Live, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil {
 		return outcome{}, fmt.Errorf("cannot delete %s: %w", it.Identity, err)
 	}
-	d.metrics.did(decide.Delete)
+	w.metrics.did(decide.Delete)
 	if a.Foreground {
 		return outcome{waits: a.Reason, again: patience / 10}, nil
 	}
@@ -227,51 +227,36 @@ func (d *Deliverer) remove(ctx context.Context, it *item, a decide.Action, s sit
 // apply makes an object what is desired. Mostly that is one request. Where
 // something has to go that others may hold, or the server refuses what would be
 // left of it, ownership is put right first.
-func (d *Deliverer) apply(ctx context.Context, v *view, it *item) (*unstructured.Unstructured, error) {
-	scopes := d.scopes(it)
+func (w *worker) apply(ctx context.Context, v *view, it *item) (*unstructured.Unstructured, error) {
+	scopes := w.scopes(it)
 	before := it.beforeIn(scopes)
-	migrates := len(scopes) > 0 && d.migration == MigrationOn
+	migrates := len(scopes) > 0 && w.migration == MigrationOn
 	var rejected error
 	if it.takesOver(scopes, before) {
 		if !migrates {
-			d.detect(ctx, v, it, scopes, before)
-		} else if o, err := d.migrate(ctx, v, it, scopes, before); ownership.OnlyRewrite(err) {
+			w.detect(ctx, v, it, scopes, before)
+		} else if o, err := w.migrate(ctx, v, it, scopes, before); ownership.OnlyRewrite(err) {
 			rejected = err // the finding is reported; the apply may work without it
 		} else {
 			return o, err
 		}
 	}
-	o, err := d.applyPlainly(ctx, it)
+	o, err := w.applyPlainly(ctx, it)
 	switch {
 	case rejected != nil && err != nil:
 		return nil, fmt.Errorf("%w; without it: %w", rejected, err)
 	case rejected == nil && migrates && apierrors.IsInvalid(err):
-		return d.migrate(ctx, v, it, scopes, before)
+		return w.migrate(ctx, v, it, scopes, before)
 	}
 
 	return o, err
 }
 
-// beforeIn is before, nil if there are no scopes to use it for.
-func (i *item) beforeIn(scopes []fields.Scope) *unstructured.Unstructured {
-	if len(scopes) == 0 {
-		return nil
-	}
-
-	return i.before()
-}
-
-// takesOver reports whether fields of other managers may have to be taken over: because
-// the manifest drops something, or asks for whole scopes.
-func (i *item) takesOver(scopes []fields.Scope, before *unstructured.Unstructured) bool {
-	return len(scopes) > 0 && (i.Mode == fields.Whole || before != nil && decide.Drops(before.Object, i.Object.Object))
-}
-
 // applyPlainly applies an object and does nothing about ownership.
-func (d *Deliverer) applyPlainly(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
+func (w *worker) applyPlainly(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
 	o := it.Object.DeepCopy()
 	o.SetResourceVersion(it.base) // what overrides took from another version may not hold
-	err := d.remote.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.ForceOwnership, client.FieldOwner(d.manager))
+	err := w.remote.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.ForceOwnership, client.FieldOwner(w.manager))
 	if isUnserved(err) {
 		return nil, fmt.Errorf("cannot apply %s: the API server does not serve %s in version %s: change the apiVersion of the manifest, or have the version served again: %w",
 			it.Identity, it.GVK.GroupKind(), it.GVK.Version, err)
@@ -305,8 +290,8 @@ func noNamespace(err error) (name string, ok bool) {
 }
 
 // scopes are what ownership is moved of, none if that is off.
-func (d *Deliverer) scopes(it *item) []fields.Scope {
-	if d.migration == MigrationOff {
+func (w *worker) scopes(it *item) []fields.Scope {
+	if w.migration == MigrationOff {
 		return nil
 	}
 	if len(it.Scopes) > 0 {
@@ -321,23 +306,23 @@ func (d *Deliverer) scopes(it *item) []fields.Scope {
 }
 
 // migrate applies with whatever has to be done about ownership for it.
-func (d *Deliverer) migrate(ctx context.Context, v *view, it *item, scopes []fields.Scope, before *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	result, err := d.migrator.Migrate(ctx, ownership.Request{Desired: it.Object, Previous: before, Scopes: scopes, Mode: it.Mode, Version: it.base})
+func (w *worker) migrate(ctx context.Context, v *view, it *item, scopes []fields.Scope, before *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	result, err := w.migrator.Migrate(ctx, ownership.Request{Desired: it.Object, Previous: before, Scopes: scopes, Mode: it.Mode, Version: it.base})
 	p := result.Plan
 	switch {
 	case ownership.IsStale(err): // overrides are evaluated again first
 	// The server may refuse what is left of it, and the reason is that it is left.
 	case p != nil && p.Skip == ownership.Contested:
-		message := fmt.Sprintf("%s take back what is moved to %s, and are left alone", strings.Join(p.Contested, ", "), d.manager)
-		d.owned(v, it, finding{enov1.OwnershipSplit, message, reasonContested, p.Moves})
+		message := fmt.Sprintf("%s take back what is moved to %s, and are left alone", strings.Join(p.Contested, ", "), w.manager)
+		w.owned(v, it, finding{enov1.OwnershipSplit, message, reasonContested, p.Moves})
 	case err != nil && p != nil && isSplit(p):
-		d.owned(v, it, finding{enov1.OwnershipFailed, err.Error(), reasonFailed, p.Moves})
+		w.owned(v, it, finding{enov1.OwnershipFailed, err.Error(), reasonFailed, p.Moves})
 	case err != nil:
 	case result.Migrated:
-		message := fmt.Sprintf("%s owns what %s had of %s", d.manager, sources(p.Moves), names(scopes))
-		d.owned(v, it, finding{enov1.OwnershipMigrated, message, reasonMigrated, p.Moves})
+		message := fmt.Sprintf("%s owns what %s had of %s", w.manager, sources(p.Moves), names(scopes))
+		w.owned(v, it, finding{enov1.OwnershipMigrated, message, reasonMigrated, p.Moves})
 	default:
-		d.owned(v, it, finding{})
+		w.owned(v, it, finding{})
 	}
 	if err != nil {
 		return nil, err
@@ -347,15 +332,15 @@ func (d *Deliverer) migrate(ctx context.Context, v *view, it *item, scopes []fie
 }
 
 // detect reports what a migration would do, and does nothing about it.
-func (d *Deliverer) detect(ctx context.Context, v *view, it *item, scopes []fields.Scope, before *unstructured.Unstructured) {
-	p, err := d.migrator.Plan(ctx, ownership.Request{Desired: it.Object, Previous: before, Scopes: scopes, Mode: it.Mode})
+func (w *worker) detect(ctx context.Context, v *view, it *item, scopes []fields.Scope, before *unstructured.Unstructured) {
+	p, err := w.migrator.Plan(ctx, ownership.Request{Desired: it.Object, Previous: before, Scopes: scopes, Mode: it.Mode})
 	switch {
 	case err != nil:
-		d.owned(v, it, finding{state: enov1.OwnershipFailed, message: err.Error(), reason: reasonFailed})
+		w.owned(v, it, finding{state: enov1.OwnershipFailed, message: err.Error(), reason: reasonFailed})
 	case isSplit(p) && p.Skip == "":
-		d.owned(v, it, finding{enov1.OwnershipSplit, fmt.Sprintf("%s hold parts of %s", sources(p.Moves), names(scopes)), reasonSplit, p.Moves})
+		w.owned(v, it, finding{enov1.OwnershipSplit, fmt.Sprintf("%s hold parts of %s", sources(p.Moves), names(scopes)), reasonSplit, p.Moves})
 	default:
-		d.owned(v, it, finding{})
+		w.owned(v, it, finding{})
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
@@ -50,13 +48,13 @@ func (v *view) dropTombstones(patched map[decide.Identity]bool) {
 
 // persistRemoval writes that a Patch has deleted its target before anything else can
 // create the object again. A process that is killed in between must not repeat it.
-func (d *Deliverer) persistRemoval(ctx context.Context, v *view, it *item, out outcome) error {
+func (w *worker) persistRemoval(ctx context.Context, v *view, it *item, out outcome) error {
 	if !it.IsPatch() || !it.Removes || out.waits != "" || v.ran(it) {
 		return nil
 	}
-	now := d.timestamp()
+	now := w.timestamp()
 
-	return d.status.persist(ctx, v, it, enov1.ResourceState{Reconciled: true, Ready: &now, Deleted: true})
+	return w.status.persist(ctx, v, it, enov1.ResourceState{Reconciled: true, Ready: &now, Deleted: true})
 }
 
 // mayRun reports whether it is the turn of an item, and no later one has replaced it.
@@ -108,11 +106,12 @@ func (v *view) ran(it *item) bool {
 	return !v.deleting && it.IsPatch() && v.items[it.place].state.Deleted
 }
 
-// removedIn is the object that a Patch was about to delete in a synthesis, "" if none.
-func (m *memory) removedIn(slices string) types.UID {
-	if m.removed.slices != slices {
-		return ""
-	}
+// keeps reports whether an item whose turn it is not is kept as it was applied last by
+// this process. Objects with overrides are not: what those made of a manifest then may
+// be wrong now. Neither are objects that a Patch of this synthesis decides about.
+func (v *view) keeps(it *item) bool {
+	m := it.memory
 
-	return m.removed.uid
+	return !v.deleting && v.suspended == "" && !it.Tombstone && !it.IsPatch() && !it.Overridden() && !it.chained && it.problem == nil &&
+		m.judged == nil && m.desired != "" && m.tracked
 }

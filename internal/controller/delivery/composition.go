@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -68,12 +67,12 @@ func (d *Deliverer) Reconcile(ctx context.Context, request reconcile.Request) (r
 }
 
 // load reads the slices of a composition, past the cache, which has no manifests.
-func (d *Deliverer) load(ctx context.Context, c *enov1.Composition, old *view) (*view, error) {
-	all, err := d.slices(ctx, c, c.Status.CurrentSynthesis, c.DeletionTimestamp != nil)
+func (l *loader) load(ctx context.Context, c *enov1.Composition, old *view) (*view, error) {
+	all, err := l.slices(ctx, c, c.Status.CurrentSynthesis, c.DeletionTimestamp != nil)
 	if isLost(all, err, c) && old.isOfSlices(c) && !old.elsewhere {
-		switch failed := d.restoreAll(ctx, old, c); {
+		switch failed := l.restoreAll(ctx, old, c); {
 		case failed == nil:
-			all, err = d.slices(ctx, c, c.Status.CurrentSynthesis, c.DeletionTimestamp != nil)
+			all, err = l.slices(ctx, c, c.Status.CurrentSynthesis, c.DeletionTimestamp != nil)
 		case !isTerminating(failed):
 			return nil, failed // only the old view has the manifests
 		}
@@ -81,20 +80,20 @@ func (d *Deliverer) load(ctx context.Context, c *enov1.Composition, old *view) (
 	if err != nil {
 		return nil, err
 	}
-	v := d.newView(c, all)
+	v := l.newView(c, all)
 	if len(all) < len(c.Status.CurrentSynthesis.ResourceSlices) {
-		v.reloadAt = d.now().Add(reloadDelay)
+		v.reloadAt = l.now().Add(reloadDelay)
 	}
 	v.adopt(old)
 	if old == nil {
 		v.recallHooks(c)
-		d.recallDenials(v, c)
-		if err := d.recall(ctx, c, v); err != nil {
+		l.recallDenials(v, c)
+		if err := l.recall(ctx, c, v); err != nil {
 			return nil, err
 		}
 	}
 	v.remembers(c)
-	if err := d.guardPruning(ctx, v, old, c); err != nil {
+	if err := l.guardPruning(ctx, v, old, c); err != nil {
 		return nil, err
 	}
 
@@ -105,13 +104,13 @@ func (d *Deliverer) load(ctx context.Context, c *enov1.Composition, old *view) (
 // if this one is not done yet, and which of the objects that are to go were
 // delivered. A tombstone may have been carried over from one to the other before
 // anybody came to it.
-func (d *Deliverer) recall(ctx context.Context, c *enov1.Composition, v *view) error {
+func (l *loader) recall(ctx context.Context, c *enov1.Composition, v *view) error {
 	last := c.Status.PreviousSynthesis
 	if last == nil {
 		return nil
 	}
 	if c.Status.CurrentSynthesis.Reconciled == nil && !v.deleting || v.unproven() {
-		if err := d.recallFrom(ctx, c, last, v, func(it *item, r *decide.Resource) { it.previous = pack(r) }); err != nil {
+		if err := l.recallFrom(ctx, c, last, v, func(it *item, r *decide.Resource) { it.previous = pack(r) }); err != nil {
 			return err
 		}
 	}
@@ -119,7 +118,7 @@ func (d *Deliverer) recall(ctx context.Context, c *enov1.Composition, v *view) e
 		if !v.unproven() {
 			return nil
 		}
-		if err := d.recallFrom(ctx, c, &c.Status.History[i], v, func(*item, *decide.Resource) {}); err != nil {
+		if err := l.recallFrom(ctx, c, &c.Status.History[i], v, func(*item, *decide.Resource) {}); err != nil {
 			return err
 		}
 	}
@@ -128,14 +127,14 @@ func (d *Deliverer) recall(ctx context.Context, c *enov1.Composition, v *view) e
 }
 
 // recallFrom reads one synthesis, and hands over what it desired.
-func (d *Deliverer) recallFrom(ctx context.Context, c *enov1.Composition, from *enov1.Synthesis, v *view, desired func(*item, *decide.Resource)) error {
-	all, err := d.slices(ctx, c, from, true)
+func (l *loader) recallFrom(ctx context.Context, c *enov1.Composition, from *enov1.Synthesis, v *view, desired func(*item, *decide.Resource)) error {
+	all, err := l.slices(ctx, c, from, true)
 	if err != nil {
 		return err
 	}
 	for _, s := range all {
 		for i, m := range s.Spec.Resources {
-			r, _ := d.readManifest(m, c.Annotations) // what is wrong with it is of no interest any more
+			r, _ := l.readManifest(m, c.Annotations) // what is wrong with it is of no interest any more
 			if r == nil || v.byID[r.Identity] == nil {
 				continue
 			}
@@ -153,15 +152,15 @@ func (d *Deliverer) recallFrom(ctx context.Context, c *enov1.Composition, from *
 }
 
 // slices reads those of a synthesis. Those that are lost are an error, unless some are enough.
-func (d *Deliverer) slices(ctx context.Context, c *enov1.Composition, s *enov1.Synthesis, some bool) ([]enov1.ResourceSlice, error) {
+func (l *loader) slices(ctx context.Context, c *enov1.Composition, s *enov1.Synthesis, some bool) ([]enov1.ResourceSlice, error) {
 	read := make([]*enov1.ResourceSlice, len(s.ResourceSlices))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(readers)
 	for i, ref := range s.ResourceSlices {
 		group.Go(func() error {
-			one, err := d.slice(ctx, c, ref)
+			one, err := l.slice(ctx, c, ref)
 			if some && (apierrors.IsNotFound(err) || isRejected(err)) {
-				d.reportLeft(c, s, err)
+				l.reportLeft(c, s, err)
 
 				return nil
 			}
@@ -222,11 +221,11 @@ func (d *Deliverer) hint(v *view, it *item) {
 }
 
 // view of a composition, nil if there is none.
-func (d *Deliverer) view(name types.NamespacedName) *view {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (r *registry) view(name types.NamespacedName) *view {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 
-	return d.views[name]
+	return r.views[name]
 }
 
 // swap replaces the view of a composition, and forgets the objects that it no
@@ -264,38 +263,22 @@ func (d *Deliverer) swap(name types.NamespacedName, v *view) {
 }
 
 // forget ends the watch of an object that a composition no longer has.
-func (d *Deliverer) forget(k key) {
-	if m, ok := d.gone.LoadAndDelete(k); ok {
-		d.health.forget(k)
+func (w *worker) forget(k key) {
+	if m, ok := w.gone.LoadAndDelete(k); ok {
+		w.health.forget(k)
 		if m, ok := m.(*memory); ok && m.tracked {
 			m.tracked = false
-			d.watches.untrack(m.at, k)
+			w.watches.untrack(m.at, k)
 		}
 	}
 }
 
 // find returns the item of a key.
-func (d *Deliverer) find(k key) (*view, *item) {
-	v := d.view(k.composition)
+func (r *registry) find(k key) (*view, *item) {
+	v := r.view(k.composition)
 	if v == nil || v.byID[k.object] == nil {
 		return nil, nil
 	}
 
 	return v, v.byID[k.object]
-}
-
-// before is what was applied before what is desired now, nil if there is no
-// telling.
-func (i *item) before() *unstructured.Unstructured {
-	before := i.previous
-	if i.memory.desired != "" && i.memory.desired != i.desires() {
-		before = i.memory.desired
-	}
-	// What overrides have removed is left to others. If nobody knows what was applied,
-	// the live object would tell that it was, and must not be asked.
-	if before == "" && i.Releases() {
-		return i.Object
-	}
-
-	return i.Release(before.object())
 }

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
-	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
 // conditions are those of a composition that delivery writes. They are absent unless
@@ -77,46 +76,28 @@ func (d *Deliverer) reportConditions(ctx context.Context, v *view, c *enov1.Comp
 func (d *Deliverer) tellSuspended(v *view, c *enov1.Composition) {
 	was := meta.IsStatusConditionTrue(c.Status.Conditions, enov1.ConditionSuspended)
 	switch is := v.suspended != ""; {
-	case was == is || v.deleting || !d.courtesy.Allow():
+	case was == is || v.deleting:
 	case is:
-		d.recorder.Eventf(v.owner, nil, corev1.EventTypeNormal, "Suspended", action, "%s", clip(v.suspended))
+		d.events.record(v.owner, nil, corev1.EventTypeNormal, "Suspended", v.suspended)
 	default:
-		d.recorder.Eventf(v.owner, nil, corev1.EventTypeNormal, "Resumed", action, "the composition is delivered again")
+		d.events.record(v.owner, nil, corev1.EventTypeNormal, "Resumed", "the composition is delivered again")
 	}
 }
 
 // requeues remembers the queue of compositions, so that workers can have one reconciled.
-func (d *Deliverer) requeues(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	d.compositions.Store(&queue)
+func (e *environment) requeues(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	e.compositions.Store(&queue)
 
 	return nil
 }
 
 // requeue has the conditions of a composition reported again, once for everything that
 // happens at about the same time.
-func (d *Deliverer) requeue(name types.NamespacedName) { d.requeueAfter(name, gather) }
+func (e *environment) requeue(name types.NamespacedName) { e.requeueAfter(name, gather) }
 
 // requeueAfter has a composition reconciled after some time.
-func (d *Deliverer) requeueAfter(name types.NamespacedName, wait time.Duration) {
-	if queue := d.compositions.Load(); queue != nil {
+func (e *environment) requeueAfter(name types.NamespacedName, wait time.Duration) {
+	if queue := e.compositions.Load(); queue != nil {
 		(*queue).AddAfter(reconcile.Request{NamespacedName: name}, wait)
-	}
-}
-
-// requestFirst marks the tombstones that a user wants to have deleted now.
-func (v *view) requestFirst(c *enov1.Composition) {
-	request := decide.ParsePruneFirst(c.Annotations[enov1.AnnotationPruneFirst])
-	if request.Synthesis != c.Status.CurrentSynthesis.UUID {
-		return
-	}
-	for _, id := range request.Objects {
-		it := v.byID[id]
-		if it == nil {
-			id.Namespace = "" // the kind may be cluster-scoped
-			it = v.byID[id]
-		}
-		if it != nil && it.Prunes() {
-			it.Prune, it.first = enov1.PruneFirst, true
-		}
 	}
 }

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -32,43 +30,13 @@ const (
 	DriftInterval = "interval"
 )
 
-const (
-	// inspectPause is the minimum time between two inspections of one object: each costs
-	// two requests, and a controller may write its status often. It doubles with every
-	// failure, up to maxInspectPause.
-	inspectPause    = 5 * time.Second
-	maxInspectPause = 5 * time.Minute
-)
-
-// A driftMemory is what is known about the drift of an object.
-type driftMemory struct {
-	// applied is the synthesis that was applied last, or that the object agreed with.
-	applied string
-	// inspected is when the object was last inspected.
-	inspected time.Time
-	// failures counts inspections that failed since the last one that did not.
-	failures int
-}
-
-// pause is the minimum time until the next inspection.
-func (m *driftMemory) pause() time.Duration {
-	pause := inspectPause
-	for range m.failures {
-		if pause *= 2; pause >= maxInspectPause {
-			return maxInspectPause
-		}
-	}
-
-	return pause
-}
-
 // reportOnly reports whether changes of an object are reported and not corrected: it was
 // delivered in this synthesis, by this process or by an earlier one, and is desired as it
 // was then.
-func (d *Deliverer) reportOnly(v *view, it *item) bool {
+func (w *worker) reportOnly(v *view, it *item) bool {
 	m := it.memory
 	switch {
-	case d.drift != DriftReport:
+	case w.drift != DriftReport:
 		return false
 	case m.applied != "":
 		return m.applied == v.slices && m.desired == it.desires()
@@ -89,19 +57,19 @@ func wasDelivered(s enov1.ResourceState) bool {
 
 // inspect reports whether an object differs from what is desired, and writes nothing. If
 // that cannot be found out, the object is inspected again later.
-func (d *Deliverer) inspect(ctx context.Context, k key, v *view, it *item, s situation) outcome {
-	if wait := it.memory.inspected.Add(it.memory.pause()).Sub(d.now()); wait > 0 {
+func (w *worker) inspect(ctx context.Context, k key, v *view, it *item, s situation) outcome {
+	if wait := it.memory.inspected.Add(it.memory.pause()).Sub(w.now()); wait > 0 {
 		return outcome{live: s.Live, again: wait}
 	}
-	it.memory.inspected = d.now()
-	d.track(k, it, it.Object) // another client may repair it
+	it.memory.inspected = w.now()
+	w.track(k, it, it.Object) // another client may repair it
 	live, err := s.Live, error(nil)
 	if !s.Looked {
-		live, err = d.read(ctx, it)
+		live, err = w.read(ctx, it)
 	}
 	differs := ""
 	if err == nil {
-		differs, err = d.differs(ctx, it, live)
+		differs, err = w.differs(ctx, it, live)
 	}
 	if err != nil {
 		it.memory.failures++
@@ -111,13 +79,13 @@ func (d *Deliverer) inspect(ctx context.Context, k key, v *view, it *item, s sit
 	}
 	it.memory.failures = 0
 	if differs == "" && live != nil {
-		d.remember(k, it, live)
+		w.remember(k, it, live)
 		it.memory.applied = v.slices
 	}
 	if v.drift.note(it.Identity, differs) {
-		d.status.drifted(v)
-		if differs != "" && d.courtesy.Allow() {
-			d.recorder.Eventf(v.owner, it.Object, corev1.EventTypeWarning, enov1.ConditionDrifted, action, "%s", clip(fmt.Sprintf("%s: %s", it.Identity, differs)))
+		w.status.drifted(v)
+		if differs != "" {
+			w.events.record(v.owner, it.Object, corev1.EventTypeWarning, enov1.ConditionDrifted, fmt.Sprintf("%s: %s", it.Identity, differs))
 		}
 	}
 
@@ -125,7 +93,7 @@ func (d *Deliverer) inspect(ctx context.Context, k key, v *view, it *item, s sit
 }
 
 // differs returns how an object differs from what is desired, "" if it does not.
-func (d *Deliverer) differs(ctx context.Context, it *item, live *unstructured.Unstructured) (string, error) {
+func (w *worker) differs(ctx context.Context, it *item, live *unstructured.Unstructured) (string, error) {
 	switch {
 	case live == nil && it.IsPatch():
 		return "", nil // there is nothing to be patched
@@ -138,13 +106,13 @@ func (d *Deliverer) differs(ctx context.Context, it *item, live *unstructured.Un
 	var err error
 	switch {
 	case it.IsPatch():
-		err = d.remote.Patch(ctx, o, client.RawPatch(types.JSONPatchType, it.Ops), client.FieldOwner(d.manager), client.DryRunAll)
+		err = w.remote.Patch(ctx, o, client.RawPatch(types.JSONPatchType, it.Ops), client.FieldOwner(w.manager), client.DryRunAll)
 	case it.Replace:
 		o.SetResourceVersion(live.GetResourceVersion())
 		o.SetUID(live.GetUID())
-		err = d.remote.Update(ctx, o, client.FieldOwner(d.manager), client.DryRunAll)
+		err = w.remote.Update(ctx, o, client.FieldOwner(w.manager), client.DryRunAll)
 	default:
-		err = d.remote.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.ForceOwnership, client.FieldOwner(d.manager), client.DryRunAll)
+		err = w.remote.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.ForceOwnership, client.FieldOwner(w.manager), client.DryRunAll)
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot compare %s: %w", it.Identity, err)
@@ -158,47 +126,7 @@ func (d *Deliverer) differs(ctx context.Context, it *item, live *unstructured.Un
 		text += fmt.Sprintf(" and %d more", n)
 	}
 
-	return fmt.Sprintf("%s differs, last written by %s", text, cmp.Or(writerOf(live.GetManagedFields(), d.manager), "an unknown client")), nil
-}
-
-// A driftReport is how objects differ from the current synthesis. It may be used by any
-// number of goroutines.
-type driftReport struct {
-	mu  sync.Mutex
-	all map[decide.Identity]string
-}
-
-func newDriftReport() *driftReport { return &driftReport{all: map[decide.Identity]string{}} }
-
-// note records how an object differs, and returns whether that is new.
-func (r *driftReport) note(id decide.Identity, differs string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.all[id] == differs {
-		return false
-	}
-	r.all[id] = differs
-	if differs == "" {
-		delete(r.all, id)
-	}
-
-	return true
-}
-
-// message names the objects that differ, "" if there are none.
-func (r *driftReport) message() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.all) == 0 {
-		return ""
-	}
-	var all []string
-	for id, differs := range r.all {
-		all = append(all, fmt.Sprintf("%s: %s", id, differs))
-	}
-	slices.Sort(all)
-
-	return clip(fmt.Sprintf("%d objects are not as they were delivered and are not corrected (--drift=%s): %s", len(r.all), DriftReport, joined(all)))
+	return fmt.Sprintf("%s differs, last written by %s", text, cmp.Or(writerOf(live.GetManagedFields(), w.manager), "an unknown client")), nil
 }
 
 // showDrift has the condition Drifted of a new view written. After a restart, objects are
@@ -211,12 +139,6 @@ func (d *Deliverer) showDrift(v, old *view, c *enov1.Composition) {
 	default:
 		d.status.drifted(v)
 	}
-}
-
-// isShared reports whether another delivery has a part of the composition, so that
-// neither knows of all drift.
-func (v *view) isShared() bool {
-	return v.elsewhere || slices.ContainsFunc(v.items, func(it *item) bool { return it.elsewhere })
 }
 
 // writeDrift writes the condition Drifted of a composition, and removes it when there is

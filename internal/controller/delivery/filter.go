@@ -8,14 +8,14 @@ import (
 
 // narrow takes out of a view what somebody else delivers. What that is to become is
 // none of our business, and nobody waits for it here. But it is known to be wanted.
-func (d *Deliverer) narrow(v *view, c *enov1.Composition, all []enov1.ResourceSlice) {
+func (l *loader) narrow(v *view, c *enov1.Composition, all []enov1.ResourceSlice) {
 	if v.elsewhere {
 		v.items = nil
 		clear(v.byID)
 
 		return
 	}
-	if d.filter == nil {
+	if l.filter == nil {
 		return
 	}
 	of, at := about(c), 0
@@ -26,12 +26,12 @@ func (d *Deliverer) narrow(v *view, c *enov1.Composition, all []enov1.ResourceSl
 			if hidden(it) {
 				continue // it is wrong whoever delivers it
 			}
-			admits, err := d.filter.Admits(manifest.Manifest, of)
+			admits, err := l.filter.Admits(manifest.Manifest, of)
 			if admits {
 				continue
 			}
 			if err != nil {
-				d.metrics.unfiltered.Inc()
+				l.metrics.unfiltered.Inc()
 				it.problem = fmt.Errorf("it is left alone: cannot evaluate --resource-filter: %w; write it so that it holds for manifests without that field, as in self.metadata.?labels.?team.orValue('')", err)
 			}
 			delete(v.byID, it.Identity)

@@ -77,3 +77,12 @@ func (m *memory) created(live *unstructured.Unstructured, verb decide.Verb) {
 func (m *memory) isOurs(live *unstructured.Unstructured) bool {
 	return live != nil && m.ours && m.uid == live.GetUID()
 }
+
+// removedIn is the object that a Patch was about to delete in a synthesis, "" if none.
+func (m *memory) removedIn(slices string) types.UID {
+	if m.removed.slices != slices {
+		return ""
+	}
+
+	return m.removed.uid
+}

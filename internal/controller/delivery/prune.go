@@ -2,46 +2,16 @@ package delivery
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"slices"
-	"strings"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
-	"github.com/arbor-control/arbor/internal/decide/delivery/pruning"
 )
-
-// maxNamed is how many objects a condition names.
-const maxNamed = 5
-
-// A pruneSet is what a synthesis would delete that no user asked to delete.
-type pruneSet struct {
-	pruning.Counts
-
-	objects []prunedObject
-	digest  string
-	// confirmed is the value of the annotation that allowed it.
-	confirmed string
-	// blocked is the reason why it waits for a confirmation, "" if it does not.
-	blocked string
-}
-
-// A prunedObject is an object that a synthesis would delete. If it is delivered again, and
-// dropped again, that is another deletion, which must be confirmed again.
-type prunedObject struct {
-	decide.Identity
-
-	// droppedBy is the uuid of the synthesis that dropped it, "" if it is not recorded.
-	droppedBy string
-}
 
 // guardPruning decides whether tombstones of a view wait for a confirmation. It is for
 // views that nothing works on yet.
-func (d *Deliverer) guardPruning(ctx context.Context, v, old *view, c *enov1.Composition) error {
+func (l *loader) guardPruning(ctx context.Context, v, old *view, c *enov1.Composition) error {
 	// If another delivery has some of the manifests, only the two together could decide.
-	if !d.pruneGuard.Enabled() || v.deleting || v.shared {
+	if !l.pruneGuard.Enabled() || v.deleting || v.shared {
 		return nil
 	}
 	set, pending := v.pruned()
@@ -51,11 +21,11 @@ func (d *Deliverer) guardPruning(ctx context.Context, v, old *view, c *enov1.Com
 		return nil
 	}
 	var err error
-	if set.Before, err = d.countBefore(ctx, c, set); err != nil {
+	if set.Before, err = l.countBefore(ctx, c, set); err != nil {
 		return err
 	}
 	v.pruning = set
-	reason := d.pruneGuard.Blocks(set.Counts)
+	reason := l.pruneGuard.Blocks(set.Counts)
 	confirmed := c.Annotations[enov1.AnnotationConfirmPrune]
 	switch {
 	case reason == "":
@@ -68,46 +38,24 @@ func (d *Deliverer) guardPruning(ctx context.Context, v, old *view, c *enov1.Com
 	return nil
 }
 
-// pruned is what a synthesis would delete that no user asked to delete, and whether some
-// of it is not deleted yet.
-func (v *view) pruned() (set pruneSet, pending bool) {
-	for _, it := range v.items {
-		switch {
-		case hidden(it):
-			if twice, ok := it.problem.(*duplicateError); !ok || !twice.tombstone { //nolint:errorlint // it is never wrapped
-				set.Manifests++
-			}
-		case !it.Tombstone:
-			set.Manifests++
-		case it.IsGuarded():
-			pending = pending || !it.state.Deleted
-			// Those that are gone are among them, or the digest would change on the way.
-			set.objects = append(set.objects, prunedObject{it.Identity, it.DroppedBy})
-		}
-	}
-	set.Deletes, set.digest = len(set.objects), digestOf(set.objects)
-
-	return set, pending
-}
-
 // countBefore counts the objects of the synthesis before the current one, together with
 // those that still wait to be deleted since an earlier one. It reads slices only if the
 // number matters.
-func (d *Deliverer) countBefore(ctx context.Context, c *enov1.Composition, set pruneSet) (int, error) {
+func (l *loader) countBefore(ctx context.Context, c *enov1.Composition, set pruneSet) (int, error) {
 	seen := make(map[decide.Identity]bool, len(set.objects))
 	for _, o := range set.objects {
 		seen[o.Identity] = true
 	}
-	if set.Manifests == 0 || !d.pruneGuard.NeedsShare() || c.Status.PreviousSynthesis == nil {
+	if set.Manifests == 0 || !l.pruneGuard.NeedsShare() || c.Status.PreviousSynthesis == nil {
 		return len(seen), nil
 	}
-	all, err := d.slices(ctx, c, c.Status.PreviousSynthesis, true)
+	all, err := l.slices(ctx, c, c.Status.PreviousSynthesis, true)
 	if err != nil {
 		return 0, err
 	}
 	for _, s := range all {
 		for _, m := range s.Spec.Resources {
-			r, _ := d.readManifest(m, nil) // invalid settings do not matter here
+			r, _ := l.readManifest(m, nil) // invalid settings do not matter here
 			if r != nil && !m.Deleted && !r.IsPatch() {
 				seen[r.Identity] = true
 			}
@@ -115,51 +63,6 @@ func (d *Deliverer) countBefore(ctx context.Context, c *enov1.Composition, set p
 	}
 
 	return len(seen), nil
-}
-
-// covers reports whether a confirmation of this set holds for another one: for the same
-// deletions, or fewer.
-func (p pruneSet) covers(other pruneSet, confirmed string) bool {
-	return confirmed != "" && confirmed == p.confirmed &&
-		!slices.ContainsFunc(other.objects, func(o prunedObject) bool { return !slices.Contains(p.objects, o) })
-}
-
-func digestOf(objects []prunedObject) string {
-	all := make([]string, len(objects))
-	for i, o := range objects {
-		all[i] = fmt.Sprint(o.Group, " ", o.Identity)
-		if o.droppedBy != "" {
-			all[i] += " " + o.droppedBy
-		}
-	}
-	slices.Sort(all)
-	sum := sha256.Sum256([]byte(strings.Join(all, "\n")))
-
-	return hex.EncodeToString(sum[:6])
-}
-
-// message names what is blocked, and how to confirm it.
-func (p pruneSet) message(g pruning.Guard) string {
-	all := make([]decide.Identity, len(p.objects))
-	for i, o := range p.objects {
-		all[i] = o.Identity
-	}
-
-	return clip(fmt.Sprintf("%s: %s; to delete them, set the annotation %s to %q",
-		g.Explain(p.Counts), firstOf(all), enov1.AnnotationConfirmPrune, p.digest))
-}
-
-// firstOf names objects, and how many more there are.
-func firstOf(objects []decide.Identity) string {
-	var all []string
-	for _, id := range objects[:min(len(objects), maxNamed)] {
-		all = append(all, id.String())
-	}
-	if n := len(objects) - maxNamed; n > 0 {
-		all = append(all, fmt.Sprintf("and %d more", n))
-	}
-
-	return strings.Join(all, ", ")
 }
 
 // block reports tombstones that wait for a confirmation. Workers may still delete one of
@@ -182,11 +85,11 @@ func (d *Deliverer) block(v *view) {
 
 // countBlocked counts the compositions whose objects are not deleted before a user
 // confirms it.
-func (d *Deliverer) countBlocked() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (r *registry) countBlocked() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	n := 0
-	for _, v := range d.views {
+	for _, v := range r.views {
 		if v.pruning.blocked != "" {
 			n++
 		}

@@ -20,24 +20,24 @@ import (
 )
 
 // readManifest reads a manifest. The identity is normalized by the scope of its kind.
-func (d *Deliverer) readManifest(m enov1.Manifest, composition map[string]string) (*decide.Resource, error) {
-	return d.manifests.Read(m, composition)
+func (e *environment) readManifest(m enov1.Manifest, composition map[string]string) (*decide.Resource, error) {
+	return e.manifests.Read(m, composition)
 }
 
 // read returns the live object, nil if there is none. If the version of the manifest is
 // not served any more, the object is read in another version of its kind: it exists all
 // the same. Only of a kind that no version serves there are no objects.
-func (d *Deliverer) read(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
+func (w *worker) read(ctx context.Context, it *item) (*unstructured.Unstructured, error) {
 	if it.Namespace == "" {
-		if namespaced, known := d.scopeOf(it.GVK); known && namespaced {
+		if namespaced, known := w.scopeOf(it.GVK); known && namespaced {
 			return nil, nil //nolint:nilnil // it could never be created
 		}
 	}
-	live, err := d.get(ctx, it, it.GVK.Version)
+	live, err := w.get(ctx, it, it.GVK.Version)
 	if !isUnserved(err) {
 		return live, err
 	}
-	version, err := d.servedVersion(it.GVK)
+	version, err := w.servedVersion(it.GVK)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("cannot read %s: cannot find out which versions of %s are served: %w", it.Identity, it.GVK.GroupKind(), err)
@@ -45,19 +45,19 @@ func (d *Deliverer) read(ctx context.Context, it *item) (*unstructured.Unstructu
 		return nil, nil //nolint:nilnil // there are no objects of this kind
 	}
 
-	d.mapper.forget(it.GVK.GroupKind())
+	w.mapper.forget(it.GVK.GroupKind())
 
-	return d.get(ctx, it, version)
+	return w.get(ctx, it, version)
 }
 
 // get reads the live object in a version, nil if it does not exist.
-func (d *Deliverer) get(ctx context.Context, it *item, version string) (*unstructured.Unstructured, error) {
+func (w *worker) get(ctx context.Context, it *item, version string) (*unstructured.Unstructured, error) {
 	if !identity.CanExist(it.Object.GetName()) || !identity.CanExist(it.Object.GetNamespace()) {
 		return nil, nil //nolint:nilnil // it could never be created
 	}
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(it.GVK.GroupKind().WithVersion(version))
-	err := d.remote.Get(ctx, client.ObjectKeyFromObject(it.Object), live)
+	err := w.remote.Get(ctx, client.ObjectKeyFromObject(it.Object), live)
 	switch {
 	case apierrors.IsNotFound(err) && !isUnserved(err):
 		return nil, nil //nolint:nilnil // it is absent, which is fine
@@ -83,8 +83,8 @@ func isUnserved(err error) bool {
 
 // servedVersion is a version that the server serves a kind in, "" if there is none. It
 // asks the server: what is cached about versions may be out of date.
-func (d *Deliverer) servedVersion(gvk schema.GroupVersionKind) (string, error) {
-	groups, err := d.discovery.ServerGroups()
+func (w *worker) servedVersion(gvk schema.GroupVersionKind) (string, error) {
+	groups, err := w.discovery.ServerGroups()
 	if err != nil {
 		return "", err
 	}
@@ -93,7 +93,7 @@ func (d *Deliverer) servedVersion(gvk schema.GroupVersionKind) (string, error) {
 			continue
 		}
 		for _, version := range group.Versions {
-			list, err := d.discovery.ServerResourcesForGroupVersion(version.GroupVersion)
+			list, err := w.discovery.ServerResourcesForGroupVersion(version.GroupVersion)
 			if client.IgnoreNotFound(err) != nil {
 				return "", err
 			}

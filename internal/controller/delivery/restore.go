@@ -16,37 +16,6 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
-// keepUnread keeps the manifests that cannot be read, so that their slice can be restored. It is
-// for views that nothing works on yet.
-func (v *view) keepUnread(all []enov1.ResourceSlice) {
-	place := 0
-	for n := range all {
-		for _, m := range all[n].Spec.Resources {
-			if place == len(v.items) {
-				return // another delivery has the composition
-			}
-			if it := v.items[place]; hidden(it) && !it.elsewhere {
-				it.unread = m.DeepCopy()
-			}
-			place++
-		}
-	}
-}
-
-// recallHooks marks the Patches that have deleted their targets in this synthesis, if a slice has
-// lost its states while no manager ran, and the composition has recorded that all was reconciled.
-// All other work can be repeated.
-func (v *view) recallHooks(c *enov1.Composition) {
-	if v.deleting || c.Status.CurrentSynthesis.Reconciled == nil {
-		return
-	}
-	for _, it := range v.items {
-		if !hidden(it) && it.IsPatch() && it.Removes && !it.slice.initialized {
-			it.state = enov1.ResourceState{Reconciled: true, Deleted: true, Ready: c.Status.CurrentSynthesis.Reconciled}
-		}
-	}
-}
-
 // isLost reports whether slices of the current synthesis of a composition do not exist.
 func isLost(read []enov1.ResourceSlice, err error, c *enov1.Composition) bool {
 	if err != nil {
@@ -65,12 +34,12 @@ func isTerminating(err error) bool {
 }
 
 // restoreAll restores all slices of a composition that do not exist. The view is of these slices.
-func (d *Deliverer) restoreAll(ctx context.Context, v *view, c *enov1.Composition) error {
+func (l *loader) restoreAll(ctx context.Context, v *view, c *enov1.Composition) error {
 	for _, s := range v.parts {
-		err := d.reader.Get(ctx, s.NamespacedName, &enov1.ResourceSlice{})
+		err := l.reader.Get(ctx, s.NamespacedName, &enov1.ResourceSlice{})
 		switch {
 		case apierrors.IsNotFound(err):
-			err = d.restore(ctx, v, s, c)
+			err = l.restore(ctx, v, s, c)
 		case err != nil:
 			err = fmt.Errorf("cannot read slice %s: %w", s.NamespacedName, err)
 		}
@@ -86,7 +55,7 @@ func (d *Deliverer) restoreAll(ctx context.Context, v *view, c *enov1.Compositio
 // the states that are known: a write that found no slice was dropped. The caller has seen that the
 // slice does not exist. A slice whose objects are all deleted is not needed any more, and of one that
 // several deliveries share, none knows all manifests.
-func (d *Deliverer) restore(ctx context.Context, v *view, s *slice, c *enov1.Composition) error {
+func (l *loader) restore(ctx context.Context, v *view, s *slice, c *enov1.Composition) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	manifests, err := v.manifests(s)
@@ -106,19 +75,16 @@ func (d *Deliverer) restore(ctx context.Context, v *view, s *slice, c *enov1.Com
 	}
 	// The digest comes first: if one of the two fails, the slice still does not exist, and both are
 	// repeated. A slice that existed without its digest would be rejected.
-	if err := d.recordDigest(ctx, c, restored); err != nil {
+	if err := l.recordDigest(ctx, c, restored); err != nil {
 		return fmt.Errorf("cannot record the digest of slice %s, which is restored next: %w", s.NamespacedName, err)
 	}
-	if err := d.client.Create(ctx, restored); err != nil {
+	if err := l.client.Create(ctx, restored); err != nil {
 		return fmt.Errorf("cannot restore slice %s: %w", s.NamespacedName, err)
 	}
-	if d.courtesy.Allow() {
-		d.recorder.Eventf(v.owner, nil, corev1.EventTypeWarning, "SliceRestored", action, "%s",
-			clip(fmt.Sprintf("ResourceSlice %s was deleted in spite of its finalizer, and is restored: only it records which objects were delivered. Do not delete slices by hand", s.Name)))
-	}
+	l.events.record(v.owner, nil, corev1.EventTypeWarning, "SliceRestored", fmt.Sprintf("ResourceSlice %s was deleted in spite of its finalizer, and is restored: only it records which objects were delivered. Do not delete slices by hand", s.Name))
 	s.initialized, s.version, s.rejected = false, restored.ResourceVersion, ""
 	if slices.ContainsFunc(states, isKnown) { // otherwise they are written with the first one
-		d.restoreStates(ctx, v, s, states)
+		l.restoreStates(ctx, v, s, states)
 	}
 
 	return nil
@@ -126,7 +92,7 @@ func (d *Deliverer) restore(ctx context.Context, v *view, s *slice, c *enov1.Com
 
 // recordDigest writes the digest of a slice that is restored to the status of its composition, without which
 // it would not belong to it: its manifests mean the same as before, and may be written differently.
-func (d *Deliverer) recordDigest(ctx context.Context, c *enov1.Composition, restored *enov1.ResourceSlice) error {
+func (l *loader) recordDigest(ctx context.Context, c *enov1.Composition, restored *enov1.ResourceSlice) error {
 	refs := c.Status.CurrentSynthesis.ResourceSlices
 	i := slices.IndexFunc(refs, func(ref *enov1.ResourceSliceRef) bool { return ref.Name == restored.Name })
 	digest := tenancy.Digest(&restored.Spec)
@@ -144,39 +110,17 @@ func (d *Deliverer) recordDigest(ctx context.Context, c *enov1.Composition, rest
 		return err
 	}
 
-	return d.client.Status().Patch(ctx, c, client.RawPatch(types.JSONPatchType, data))
+	return l.client.Status().Patch(ctx, c, client.RawPatch(types.JSONPatchType, data))
 }
 
 // restoreStates writes the states of a slice that was restored, at once if possible: a process
 // that is killed must not repeat what was done. The lock of the slice is held.
-func (d *Deliverer) restoreStates(ctx context.Context, v *view, s *slice, states []enov1.ResourceState) {
-	err := d.status.patch(ctx, s, []operation{{Op: "add", Path: "/status", Value: enov1.ResourceSliceStatus{Resources: states}}})
+func (l *loader) restoreStates(ctx context.Context, v *view, s *slice, states []enov1.ResourceState) {
+	err := l.status.patch(ctx, s, []operation{{Op: "add", Path: "/status", Value: enov1.ResourceSliceStatus{Resources: states}}})
 	s.initialized = err == nil
 	for _, it := range v.items {
 		if it.slice == s && err != nil {
-			d.publish(v, it, v.stateOf(it)) // until it succeeds
+			l.publish(v, it, v.stateOf(it)) // until it succeeds
 		}
 	}
-}
-
-// manifests are those of a slice, none if not all of them are known.
-func (v *view) manifests(s *slice) ([]enov1.Manifest, error) {
-	all := make([]enov1.Manifest, 0, s.count)
-	for _, it := range v.items {
-		switch {
-		case it.slice != s:
-		case it.elsewhere || hidden(it) && it.unread == nil:
-			return nil, nil
-		case hidden(it):
-			all = append(all, *it.unread)
-		default:
-			m, err := it.Manifest(it.text.object())
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, m)
-		}
-	}
-
-	return all, nil
 }

@@ -6,24 +6,18 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
@@ -108,52 +102,14 @@ func ParseFilter(expression string) (*Filter, error) { return decide.NewFilter(e
 
 // A Deliverer delivers the current syntheses of all compositions.
 type Deliverer struct {
-	client     client.Client
-	reader     client.Reader
-	remote     client.Client
-	mapper     *kindCache
-	discovery  discovery.DiscoveryInterface
-	manifests  *decide.Reader
-	migrator   *ownership.Migrator
-	migration  string
-	selector   labels.Selector
-	filter     *Filter
-	pruneGuard PruneGuard
-	drift      string
-	manager    string
-	workers    int
-	watches    *watches
-	status     *statusWriter
-	health     *healthTracker
-	queue      workqueue.TypedRateLimitingInterface[key]
-	recorder   events.EventRecorder
-	courtesy   *rate.Limiter
-	metrics    *Metrics
-	now        func() time.Time
+	*environment
+	*registry
+	*loader
+	*worker
+
+	workers int
 	// healthTimeout is how long an object may progress, 0 for any time.
 	healthTimeout time.Duration
-	scope         tenancy.Scope
-	// defaultAccount is the name of the ServiceAccount of compositions that name none, and
-	// forbiddenGrace how long objects that may not be deleted hold up a terminating namespace.
-	defaultAccount string
-	forbiddenGrace time.Duration
-	// compositions is the queue of the controller, nil until that is started.
-	compositions atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
-
-	mu    sync.Mutex
-	views map[types.NamespacedName]*view
-	// broken are the compositions that cannot be read, and grace is how long others wait
-	// for them.
-	broken map[types.NamespacedName]*unreadable
-	grace  time.Duration
-	// wanted is by how many compositions of a tenant each object is wanted.
-	wanted map[claim]int
-	// backlog has the views that must not delete anything before other compositions are
-	// read.
-	backlog *backlog
-	// gone is what is remembered of objects that a composition no longer has, until
-	// a worker comes by to forget it.
-	gone sync.Map
 }
 
 // SetupWithManager starts it with the manager.
@@ -194,30 +150,37 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 		}
 	}
 	m := NewMetrics(metrics.Registry)
-	d := &Deliverer{
-		client: mgr.GetClient(), reader: mgr.GetAPIReader(), remote: remote, mapper: kinds, discovery: served, manifests: decide.NewReader(),
-		migrator:  ownership.New(remote, ownership.Options{Manager: o.manager(), Metrics: ownership.NewMetrics(metrics.Registry)}),
-		migration: o.Migration, workers: o.Workers, status: newStatusWriter(mgr.GetClient(), mgr.GetAPIReader(), m),
-		recorder: mgr.GetEventRecorder("arbor-delivery"), courtesy: rate.NewLimiter(eventsPerSecond, eventsAtOnce),
-		metrics: m, now: time.Now,
-		views: map[types.NamespacedName]*view{}, broken: map[types.NamespacedName]*unreadable{}, wanted: map[claim]int{},
+	e := &environment{
+		client: mgr.GetClient(), reader: mgr.GetAPIReader(), remote: remote, mapper: kinds, manifests: decide.NewReader(),
+		status: newStatusWriter(mgr.GetClient(), mgr.GetAPIReader(), m), events: newEventRecorder(mgr.GetEventRecorder("arbor-delivery")),
+		queue: newResourceQueue(o.Workers), metrics: m, now: time.Now,
+		drift: o.Drift, manager: o.manager(), scope: o.Scope,
 	}
-	d.backlog = newBacklog(d.tenant)
-	d.queue = newResourceQueue(o.Workers)
+	e.manifests.FailOpen, e.manifests.Scopes, e.manifests.Manager, e.manifests.Readiness = o.FailOpen, e.scopeOf, o.manager(), o.Readiness
+	d := newParts(e, o)
+	d.migrator = ownership.New(remote, ownership.Options{Manager: o.manager(), Metrics: ownership.NewMetrics(metrics.Registry)})
+	d.discovery, d.metadata = served, watching
+	d.watches = newWatches(watching, e.manager, func(k key) { e.queue.Add(k) })
+	e.health = newHealthTracker(d.watches, d.readForHealth, e.queue.Len)
 	m.workers.Set(float64(o.Workers))
-	m.queued, m.unwritten, m.pruneBlocked, m.forbidden = d.queue.Len, d.status.depth, d.countBlocked, d.countForbidden
-	d.selector, d.filter, d.pruneGuard, d.grace = o.Selector, o.Filter, o.PruneGuard, o.UnreadableGrace
-	d.manifests.FailOpen, d.manifests.Scopes, d.manifests.Manager, d.manifests.Readiness = o.FailOpen, d.scopeOf, o.manager(), o.Readiness
-	d.drift, d.manager, d.healthTimeout = o.Drift, o.manager(), o.HealthTimeout
-	d.scope, d.defaultAccount, d.forbiddenGrace = o.Scope, o.DefaultAccount, o.ForbiddenGrace
-	if d.selector == nil {
-		d.selector = labels.Everything()
-	}
-	d.watches = newWatches(watching, d.manager, func(k key) { d.queue.Add(k) })
-	d.health = newHealthTracker(d.watches, d.readForHealth, d.queue.Len)
-	m.unhealthy = d.health.unhealthy
+	m.queued, m.unwritten, m.pruneBlocked, m.forbidden, m.unhealthy = e.queue.Len, e.status.depth, d.countBlocked, d.countForbidden, e.health.unhealthy
 
 	return d, nil
+}
+
+// newParts returns a Deliverer of an environment.
+func newParts(e *environment, o Options) *Deliverer {
+	r := newRegistry(e, o.UnreadableGrace)
+	l := &loader{environment: e, selector: o.Selector, filter: o.Filter, pruneGuard: o.PruneGuard, defaultAccount: o.DefaultAccount}
+	if l.selector == nil {
+		l.selector = labels.Everything()
+	}
+
+	return &Deliverer{
+		environment: e, registry: r, loader: l,
+		worker:  &worker{environment: e, registry: r, migration: o.Migration, forbiddenGrace: o.ForbiddenGrace},
+		workers: o.Workers, healthTimeout: o.HealthTimeout,
+	}
 }
 
 // clients are those of the cluster that is delivered to. Nothing of it is cached:

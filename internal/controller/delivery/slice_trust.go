@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,22 +12,11 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
-// A rejectedError is why a slice that exists does not belong to a composition.
-type rejectedError struct{ reason string }
-
-func (r *rejectedError) Error() string { return r.reason }
-
-func isRejected(err error) bool {
-	_, ok := errors.AsType[*rejectedError](err)
-
-	return ok
-}
-
 // slice reads a slice that the status of a composition names. It returns an error if it does not
 // belong to the composition: anything in it could be delivered, or deleted.
-func (d *Deliverer) slice(ctx context.Context, c *enov1.Composition, ref *enov1.ResourceSliceRef) (*enov1.ResourceSlice, error) {
+func (l *loader) slice(ctx context.Context, c *enov1.Composition, ref *enov1.ResourceSliceRef) (*enov1.ResourceSlice, error) {
 	s := &enov1.ResourceSlice{}
-	if err := d.reader.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: ref.Name}, s); err != nil {
+	if err := l.reader.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: ref.Name}, s); err != nil {
 		return nil, err
 	}
 	if problem := tenancy.SliceProblem(c, ref, s, tenancy.Digest(&s.Spec)); problem != "" {
@@ -41,12 +29,12 @@ func (d *Deliverer) slice(ctx context.Context, c *enov1.Composition, ref *enov1.
 // problemOf returns why a slice does not belong to the current synthesis of a composition, "" if it
 // does. The cache may not have the digest of a slice that was restored a moment ago, so before a slice
 // is rejected, the composition is read from the API server.
-func (d *Deliverer) problemOf(ctx context.Context, s *enov1.ResourceSlice, c *enov1.Composition) (string, error) {
+func (l *loader) problemOf(ctx context.Context, s *enov1.ResourceSlice, c *enov1.Composition) (string, error) {
 	if sliceProblem(s, c) == "" {
 		return "", nil
 	}
 	name, live := client.ObjectKeyFromObject(c), &enov1.Composition{}
-	if err := d.reader.Get(ctx, name, live); err != nil {
+	if err := l.reader.Get(ctx, name, live); err != nil {
 		return "", fmt.Errorf("cannot read composition %s: %w", name, err)
 	}
 
@@ -69,8 +57,8 @@ func sliceProblem(s *enov1.ResourceSlice, c *enov1.Composition) string {
 
 // reportLeft records an event if objects of a composition that is being deleted stay because their
 // slice does not belong to it.
-func (d *Deliverer) reportLeft(c *enov1.Composition, s *enov1.Synthesis, because error) {
-	if isRejected(because) && s == c.Status.CurrentSynthesis && d.courtesy.Allow() {
-		d.recorder.Eventf(c.DeepCopy(), nil, corev1.EventTypeWarning, "SliceRejected", action, "%s", clip("objects are not deleted with the composition: "+because.Error()))
+func (l *loader) reportLeft(c *enov1.Composition, s *enov1.Synthesis, because error) {
+	if isRejected(because) && s == c.Status.CurrentSynthesis {
+		l.events.record(c.DeepCopy(), nil, corev1.EventTypeWarning, "SliceRejected", "objects are not deleted with the composition: "+because.Error())
 	}
 }

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 )
@@ -97,13 +98,25 @@ func (v *view) take(it *item, s enov1.ResourceState) (_ enov1.ResourceState, cha
 
 // publish has a state written that was not settled by the worker of the item, or the later
 // state that a worker has settled at the same time.
-func (d *Deliverer) publish(v *view, it *item, s enov1.ResourceState) {
+func (e *environment) publish(v *view, it *item, s enov1.ResourceState) {
 	for {
-		d.status.set(v, it, s)
+		e.status.set(v, it, s)
 		now := v.stateOf(it)
 		if equality.Semantic.DeepEqual(now, s) {
 			return
 		}
 		s = now
 	}
+}
+
+// replaced is the object of an item that was deleted in this synthesis to be created again,
+// "" if none was.
+func (v *view) replaced(it *item) types.UID { return v.stateOf(it).Replaced }
+
+// stateOf is the state of an item.
+func (v *view) stateOf(it *item) enov1.ResourceState {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+
+	return v.items[it.place].state
 }

@@ -13,8 +13,6 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,14 +25,12 @@ import (
 func idle() *Deliverer {
 	m := NewMetrics(prometheus.NewRegistry())
 
-	d := &Deliverer{
+	d := newParts(&environment{
 		health:    newHealthTracker(newWatches(nil, decide.Manager, func(key) {}), nil, func() int { return 0 }),
-		manifests: decide.NewReader(), manager: decide.Manager, mapper: newKindCache(meta.NewDefaultRESTMapper(nil), time.Now), selector: labels.Everything(), metrics: m, status: newStatusWriter(nil, nil, m),
-		recorder: &events.FakeRecorder{}, courtesy: rate.NewLimiter(0, 0), now: time.Now,
+		manifests: decide.NewReader(), manager: decide.Manager, mapper: newKindCache(meta.NewDefaultRESTMapper(nil), time.Now), metrics: m, status: newStatusWriter(nil, nil, m),
+		events: &eventRecorder{recorder: &events.FakeRecorder{}, limiter: rate.NewLimiter(0, 0)}, now: time.Now,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[key]()),
-		views: map[types.NamespacedName]*view{}, broken: map[types.NamespacedName]*unreadable{}, wanted: map[claim]int{},
-	}
-	d.backlog = newBacklog(d.tenant)
+	}, Options{})
 
 	return d
 }

@@ -30,49 +30,49 @@ type claim struct {
 }
 
 // count counts who wants which object.
-func (d *Deliverer) count(v *view, by int) { d.add(v.name, v.wants, by) }
+func (r *registry) count(v *view, by int) { r.add(v.name, v.wants, by) }
 
 // add counts objects that a composition wants.
-func (d *Deliverer) add(name types.NamespacedName, all []decide.Identity, by int) {
+func (r *registry) add(name types.NamespacedName, all []decide.Identity, by int) {
 	for _, id := range all {
-		one := d.claim(name, id)
-		if d.wanted[one] += by; d.wanted[one] == 0 {
-			delete(d.wanted, one)
+		one := r.claim(name, id)
+		if r.wanted[one] += by; r.wanted[one] == 0 {
+			delete(r.wanted, one)
 		}
 	}
 }
 
 // claim is that of a composition to an object.
-func (d *Deliverer) claim(name types.NamespacedName, id decide.Identity) claim {
-	return claim{id, d.tenant(name.Namespace)}
+func (r *registry) claim(name types.NamespacedName, id decide.Identity) claim {
+	return claim{id, r.tenant(name.Namespace)}
 }
 
 // tenant returns the tenant that a namespace belongs to.
-func (d *Deliverer) tenant(namespace string) string { return d.scope.Tenant(namespace) }
+func (r *registry) tenant(namespace string) string { return r.scope.Tenant(namespace) }
 
 // isNeighbor reports whether two compositions are of the same tenant.
-func (d *Deliverer) isNeighbor(a, b types.NamespacedName) bool {
-	return d.tenant(a.Namespace) == d.tenant(b.Namespace)
+func (r *registry) isNeighbor(a, b types.NamespacedName) bool {
+	return r.tenant(a.Namespace) == r.tenant(b.Namespace)
 }
 
 // taken says whether another composition wants an object that this one does not.
-func (d *Deliverer) taken(own types.NamespacedName, id decide.Identity) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (r *registry) taken(own types.NamespacedName, id decide.Identity) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 
-	return d.wanted[d.claim(own, id)] > 0
+	return r.wanted[r.claim(own, id)] > 0
 }
 
 // sharer is another composition that wants an object, "" if there is none.
-func (d *Deliverer) sharer(own types.NamespacedName, id decide.Identity) string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.wanted[d.claim(own, id)] <= d.claims(own, id) {
+func (r *registry) sharer(own types.NamespacedName, id decide.Identity) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.wanted[r.claim(own, id)] <= r.claims(own, id) {
 		return ""
 	}
 	first := ""
-	for _, name := range slices.AppendSeq(slices.Collect(maps.Keys(d.views)), maps.Keys(d.broken)) {
-		if text := name.String(); name != own && d.isNeighbor(name, own) && (first == "" || text < first) && d.claims(name, id) > 0 {
+	for _, name := range slices.AppendSeq(slices.Collect(maps.Keys(r.views)), maps.Keys(r.broken)) {
+		if text := name.String(); name != own && r.isNeighbor(name, own) && (first == "" || text < first) && r.claims(name, id) > 0 {
 			first = text
 		}
 	}
@@ -82,12 +82,12 @@ func (d *Deliverer) sharer(own types.NamespacedName, id decide.Identity) string 
 
 // claims counts how often a composition is counted as one that wants an object. The lock
 // is held.
-func (d *Deliverer) claims(name types.NamespacedName, id decide.Identity) int {
+func (r *registry) claims(name types.NamespacedName, id decide.Identity) int {
 	var all []decide.Identity
-	if v := d.views[name]; v != nil {
+	if v := r.views[name]; v != nil {
 		all = v.wants
 	}
-	if broken := d.broken[name]; broken != nil {
+	if broken := r.broken[name]; broken != nil {
 		all = slices.Concat(all, broken.wants)
 	}
 	n := 0
@@ -103,18 +103,18 @@ func (d *Deliverer) claims(name types.NamespacedName, id decide.Identity) int {
 // await notes which compositions have to be read before a view deletes anything. It
 // is for views that nobody works on yet. The cache is asked, which has seen them if
 // it has seen the composition that lets go of something later.
-func (d *Deliverer) await(ctx context.Context, v *view) error {
+func (r *registry) await(ctx context.Context, v *view) error {
 	if !v.removes() {
 		return nil
 	}
-	d.mu.Lock()
-	d.backlog.beginList()
-	d.mu.Unlock()
+	r.mu.Lock()
+	r.backlog.beginList()
+	r.mu.Unlock()
 	list := &enov1.CompositionList{}
-	err := d.client.List(ctx, list, client.UnsafeDisableDeepCopy)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	defer d.backlog.endList()
+	err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.backlog.endList()
 	if err != nil {
 		return fmt.Errorf("cannot list compositions: %w", err)
 	}
@@ -122,30 +122,25 @@ func (d *Deliverer) await(ctx context.Context, v *view) error {
 	for i := range list.Items {
 		c := &list.Items[i]
 		name := client.ObjectKeyFromObject(c)
-		if name == v.name || !d.isNeighbor(name, v.name) || c.DeletionStarted() || c.Status.CurrentSynthesis == nil || d.backlog.hasRead(name, c.ResourceVersion) {
+		if name == v.name || !r.isNeighbor(name, v.name) || c.DeletionStarted() || c.Status.CurrentSynthesis == nil || r.backlog.hasRead(name, c.ResourceVersion) {
 			continue
 		}
-		if !d.views[name].isRead(c) {
+		if !r.views[name].isRead(c) {
 			unread = append(unread, unreadEntry{name: name, version: c.ResourceVersion})
 		}
 	}
-	d.backlog.add(v, unread)
+	r.backlog.add(v, unread)
 
 	return nil
 }
 
-// isRead reports whether a view, if there is one, has the current slices of a composition.
-func (v *view) isRead(c *enov1.Composition) bool {
-	return v != nil && v.uid == c.UID && v.slices == slicesOf(c.Status.CurrentSynthesis)
-}
-
 // unread is a composition that has to be read before a view deletes anything, "" if
 // there is none.
-func (d *Deliverer) unread(v *view) string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (r *registry) unread(v *view) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 
-	return d.backlog.unreadFor(v, d.overdue)
+	return r.backlog.unreadFor(v, r.overdue)
 }
 
 // known notes that a composition was read, and has those go on that waited for it.

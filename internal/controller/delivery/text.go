@@ -41,16 +41,3 @@ func pack(r *decide.Resource) text {
 
 	return t
 }
-
-// unpacked is the item with its object, for whoever works on it. Its state stays
-// that of the view.
-func (i *item) unpacked() *item {
-	r := *i.Resource
-	r.Object = i.text.object()
-
-	return i.as(&r, i.text, "")
-}
-
-// desires is what the object is to be, which is what is remembered when it is. An
-// object that is patched only says which.
-func (i *item) desires() text { return i.text + text(i.Ops) }

@@ -42,14 +42,13 @@ func (d *Deliverer) cannotRead(ctx context.Context, c *enov1.Composition, becaus
 	d.broken[name] = now
 	d.add(name, now.wants, 1)
 	d.mu.Unlock()
-	if had == nil && d.courtesy.Allow() {
-		d.recorder.Eventf(c.DeepCopy(), nil, corev1.EventTypeWarning, "Unreadable", action, "%s",
-			clip(fmt.Sprintf("the composition is not delivered, and others delete objects without knowing what it wants in %s: %v", d.grace, because)))
+	if had == nil {
+		d.events.record(c.DeepCopy(), nil, corev1.EventTypeWarning, "Unreadable", fmt.Sprintf("the composition is not delivered, and others delete objects without knowing what it wants in %s: %v", d.grace, because))
 	}
 }
 
 // remains are the objects in the slices of a composition that can be read.
-func (d *Deliverer) remains(ctx context.Context, c *enov1.Composition) []decide.Identity {
+func (l *loader) remains(ctx context.Context, c *enov1.Composition) []decide.Identity {
 	seen := map[decide.Identity]bool{}
 	var all []decide.Identity
 	syntheses := []*enov1.Synthesis{c.Status.CurrentSynthesis, c.Status.PreviousSynthesis}
@@ -61,12 +60,12 @@ func (d *Deliverer) remains(ctx context.Context, c *enov1.Composition) []decide.
 			continue
 		}
 		for _, ref := range s.ResourceSlices {
-			slice, err := d.slice(ctx, c, ref)
+			slice, err := l.slice(ctx, c, ref)
 			if err != nil {
 				continue
 			}
 			for _, m := range slice.Spec.Resources {
-				r, _ := d.readManifest(m, c.Annotations) // invalid settings do not matter here
+				r, _ := l.readManifest(m, c.Annotations) // invalid settings do not matter here
 				if r == nil || m.Deleted || r.IsPatch() || seen[r.Identity] {
 					continue
 				}
@@ -81,17 +80,17 @@ func (d *Deliverer) remains(ctx context.Context, c *enov1.Composition) []decide.
 
 // forgetBroken removes what is known of a composition that could not be read. The lock
 // is held.
-func (d *Deliverer) forgetBroken(name types.NamespacedName) {
-	if was := d.broken[name]; was != nil {
-		d.add(name, was.wants, -1)
-		delete(d.broken, name)
+func (r *registry) forgetBroken(name types.NamespacedName) {
+	if was := r.broken[name]; was != nil {
+		r.add(name, was.wants, -1)
+		delete(r.broken, name)
 	}
 }
 
 // overdue reports whether others no longer wait for a composition that cannot be read.
 // The lock is held.
-func (d *Deliverer) overdue(name types.NamespacedName) bool {
-	b := d.broken[name]
+func (r *registry) overdue(name types.NamespacedName) bool {
+	b := r.broken[name]
 
-	return b != nil && d.now().Sub(b.since) >= d.grace
+	return b != nil && r.now().Sub(b.since) >= r.grace
 }

@@ -3,7 +3,6 @@ package delivery
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,69 +13,24 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
-	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/identity"
 )
 
-// A key is what the queue of resources holds. It is the same in every synthesis,
-// so that nobody works on one object of a composition twice at a time.
-type key struct {
-	composition types.NamespacedName
-	object      decide.Identity
-}
-
-// A version tells whether a view is still that of its composition.
-type version struct {
-	uid types.UID
-	// slices identify a synthesis: one that changes nothing takes them over.
-	slices              string
-	settings            string
-	deleting, abandoned bool
-	// elsewhere : somebody else delivers the composition.
-	elsewhere bool
-	// suspended is why nothing is written, "" if something may be.
-	suspended string
-	// account is what objects are written as, the zero value if that is the manager.
-	account tenancy.Account
-}
-
 // versionOf is what a view of a composition as it is now would be of.
-func (d *Deliverer) versionOf(c *enov1.Composition) version {
+func (l *loader) versionOf(c *enov1.Composition) version {
 	v := version{
 		uid: c.UID, slices: slicesOf(c.Status.CurrentSynthesis), settings: settingsOf(c),
-		deleting: c.DeletionStarted(), abandoned: c.Abandoned(), account: d.scope.AccountOf(c, d.defaultAccount),
+		deleting: c.DeletionStarted(), abandoned: c.Abandoned(), account: l.scope.AccountOf(c, l.defaultAccount),
 	}
 	if text, ok := c.Annotations[enov1.AnnotationSuspend]; ok && !v.deleting {
 		v.suspended = decide.ParseSuspension(text).String()
 	}
-	v.elsewhere = !d.selector.Matches(labels.Set(c.Labels))
-	if d.filter != nil { // it may ask for any of them
+	v.elsewhere = !l.selector.Matches(labels.Set(c.Labels))
+	if l.filter != nil { // it may ask for any of them
 		v.settings += fmt.Sprint(c.Labels, c.Annotations)
 	}
 
 	return v
-}
-
-// slicesOf names the slices of a synthesis.
-func slicesOf(s *enov1.Synthesis) string {
-	var all strings.Builder
-	for _, ref := range s.ResourceSlices {
-		all.WriteString(ref.Name + " ")
-	}
-
-	return all.String()
-}
-
-// settingsOf are the annotations that manifests fall back to.
-func settingsOf(c *enov1.Composition) string {
-	var all []string
-	for _, name := range append(decide.Inherited(), enov1.AnnotationPrune, enov1.AnnotationConfirmPrune, enov1.AnnotationPruneFirst) {
-		if value, ok := c.Annotations[name]; ok {
-			all = append(all, name+"="+value)
-		}
-	}
-
-	return strings.Join(all, "\n")
 }
 
 // A view is the current synthesis of a composition, in memory. Its manifests are
@@ -123,46 +77,6 @@ type view struct {
 	// about is what expressions are told about the composition.
 	about *metav1.ObjectMeta
 }
-
-// An item is one manifest of a view.
-type item struct {
-	// Resource has no object while it is in the view: text is it.
-	*decide.Resource
-
-	text text
-	// unread is the manifest if it is hidden, nil otherwise.
-	unread *enov1.Manifest
-	// of is what the view has: those who work on it have it with its object.
-	of *decide.Resource
-	// place is that in the view, and slice and index are where its state is written.
-	place int
-	slice *slice
-	index int
-	// problem is why it cannot be delivered at all. elsewhere : somebody else delivers
-	// it, or there is no telling who, which is the problem then.
-	problem   error
-	elsewhere bool
-	// previous is what the synthesis before desired, "" if it is not known.
-	previous text
-	// rivals are the places of items that decide about the same fields of the same
-	// object later. Once one of them may run, this one does not run again.
-	rivals []int
-	// chained is whether other items are about the same object.
-	chained bool
-	// memory is only used by whoever works on the item.
-	memory *memory
-	// first is true for a tombstone that a user wants to have deleted now.
-	first bool
-	// base is the version of the live object that overrides have made the item for,
-	// "" if there are none.
-	base string
-
-	// state is guarded by the view.
-	state enov1.ResourceState
-}
-
-// hidden are resources that nothing can be done about.
-func hidden(i *item) bool { return i.Resource == nil }
 
 // adopt has the items remember what those of an earlier view did.
 func (v *view) adopt(old *view) {
@@ -300,9 +214,9 @@ func (v *view) isReady(it *item) bool {
 }
 
 // newView makes a view of a composition and its slices.
-func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *view {
+func (l *loader) newView(c *enov1.Composition, all []enov1.ResourceSlice) *view {
 	v := &view{
-		name: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, version: d.versionOf(c), byID: map[decide.Identity]*item{}, parts: map[string]*slice{},
+		name: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, version: l.versionOf(c), byID: map[decide.Identity]*item{}, parts: map[string]*slice{},
 		owner: &enov1.Composition{
 			TypeMeta:   metav1.TypeMeta{APIVersion: enov1.GroupVersion.String(), Kind: enov1.CompositionKind},
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID},
@@ -314,7 +228,7 @@ func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *vi
 		v.parts[s.Name] = s
 		for index, manifest := range all[n].Spec.Resources {
 			it := &item{slice: s, index: index, place: len(v.items), memory: &memory{}}
-			it.Resource, it.problem = d.readManifest(manifest, c.Annotations)
+			it.Resource, it.problem = l.readManifest(manifest, c.Annotations)
 			if !hidden(it) {
 				it.of, it.text = it.Resource, pack(it.Resource)
 			}
@@ -327,7 +241,7 @@ func (d *Deliverer) newView(c *enov1.Composition, all []enov1.ResourceSlice) *vi
 		}
 	}
 	v.want()
-	d.narrow(v, c, all)
+	l.narrow(v, c, all)
 	v.requestFirst(c)
 	v.shared = slices.ContainsFunc(v.items, func(it *item) bool { return it.elsewhere })
 	v.chain()
@@ -376,12 +290,30 @@ func (v *view) enter(it *item) {
 	it.Resource = nil
 }
 
-// A duplicateError is about a manifest that another one stands for.
-type duplicateError struct {
-	id        decide.Identity
-	tombstone bool
+// requestFirst marks the tombstones that a user wants to have deleted now.
+func (v *view) requestFirst(c *enov1.Composition) {
+	request := decide.ParsePruneFirst(c.Annotations[enov1.AnnotationPruneFirst])
+	if request.Synthesis != c.Status.CurrentSynthesis.UUID {
+		return
+	}
+	for _, id := range request.Objects {
+		it := v.byID[id]
+		if it == nil {
+			id.Namespace = "" // the kind may be cluster-scoped
+			it = v.byID[id]
+		}
+		if it != nil && it.Prunes() {
+			it.Prune, it.first = enov1.PruneFirst, true
+		}
+	}
 }
 
-func (e *duplicateError) Error() string {
-	return e.id.String() + " is in this synthesis twice: have the synthesizer write it once"
+// claimsOf are the identities under which no other composition may delete the object of
+// a resource. As long as the scope of its kind is not known, there are two.
+func claimsOf(r *decide.Resource) []decide.Identity {
+	if r.Unscoped {
+		return []decide.Identity{r.Identity, r.ClusterScoped()}
+	}
+
+	return []decide.Identity{r.Identity}
 }

@@ -13,9 +13,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/ownership"
 )
 
 const (
@@ -30,52 +33,66 @@ const (
 	jitter = 0.1
 )
 
+// A worker makes the objects of the cluster agree with manifests.
+type worker struct {
+	*environment
+	*registry
+
+	watches   *watches
+	metadata  metadata.Interface
+	discovery discovery.DiscoveryInterface
+	migrator  *ownership.Migrator
+	migration string
+	// forbiddenGrace is how long objects that may not be deleted hold up a terminating namespace.
+	forbiddenGrace time.Duration
+}
+
 // work takes resources from the queue until it is shut down.
-func (d *Deliverer) work(ctx context.Context) {
+func (w *worker) work(ctx context.Context) {
 	for {
-		k, shutdown := d.queue.Get()
+		k, shutdown := w.queue.Get()
 		if shutdown {
 			return
 		}
-		d.one(ctx, k)
-		d.queue.Done(k)
+		w.one(ctx, k)
+		w.queue.Done(k)
 	}
 }
 
 // one works on one resource, and sees to it that it comes again if need be.
-func (d *Deliverer) one(ctx context.Context, k key) {
+func (w *worker) one(ctx context.Context, k key) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	d.forget(k)
-	v, it := d.find(k)
-	if it == nil || d.outdated(v, it) {
-		d.queue.Forget(k)
+	w.forget(k)
+	v, it := w.find(k)
+	if it == nil || w.outdated(v, it) {
+		w.queue.Forget(k)
 
 		return
 	}
-	ctx = d.as(ctx, v)
-	do := d.deliver
+	ctx = v.as(ctx)
+	do := w.deliver
 	if !v.open(it) {
 		if !v.keeps(it) {
-			d.queue.Forget(k)
+			w.queue.Forget(k)
 
 			return
 		}
-		do = d.keep
+		do = w.keep
 	}
-	end := d.metrics.begin()
+	end := w.metrics.begin()
 	again, err := do(ctx, k, v, it)
 	end(err)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		logr.FromContextOrDiscard(ctx).V(1).Info("cannot deliver", "composition", k.composition.String(), "object", k.object.String(), "error", err.Error())
-		d.queue.AddRateLimited(k)
+		w.queue.AddRateLimited(k)
 	case err != nil:
-		d.queue.AddRateLimited(k)
+		w.queue.AddRateLimited(k)
 	default:
-		d.queue.Forget(k)
+		w.queue.Forget(k)
 		if again > 0 {
-			d.queue.AddAfter(k, again)
+			w.queue.AddAfter(k, again)
 		}
 	}
 }
@@ -95,44 +112,44 @@ type outcome struct {
 }
 
 // deliver gathers what is known about a resource, decides, and does it.
-func (d *Deliverer) deliver(ctx context.Context, k key, v *view, it *item) (time.Duration, error) {
+func (w *worker) deliver(ctx context.Context, k key, v *view, it *item) (time.Duration, error) {
 	going := v.deleting || it.Tombstone
-	it, known, err := d.override(ctx, k, v, it.unpacked())
+	it, known, err := w.override(ctx, k, v, it.unpacked())
 	if err != nil {
-		return d.fail(ctx, k, v, it, known.Live, err)
+		return w.fail(ctx, k, v, it, known.Live, err)
 	}
-	if err := d.checkNamespace(it, going); err != nil {
-		d.failed(v, it, err, going)
+	if err := w.checkNamespace(it, going); err != nil {
+		w.failed(v, it, err, going)
 
 		return 0, err
 	}
-	s := d.gather(v, it, known)
-	if hold := max(d.hold(ctx, v, it, s), d.restless(v, it, s)); hold > 0 {
+	s := w.gather(v, it, known)
+	if hold := max(w.hold(ctx, v, it, s), w.restless(v, it, s)); hold > 0 {
 		return hold, nil
 	}
-	a, s, err := d.decide(ctx, v, it, s)
+	a, s, err := w.decide(ctx, v, it, s)
 	var out outcome
 	if err == nil {
-		out, err = d.act(ctx, k, v, it, a, s)
+		out, err = w.act(ctx, k, v, it, a, s)
 	}
 	if err != nil {
 		it.memory.judged = nil
 
-		return d.fail(ctx, k, v, it, s.Live, err)
+		return w.fail(ctx, k, v, it, s.Live, err)
 	}
-	d.permitted(v, it)
+	w.permitted(v, it)
 	if going {
-		d.health.forget(k)
-		d.removed(k, v, it, out)
+		w.health.forget(k)
+		w.removed(k, v, it, out)
 
 		return out.again, nil
 	}
-	if err := d.persistRemoval(ctx, v, it, out); err != nil {
+	if err := w.persistRemoval(ctx, v, it, out); err != nil {
 		return 0, err
 	}
-	d.health.saw(k, it.Resource, it.memory, out.live)
+	w.health.saw(k, it.Resource, it.memory, out.live)
 
-	return d.delivered(v, it, out).again, nil
+	return w.delivered(v, it, out).again, nil
 }
 
 // A situation is what is known about a resource, with where it is known from.
@@ -143,11 +160,11 @@ type situation struct {
 }
 
 // gather asks nobody: it is about what is known already.
-func (d *Deliverer) gather(v *view, it *item, known decide.Situation) situation {
+func (w *worker) gather(v *view, it *item, known decide.Situation) situation {
 	s := situation{Situation: known}
-	s.Deleting, s.Abandoned, s.Manager = v.deleting, v.abandoned, d.manager
+	s.Deleting, s.Abandoned, s.Manager = v.deleting, v.abandoned, w.manager
 	if v.deleting || it.Tombstone {
-		s.Taken, s.Unread = d.taken(v.name, it.Identity), d.unread(v)
+		s.Taken, s.Unread = w.taken(v.name, it.Identity), w.unread(v)
 
 		return s
 	}
@@ -157,49 +174,49 @@ func (d *Deliverer) gather(v *view, it *item, known decide.Situation) situation 
 
 		return s
 	}
-	s.ReportOnly = d.reportOnly(v, it)
+	s.ReportOnly = w.reportOnly(v, it)
 	if m.desired != "" && m.tracked {
-		d.observe(v, it, &s)
+		w.observe(v, it, &s)
 	}
 
 	return s
 }
 
 // observe adds what the watch of an object knows.
-func (d *Deliverer) observe(v *view, it *item, s *situation) {
+func (w *worker) observe(v *view, it *item, s *situation) {
 	m := it.memory
-	s.seen = d.watches.observe(m.at, m.version)
+	s.seen = w.watches.observe(m.at, m.version)
 	s.Going = s.seen.going && !older(s.seen.version, m.version)
 	s.Replacing = s.Going && s.seen.uid == v.replaced(it)
-	same := d.isUnchanged(v, it, s)
+	same := w.isUnchanged(v, it, s)
 	if same && older(m.version, s.seen.version) {
 		m.version = s.seen.version
 	}
 	if m.desired == it.desires() {
 		// A new synthesis is delivered whatever --drift says.
-		s.InSync = (same || d.drift == DriftInterval && m.applied == v.slices) && !d.due(it)
+		s.InSync = (same || w.drift == DriftInterval && m.applied == v.slices) && !w.due(it)
 		s.Drifted = !same && !s.InSync
 	}
 }
 
 // isUnchanged reports whether an object is as it was written last, and stays.
-func (d *Deliverer) isUnchanged(v *view, it *item, s *situation) bool {
-	return isSame(it.memory, s.seen) && !s.Going && !d.watches.disputed(it.memory.at, key{v.name, it.Identity})
+func (w *worker) isUnchanged(v *view, it *item, s *situation) bool {
+	return isSame(it.memory, s.seen) && !s.Going && !w.watches.disputed(it.memory.at, key{v.name, it.Identity})
 }
 
 // due reports whether an object is reconciled now even if it was not changed.
-func (d *Deliverer) due(it *item) bool {
-	return it.Interval > 0 && !d.now().Before(it.memory.due)
+func (w *worker) due(it *item) bool {
+	return it.Interval > 0 && !w.now().Before(it.memory.due)
 }
 
 // next is when it will be. What happens in between does not put it off.
-func (d *Deliverer) next(it *item) time.Duration {
-	if d.due(it) {
+func (w *worker) next(it *item) time.Duration {
+	if w.due(it) {
 		wait := float64(it.Interval) * (1 + jitter*rand.Float64()) //nolint:gosec // it only spreads load
-		it.memory.due = d.now().Add(time.Duration(wait))
+		it.memory.due = w.now().Add(time.Duration(wait))
 	}
 
-	return max(it.memory.due.Sub(d.now()), time.Millisecond)
+	return max(it.memory.due.Sub(w.now()), time.Millisecond)
 }
 
 // isSame says whether an object is as it was written last, as far as that is ours.
@@ -220,14 +237,14 @@ func isSame(m *memory, seen observation) bool {
 
 // hold is how long an object is to be left alone that somebody else keeps
 // changing.
-func (d *Deliverer) hold(ctx context.Context, v *view, it *item, s situation) time.Duration {
-	hold := it.memory.damper.Hold(d.now())
+func (w *worker) hold(ctx context.Context, v *view, it *item, s situation) time.Duration {
+	hold := it.memory.damper.Hold(w.now())
 	if !s.Drifted || hold == 0 {
 		return 0
 	}
-	err := fmt.Errorf("%s keeps changing it: it was put right %d times, and is left alone for a while; have only one of them write it", d.rival(ctx, it, s), it.memory.damper.Rounds())
-	d.failed(v, it, err, false)
-	d.tell(v, it, "Contested", err.Error())
+	err := fmt.Errorf("%s keeps changing it: it was put right %d times, and is left alone for a while; have only one of them write it", w.rival(ctx, it, s), it.memory.damper.Rounds())
+	w.failed(v, it, err, false)
+	w.tell(v, it, "Contested", err.Error())
 
 	return hold
 }
@@ -235,14 +252,14 @@ func (d *Deliverer) hold(ctx context.Context, v *view, it *item, s situation) ti
 // rival is who keeps changing an object. Of one that we hold nothing of any more,
 // the watch remembers no names, so the object is asked, once for each time that it
 // is left alone. Whoever deletes it leaves no name.
-func (d *Deliverer) rival(ctx context.Context, it *item, s situation) string {
+func (w *worker) rival(ctx context.Context, it *item, s situation) string {
 	m := it.memory
 	if m.rival == "" {
 		m.rival = s.seen.writer
 	}
 	if m.rival == "" && s.seen.present {
-		if live, err := d.read(ctx, it); err == nil && live != nil {
-			m.rival = writerOf(live.GetManagedFields(), d.manager)
+		if live, err := w.read(ctx, it); err == nil && live != nil {
+			m.rival = writerOf(live.GetManagedFields(), w.manager)
 		}
 	}
 
@@ -250,14 +267,14 @@ func (d *Deliverer) rival(ctx context.Context, it *item, s situation) string {
 }
 
 // decide decides, with the live object where it is needed.
-func (d *Deliverer) decide(ctx context.Context, v *view, it *item, s situation) (decide.Action, situation, error) {
+func (w *worker) decide(ctx context.Context, v *view, it *item, s situation) (decide.Action, situation, error) {
 	s.Ours, s.Patched = it.memory.isOurs(s.Live), it.isPatched(s)
 	a := decide.Decide(it.Resource, s.Situation)
 	unready := a.Verb == decide.Nothing && it.Watched() && !v.isReady(it)
 	if s.Looked || a.Verb != decide.Look && !unready {
 		return a, s, nil
 	}
-	live, err := d.read(ctx, it)
+	live, err := w.read(ctx, it)
 	if err != nil {
 		return a, s, err
 	}
@@ -268,52 +285,51 @@ func (d *Deliverer) decide(ctx context.Context, v *view, it *item, s situation) 
 }
 
 // delivered settles a resource that the cluster agrees with, or will.
-func (d *Deliverer) delivered(v *view, it *item, out outcome) outcome {
-	d.mapper.forget(it.Defines) // before objects of that kind are worked on
-	s := enov1.ResourceState{Reconciled: out.waits == "", ReconciliationError: d.waitError(it, out)}
+func (w *worker) delivered(v *view, it *item, out outcome) outcome {
+	w.mapper.forget(it.Defines) // before objects of that kind are worked on
+	s := enov1.ResourceState{Reconciled: out.waits == "", ReconciliationError: w.waitError(it, out)}
 	s.Deleted = s.Reconciled && it.IsPatch() && it.Removes
 	if s.Reconciled {
-		if ready, ok := d.ready(v, it, out.live); ok {
+		if ready, ok := w.ready(v, it, out.live); ok {
 			s.Ready = &ready
 		} else {
 			out.again = patience
 		}
 	}
 	if it.Interval > 0 && out.again == 0 {
-		out.again = d.next(it)
+		out.again = w.next(it)
 	}
 	it.memory.told = ""
-	d.settle(v, it, s)
+	w.settle(v, it, s)
 
 	return out
 }
 
 // ready says since when an object is ready.
-func (d *Deliverer) ready(v *view, it *item, live *unstructured.Unstructured) (metav1.Time, bool) {
+func (w *worker) ready(v *view, it *item, live *unstructured.Unstructured) (metav1.Time, bool) {
 	switch {
 	case !it.Watched() || it.DisableReconciliation || it.IsPatch() && it.Removes || v.isReady(it):
-		return d.timestamp(), true
+		return w.timestamp(), true
 	case live == nil:
 		return metav1.Time{}, false
 	}
-	if !it.Kstatus && d.isOutdated(v, it, live) { // kstatus waits by itself
+	if !it.Kstatus && w.isOutdated(v, it, live) { // kstatus waits by itself
 		return metav1.Time{}, false
 	}
-	since, ok, err := it.Ready(live, v.asked(), d.now())
-	d.reportLimit(v, it, err)
+	since, ok, err := it.Ready(live, v.asked(), w.now())
+	w.reportLimit(v, it, err)
 
 	return metav1.NewTime(since).Rfc3339Copy(), ok
 }
 
 // isOutdated reports whether the status of an object is of an earlier generation, and
 // may still follow. If it does not for too long, readiness is judged all the same.
-func (d *Deliverer) isOutdated(v *view, it *item, live *unstructured.Unstructured) bool {
+func (w *worker) isOutdated(v *view, it *item, live *unstructured.Unstructured) bool {
 	m := it.memory
-	seen, outdated := decide.Observe(m.observed, live, d.now())
+	seen, outdated := decide.Observe(m.observed, live, w.now())
 	m.observed = seen
-	if seen.Behind() && !outdated && !m.outdated && d.courtesy.Allow() {
-		d.recorder.Eventf(v.owner, it.Object, corev1.EventTypeWarning, "StatusOutdated", action, "%s",
-			clip(fmt.Sprintf("%s: status.observedGeneration is %d and the generation is %d for %s; readiness is judged by that status", it.Identity, seen.Observed, seen.Generation, decide.StatusPatience)))
+	if seen.Behind() && !outdated && !m.outdated {
+		w.events.record(v.owner, it.Object, corev1.EventTypeWarning, "StatusOutdated", fmt.Sprintf("%s: status.observedGeneration is %d and the generation is %d for %s; readiness is judged by that status", it.Identity, seen.Observed, seen.Generation, decide.StatusPatience))
 	}
 	m.outdated = seen.Behind() && !outdated
 
@@ -321,31 +337,31 @@ func (d *Deliverer) isOutdated(v *view, it *item, live *unstructured.Unstructure
 }
 
 // removed settles a resource that is gone, or will be.
-func (d *Deliverer) removed(k key, v *view, it *item, out outcome) {
+func (w *worker) removed(k key, v *view, it *item, out outcome) {
 	if out.waits != "" {
 		s := enov1.ResourceState{}
 		if out.stuck {
 			text := clip(out.waits)
 			s.ReconciliationError = &text
 		}
-		d.settle(v, it, s)
+		w.settle(v, it, s)
 
 		return
 	}
 	m := it.memory
 	if m.tracked {
 		m.tracked = false
-		d.watches.untrack(m.at, k)
+		w.watches.untrack(m.at, k)
 	}
 	m.desired, m.version, m.own, m.ours, m.judged = "", "", "", false, nil
 	m.wrote.Store(false)
-	now := d.timestamp()
-	d.settle(v, it, enov1.ResourceState{Reconciled: true, Deleted: true, Ready: &now})
+	now := w.timestamp()
+	w.settle(v, it, enov1.ResourceState{Reconciled: true, Deleted: true, Ready: &now})
 }
 
 // failed settles a resource that the cluster could not be made to agree with.
-func (d *Deliverer) failed(v *view, it *item, err error, going bool) {
-	tries := d.queue.NumRequeues(key{v.name, it.Identity})
+func (w *worker) failed(v *view, it *item, err error, going bool) {
+	tries := w.queue.NumRequeues(key{v.name, it.Identity})
 	// Who was faster than overrides may have changed what they depend on, and that is
 	// looked at first.
 	if errors.Is(err, context.Canceled) || it.base != "" && apierrors.IsConflict(err) && tries < stuck {
@@ -354,41 +370,41 @@ func (d *Deliverer) failed(v *view, it *item, err error, going bool) {
 	text := clip(err.Error())
 	s := enov1.ResourceState{ReconciliationError: &text}
 	if it.FailOpen && (!going || !it.Foreground) {
-		now := d.timestamp()
+		now := w.timestamp()
 		s.Reconciled, s.Ready, s.Deleted = true, &now, going
 	}
-	d.settle(v, it, s)
+	w.settle(v, it, s)
 	if tries >= stuck || it.problem != nil {
-		d.tell(v, it, "NotDelivered", text)
+		w.tell(v, it, "NotDelivered", text)
 	}
 }
 
 // settle records a state of an item, also in a view that has replaced this one since.
-func (d *Deliverer) settle(v *view, it *item, s enov1.ResourceState) {
+func (w *worker) settle(v *view, it *item, s enov1.ResourceState) {
 	if it.memory.ours && !s.Deleted {
 		s.UID = it.memory.uid
 	}
 	for ; v != nil; v = v.successor() {
-		d.note(v, v.items[it.place], s)
+		w.note(v, v.items[it.place], s)
 	}
 }
 
 // note has the state of an item of a view written, and others worked on that waited for
 // it.
-func (d *Deliverer) note(v *view, it *item, s enov1.ResourceState) {
+func (w *worker) note(v *view, it *item, s enov1.ResourceState) {
 	s, changed, opened := v.settle(it, s)
 	if changed {
-		d.status.set(v, it, s)
-		d.health.touch(v.name)
+		w.status.set(v, it, s)
+		w.health.touch(v.name)
 	}
 	if changed && v.concernsWaiting(s) {
-		d.requeue(v.name)
+		w.requeue(v.name)
 	}
 	for _, next := range opened {
 		if !hidden(next) {
-			d.queue.Add(key{v.name, next.Identity})
+			w.queue.Add(key{v.name, next.Identity})
 		}
 	}
 }
 
-func (d *Deliverer) timestamp() metav1.Time { return metav1.NewTime(d.now()).Rfc3339Copy() }
+func (e *environment) timestamp() metav1.Time { return metav1.NewTime(e.now()).Rfc3339Copy() }
