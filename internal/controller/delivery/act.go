@@ -230,7 +230,7 @@ func (w *worker) remove(ctx context.Context, it *item, a decide.Action, s situat
 func (w *worker) apply(ctx context.Context, v *view, it *item) (*unstructured.Unstructured, error) {
 	scopes := w.scopes(it)
 	before := it.beforeIn(scopes)
-	migrates := len(scopes) > 0 && w.migration == MigrationOn
+	migrates := len(scopes) > 0 && w.migration == decide.MigrationOn
 	var rejected error
 	if it.takesOver(scopes, before) {
 		if !migrates {
@@ -271,7 +271,7 @@ func (w *worker) applyPlainly(ctx context.Context, it *item) (*unstructured.Unst
 // homeless says what to do about a namespace that is not there, which people mostly
 // look for in the wrong cluster.
 func homeless(err error) error {
-	name, ok := noNamespace(err)
+	name, ok := kube.MissingNamespace(err)
 	if !ok {
 		return err
 	}
@@ -279,19 +279,9 @@ func homeless(err error) error {
 	return fmt.Errorf("%w: there is no namespace %q in the cluster that is delivered to; make it, or have the synthesizer write it", err, name)
 }
 
-// noNamespace names the namespace that was not found, if it was that.
-func noNamespace(err error) (name string, ok bool) {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok || !apierrors.IsNotFound(err) || status.ErrStatus.Details == nil || status.ErrStatus.Details.Kind != "namespaces" {
-		return "", false
-	}
-
-	return status.ErrStatus.Details.Name, true
-}
-
 // scopes are what ownership is moved of, none if that is off.
 func (w *worker) scopes(it *item) []fields.Scope {
-	if w.migration == MigrationOff {
+	if w.migration == decide.MigrationOff {
 		return nil
 	}
 	if len(it.Scopes) > 0 {

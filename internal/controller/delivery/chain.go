@@ -1,10 +1,8 @@
 package delivery
 
 import (
-	"context"
 	"slices"
 
-	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
@@ -44,17 +42,6 @@ func (v *view) dropTombstones(patched map[decide.Identity]bool) {
 			it.Resource = nil
 		}
 	}
-}
-
-// persistRemoval writes that a Patch has deleted its target before anything else can
-// create the object again. A process that is killed in between must not repeat it.
-func (w *worker) persistRemoval(ctx context.Context, v *view, it *item, out outcome) error {
-	if !it.IsPatch() || !it.Removes || out.waits != "" || v.ran(it) {
-		return nil
-	}
-	now := w.timestamp()
-
-	return w.status.persist(ctx, v, it, enov1.ResourceState{Reconciled: true, Ready: &now, Deleted: true})
 }
 
 // mayRun reports whether it is the turn of an item, and no later one has replaced it.

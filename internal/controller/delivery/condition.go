@@ -3,16 +3,12 @@ package delivery
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 )
@@ -81,23 +77,5 @@ func (d *Deliverer) tellSuspended(v *view, c *enov1.Composition) {
 		d.events.record(v.owner, nil, corev1.EventTypeNormal, "Suspended", v.suspended)
 	default:
 		d.events.record(v.owner, nil, corev1.EventTypeNormal, "Resumed", "the composition is delivered again")
-	}
-}
-
-// requeues remembers the queue of compositions, so that workers can have one reconciled.
-func (e *environment) requeues(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	e.compositions.Store(&queue)
-
-	return nil
-}
-
-// requeue has the conditions of a composition reported again, once for everything that
-// happens at about the same time.
-func (e *environment) requeue(name types.NamespacedName) { e.requeueAfter(name, gather) }
-
-// requeueAfter has a composition reconciled after some time.
-func (e *environment) requeueAfter(name types.NamespacedName, wait time.Duration) {
-	if queue := e.compositions.Load(); queue != nil {
-		(*queue).AddAfter(reconcile.Request{NamespacedName: name}, wait)
 	}
 }

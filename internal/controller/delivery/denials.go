@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
+	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // denials are the objects of a composition that its account has no permission for. They have
@@ -76,4 +78,13 @@ func (v *view) deniedCondition() metav1.Condition {
 	worst := tenancy.Summarize(v.denials.list())
 
 	return metav1.Condition{Type: enov1.ConditionAccessDenied, Reason: worst.Reason, Message: clip(worst.Message)}
+}
+
+// as returns a context whose requests are sent as the account of a composition.
+func (v *view) as(ctx context.Context) context.Context {
+	if v == nil || v.account == (tenancy.Account{}) {
+		return ctx // the client of tenants sends nothing
+	}
+
+	return kube.AsUser(ctx, v.account.Username())
 }

@@ -4,17 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
@@ -26,41 +22,8 @@ import (
 // sent as the ServiceAccount of that composition. What it may not do is reported, and never
 // done with the permissions of the manager.
 
-// tenantClient returns a client that sends nothing except as the account in the context.
-func tenantClient(config *rest.Config, mapper meta.RESTMapper) (client.Client, error) {
-	if config.Impersonate.UserName != "" {
-		return nil, fmt.Errorf("--delivery-scope=%s: the manager's kubeconfig impersonates %s, and a request can be sent as one user only: use a kubeconfig without \"as\"",
-			tenancy.Namespace, config.Impersonate.UserName)
-	}
-	config = rest.CopyConfig(config)
-	config.WarningHandlerWithContext = rest.NoWarnings{}
-	config.Wrap(kube.Impersonate)
-	hc, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
-	}
-	c, err := client.New(config, client.Options{HTTPClient: hc, Mapper: mapper})
-	if err != nil {
-		return nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
-	}
-
-	return c, nil
-}
-
 // noAccount is the error of a composition that has no account.
 const noAccount = "there is no ServiceAccount to deliver as: set spec.serviceAccountName, or start the manager with --default-service-account"
-
-// as returns a context whose requests are sent as the account of a composition.
-func (v *view) as(ctx context.Context) context.Context {
-	if v == nil || v.account == (tenancy.Account{}) {
-		return ctx // the client of tenants sends nothing
-	}
-
-	return kube.AsUser(ctx, v.account.Username())
-}
-
-// firstAttempts is how long after its start a manager has attempted everything at least once.
-const firstAttempts = 90 * time.Second
 
 // fail settles an item that was not delivered because of an error. An object that must be
 // deleted and that the account may not delete may be left as it is.
@@ -157,25 +120,13 @@ func isEnding(namespace *metav1.PartialObjectMetadata, err error) bool {
 	return apierrors.IsNotFound(err) || err == nil && namespace.DeletionTimestamp != nil
 }
 
-// recallDenials keeps the condition about permissions that an earlier manager has written until this
-// one has attempted everything.
-func (l *loader) recallDenials(v *view, c *enov1.Composition) {
-	if l.scope.Restricts() && meta.IsStatusConditionTrue(c.Status.Conditions, enov1.ConditionAccessDenied) {
-		v.denials.unsureUntil = l.now().Add(firstAttempts)
-		l.requeueAfter(v.name, firstAttempts+gather)
+// persistRemoval writes that a Patch has deleted its target before anything else can
+// create the object again. A process that is killed in between must not repeat it.
+func (w *worker) persistRemoval(ctx context.Context, v *view, it *item, out outcome) error {
+	if !it.IsPatch() || !it.Removes || out.waits != "" || v.ran(it) {
+		return nil
 	}
-}
+	now := w.timestamp()
 
-// countForbidden counts the compositions with objects that must be deleted and may not be.
-func (r *registry) countForbidden() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := 0
-	for _, v := range r.views {
-		if slices.ContainsFunc(v.denials.list(), func(one tenancy.Denial) bool { return one.Reason == enov1.ReasonDeletionForbidden }) {
-			n++
-		}
-	}
-
-	return n
+	return w.status.persist(ctx, v, it, enov1.ResourceState{Reconciled: true, Ready: &now, Deleted: true})
 }

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
@@ -45,11 +44,11 @@ func TestClaimsOfTenants(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := idle()
+			d := idleWorker()
 			d.scope = tc.scope
 			other, slices := tenantOf(tc.other, false)
 			other.Name = "other"
-			d.client = &lister{items: []enov1.Composition{*other}, meanwhile: func() {}}
+			d.client = &compositionLister{items: []enov1.Composition{*other}, meanwhile: func() {}}
 			own, gone := tenantOf("a", true)
 			v := d.newView(own, gone)
 			if err := d.await(t.Context(), v); err != nil {
@@ -93,7 +92,7 @@ func TestDenied(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := idle()
+			d := idleWorker()
 			d.scope = tc.scope
 			c, slices := tenantOf("b", tc.deleted)
 			v := d.newView(c, slices)
@@ -148,7 +147,7 @@ func TestLeavesAfterGrace(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := idle()
+			d := idleWorker()
 			d.now = func() time.Time { return now }
 			d.scope, d.reader, d.forbiddenGrace = tenancy.Namespace, ending{since: now.Add(-tc.namespace)}, time.Hour
 			c, slices := tenantOf("a", false)
@@ -160,39 +159,6 @@ func TestLeavesAfterGrace(t *testing.T) {
 				t.Errorf("%s\nit is left: %t", tc.reason, got)
 			}
 		})
-	}
-}
-
-// TestRecallDenials has a manager start that does not know yet what an earlier one has reported.
-func TestRecallDenials(t *testing.T) {
-	now := time.Unix(1_000_000, 0)
-	d := idle()
-	d.now = func() time.Time { return now }
-	d.scope = tenancy.Namespace
-	c, slices := tenantOf("a", false)
-	c.Status.Conditions = []metav1.Condition{{Type: enov1.ConditionAccessDenied, Status: metav1.ConditionTrue, Reason: enov1.ReasonOutOfScope}}
-	v := d.newView(c, slices)
-	d.recallDenials(v, c)
-	written := func() bool {
-		for _, cond := range d.conditions(v) {
-			if cond.Type == enov1.ConditionAccessDenied {
-				return true
-			}
-		}
-
-		return false
-	}
-	if written() {
-		t.Error("the condition is removed before anything was attempted")
-	}
-	v.denials.note(v.items[0].Identity, tenancy.Denial{Reason: enov1.ReasonWriteForbidden, Message: "m"})
-	if !written() {
-		t.Error("a denial is not reported")
-	}
-	v.denials.note(v.items[0].Identity, tenancy.Denial{})
-	now = now.Add(firstAttempts)
-	if !written() {
-		t.Error("the condition stays although everything was attempted")
 	}
 }
 
@@ -215,7 +181,7 @@ func TestLeaves(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := idle()
+			d := idleWorker()
 			d.scope, d.reader, d.forbiddenGrace = tenancy.Namespace, absent{}, time.Hour
 			c, slices := tenantOf("a", false)
 			c.DeletionTimestamp = &ready
@@ -239,7 +205,7 @@ func TestLeaves(t *testing.T) {
 
 // TestDenialsOfViews has a view replaced by one with the same account, and with another one.
 func TestDenialsOfViews(t *testing.T) {
-	d := idle()
+	d := idleWorker()
 	d.scope = tenancy.Namespace
 	c, slices := tenantOf("a", false)
 	first := d.newView(c, slices)
@@ -262,12 +228,5 @@ func TestDenialsOfViews(t *testing.T) {
 	third.adopt(second)
 	if got := third.deniedCondition(); got.Reason != "" {
 		t.Errorf("with another account it is %+v", got)
-	}
-}
-
-// TestTenantClient has a manager that impersonates already.
-func TestTenantClient(t *testing.T) {
-	if _, err := tenantClient(&rest.Config{Host: "http://127.0.0.1:1", Impersonate: rest.ImpersonationConfig{UserName: "x"}}, nil); err == nil {
-		t.Error("a request cannot be sent as two users")
 	}
 }

@@ -5,13 +5,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,23 +16,13 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
-// What is done about objects that other clients change after they were delivered.
-const (
-	// DriftCorrect writes them again.
-	DriftCorrect = "correct"
-	// DriftReport reports them until there is another synthesis.
-	DriftReport = "report"
-	// DriftInterval writes them again at their reconcile interval, if they have one.
-	DriftInterval = "interval"
-)
-
 // reportOnly reports whether changes of an object are reported and not corrected: it was
 // delivered in this synthesis, by this process or by an earlier one, and is desired as it
 // was then.
 func (w *worker) reportOnly(v *view, it *item) bool {
 	m := it.memory
 	switch {
-	case w.drift != DriftReport:
+	case w.drift != decide.DriftReport:
 		return false
 	case m.applied != "":
 		return m.applied == v.slices && m.desired == it.desires()
@@ -127,48 +113,4 @@ func (w *worker) differs(ctx context.Context, it *item, live *unstructured.Unstr
 	}
 
 	return fmt.Sprintf("%s differs, last written by %s", text, cmp.Or(writerOf(live.GetManagedFields(), w.manager), "an unknown client")), nil
-}
-
-// showDrift has the condition Drifted of a new view written. After a restart, objects are
-// inspected first, or the condition would disappear for a moment.
-func (d *Deliverer) showDrift(v, old *view, c *enov1.Composition) {
-	switch {
-	case meta.FindStatusCondition(c.Status.Conditions, enov1.ConditionDrifted) == nil:
-	case old == nil && d.drift == DriftReport:
-		time.AfterFunc(2*inspectPause, func() { d.status.drifted(v) })
-	default:
-		d.status.drifted(v)
-	}
-}
-
-// writeDrift writes the condition Drifted of a composition, and removes it when there is
-// no drift.
-func (w *statusWriter) writeDrift(ctx context.Context, v *view) error {
-	c := &enov1.Composition{}
-	if err := w.client.Get(ctx, v.name, c); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if c.UID != v.uid || c.Status.CurrentSynthesis == nil || slicesOf(c.Status.CurrentSynthesis) != v.slices || v.isShared() {
-		return nil
-	}
-	next := c.DeepCopy()
-	var changed bool
-	if message := v.drift.message(); message != "" {
-		changed = meta.SetStatusCondition(&next.Status.Conditions, metav1.Condition{
-			Type: enov1.ConditionDrifted, Status: metav1.ConditionTrue, Reason: enov1.ReasonObjectsChanged, Message: message, ObservedGeneration: c.Generation,
-		})
-	} else {
-		changed = meta.RemoveStatusCondition(&next.Status.Conditions, enov1.ConditionDrifted)
-	}
-	if !changed {
-		return nil
-	}
-	err := w.client.Status().Patch(ctx, next, client.MergeFromWithOptions(c, client.MergeFromWithOptimisticLock{}))
-	if err != nil && !apierrors.IsNotFound(err) {
-		w.metrics.writeErrors.WithLabelValues(opPatch).Inc()
-
-		return fmt.Errorf("cannot write condition %s of composition %s: %w", enov1.ConditionDrifted, v.name, err)
-	}
-
-	return nil
 }

@@ -76,7 +76,7 @@ func (r *driftReport) message() string {
 	}
 	slices.Sort(all)
 
-	return clip(fmt.Sprintf("%d objects are not as they were delivered and are not corrected (--drift=%s): %s", len(r.all), DriftReport, joined(all)))
+	return clip(fmt.Sprintf("%d objects are not as they were delivered and are not corrected (--drift=%s): %s", len(r.all), decide.DriftReport, joined(all)))
 }
 
 // isShared reports whether another delivery has a part of the composition, so that

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
 // deaf is a client of a cluster that answers nothing. It counts how often it is asked.
@@ -34,8 +35,8 @@ func (d *deaf) Get(_ context.Context, key client.ObjectKey, o client.Object, _ .
 func TestInspectBacksOff(t *testing.T) {
 	remote := &deaf{err: errors.New("no answer")}
 	now := time.Unix(1_000_000, 0)
-	d := idle()
-	d.remote, d.now, d.drift = remote, func() time.Time { return now }, DriftReport
+	d := idleWorker()
+	d.remote, d.now, d.drift = remote, func() time.Time { return now }, decide.DriftReport
 	c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "1"}}
 	c.Status.CurrentSynthesis = &enov1.Synthesis{UUID: "u"}
 	v := d.newView(c, []enov1.ResourceSlice{{Spec: enov1.ResourceSliceSpec{Resources: []enov1.Manifest{

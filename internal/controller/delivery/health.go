@@ -24,6 +24,13 @@ const (
 	// unwatchedPause is how long an object that is healthy is not read if the manager may not watch its
 	// kind.
 	unwatchedPause = 2 * time.Minute
+	// unhealthyPause is how long an object that is not healthy is not read if the manager may not watch
+	// its kind.
+	unhealthyPause = 15 * time.Second
+	// healthTimeout is how long one read or write may take, and healthBackoff the longest time until one
+	// that failed is tried again.
+	healthTimeout = time.Minute
+	healthBackoff = time.Minute
 	// healthGather is how long changes are gathered before a condition is written.
 	healthGather = time.Second
 	// healthReaders is how many objects are read at a time, healthRate how many in a
@@ -99,11 +106,11 @@ func newHealthTracker(w *watches, get func(context.Context, healthTarget) (*unst
 	return &healthTracker{
 		get: get, observe: w.observe, admit: healthAdmission(queued), now: time.Now,
 		reads: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[key](healthPause, backoffMax),
+			workqueue.NewTypedItemExponentialFailureRateLimiter[key](healthPause, healthBackoff),
 			workqueue.TypedRateLimitingQueueConfig[key]{Name: "delivery-health-reads"},
 		),
 		writes: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](healthGather, backoffMax),
+			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](healthGather, healthBackoff),
 			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "delivery-health-writes"},
 		),
 		compositions: map[types.NamespacedName]*trackedComposition{},
@@ -281,7 +288,7 @@ func serve[T comparable](ctx context.Context, queue workqueue.TypedRateLimitingI
 		if shutdown {
 			return
 		}
-		bounded, cancel := context.WithTimeout(ctx, timeout)
+		bounded, cancel := context.WithTimeout(ctx, healthTimeout)
 		if err := do(bounded, item); err != nil {
 			logr.FromContextOrDiscard(ctx).V(1).Info("cannot report health; trying again", "item", item, "error", err.Error())
 			queue.AddRateLimited(item)
@@ -352,7 +359,7 @@ func (t *healthTracker) poll(k key, o *trackedObject) {
 	case o.record.State == objecthealth.Current:
 		t.reads.AddAfter(k, unwatchedPause)
 	default:
-		t.reads.AddAfter(k, patience)
+		t.reads.AddAfter(k, unhealthyPause)
 	}
 }
 

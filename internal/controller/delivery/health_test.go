@@ -170,7 +170,7 @@ func TestHealthUnwatched(t *testing.T) {
 		k.composition = name
 	}
 	reads := func() bool {
-		w.clock = w.clock.Add(patience)
+		w.clock = w.clock.Add(unhealthyPause)
 		_, _, ok := w.next(k)
 
 		return ok

@@ -12,7 +12,9 @@ import (
 // applied last, until it is their turn.
 
 // corrects reports whether changes are corrected as soon as they are seen.
-func (w *worker) corrects() bool { return w.drift != DriftReport && w.drift != DriftInterval }
+func (w *worker) corrects() bool {
+	return w.drift != decide.DriftReport && w.drift != decide.DriftInterval
+}
 
 // keep recreates or corrects an object as it was applied last. The state of the item is
 // about what is desired now, and stays as it is.

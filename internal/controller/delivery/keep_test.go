@@ -8,10 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
-	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
@@ -28,7 +26,7 @@ func TestKeeps(t *testing.T) {
 	c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "1"}}
 	c.Status.CurrentSynthesis = &enov1.Synthesis{UUID: "s"}
 	slice := enov1.ResourceSlice{Spec: enov1.ResourceSliceSpec{Resources: []enov1.Manifest{{Manifest: patch}, {Manifest: job}, {Manifest: other}}}}
-	v := idle().newView(c, []enov1.ResourceSlice{slice})
+	v := idleWorker().newView(c, []enov1.ResourceSlice{slice})
 	for i, want := range []bool{false, false, true} {
 		it := v.items[i]
 		if it.problem != nil {
@@ -44,10 +42,11 @@ func TestKeeps(t *testing.T) {
 // TestKeepDenied has an object of a later group changed, and the account without permission to
 // correct it.
 func TestKeepDenied(t *testing.T) {
-	d := idle()
+	d := idleWorker()
 	d.scope = tenancy.Namespace
 	d.remote = &deaf{err: apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "x", errors.New(`User "system:serviceaccount:a:deployer" cannot get resource "configmaps" in API group "" in the namespace "a"`))}
-	d.watches = newWatches(nil, decide.Manager, func(key) {})
+	seen := &contestedWatches{contested: true}
+	d.watches = seen
 	c, slices := tenantOf("a", false)
 	v := d.newView(c, slices)
 	d.swap(v.name, v)
@@ -56,15 +55,13 @@ func TestKeepDenied(t *testing.T) {
 	m := it.memory
 	m.desired, m.tracked = it.text, true
 	m.at = place{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, types.NamespacedName{Namespace: "a", Name: "x"}}
-	kind := &kindWatch{informer: cache.NewSharedIndexInformer(nil, &metav1.PartialObjectMetadata{}, 0, nil), words: map[types.NamespacedName]*word{m.at.NamespacedName: {}}}
-	d.watches.kinds[m.at.GroupVersionResource] = kind
 	if _, err := d.keep(t.Context(), k, v, it); err == nil {
 		t.Fatal("the object is kept without permission")
 	}
 	if got := v.deniedCondition().Reason; got != enov1.ReasonWriteForbidden {
 		t.Errorf("the condition has the reason %q, want %q", got, enov1.ReasonWriteForbidden)
 	}
-	clear(kind.words) // another client has corrected it
+	seen.contested = false // another client has corrected it
 	if _, err := d.keep(t.Context(), k, v, it); err != nil {
 		t.Fatal(err)
 	}
@@ -72,3 +69,12 @@ func TestKeepDenied(t *testing.T) {
 		t.Errorf("nothing is to be done, and the condition has the reason %q", got)
 	}
 }
+
+// contestedWatches know of one object, which another composition has written or not.
+type contestedWatches struct{ contested bool }
+
+func (*contestedWatches) track(place, key)                  {}
+func (*contestedWatches) untrack(place, key)                {}
+func (*contestedWatches) observe(place, string) observation { return observation{} }
+func (*contestedWatches) wrote(place, string, key)          {}
+func (w *contestedWatches) disputed(place, key) bool        { return w.contested }

@@ -1,12 +1,16 @@
 package delivery
 
 import (
+	"errors"
 	"strings"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 const (
@@ -108,4 +112,15 @@ func (c *kindCache) forget(kind schema.GroupKind) {
 	defer c.mu.Unlock()
 	delete(c.unknown, kind)
 	c.forgotten++
+}
+
+// isUnserved reports whether the server does not serve a version of a kind. Of one that
+// was served before, the path is not found, which is not the answer of any API.
+func isUnserved(err error) bool {
+	discovery := new(apiutil.ErrResourceDiscoveryFailed)
+	if meta.IsNoMatchError(err) || errors.As(err, &discovery) {
+		return true
+	}
+
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

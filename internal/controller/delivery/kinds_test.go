@@ -39,8 +39,8 @@ func (m *countingMapper) RESTMapping(kind schema.GroupKind, versions ...string) 
 var boulder = schema.GroupVersionKind{Group: "eno.example.com", Version: "v1", Kind: "Boulder"}
 
 // newKindWorld is a Deliverer to a server that does not serve Boulders, with a clock.
-func newKindWorld() (*Deliverer, *countingMapper, *time.Time) {
-	d, now := idle(), time.Unix(1_000_000, 0)
+func newKindWorld() (*testWorker, *countingMapper, *time.Time) {
+	d, now := idleWorker(), time.Unix(1_000_000, 0)
 	mapper := &countingMapper{DefaultRESTMapper: meta.NewDefaultRESTMapper([]schema.GroupVersion{boulder.GroupVersion()})}
 	d.now = func() time.Time { return now }
 	d.mapper = newKindCache(mapper, func() time.Time { return d.now() })

@@ -8,7 +8,7 @@ import (
 
 // isPatched reports whether the operations of a Patch would leave the object that was
 // read as it is. Only the server knows about those that cannot be carried out.
-func (i *item) isPatched(s situation) bool {
+func isPatched(i *item, s situation) bool {
 	if !i.IsPatch() || !s.Drifted || s.Live == nil {
 		return false
 	}

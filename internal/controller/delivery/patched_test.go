@@ -24,7 +24,7 @@ func TestIsPatched(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			it := &item{Resource: &decide.Resource{Identity: decide.Identity{Patch: 1}, Ops: []byte(tc.ops)}}
 			s := situation{Situation: decide.Situation{Drifted: true, Looked: true, Live: live}}
-			if got := it.isPatched(s); got != tc.want {
+			if got := isPatched(it, s); got != tc.want {
 				t.Errorf("%s\ngot %t", tc.reason, got)
 			}
 		})

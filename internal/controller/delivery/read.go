@@ -2,27 +2,17 @@ package delivery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	enov1 "github.com/arbor-control/arbor/api/eno/v1"
-	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 	"github.com/arbor-control/arbor/internal/identity"
 )
-
-// readManifest reads a manifest. The identity is normalized by the scope of its kind.
-func (e *environment) readManifest(m enov1.Manifest, composition map[string]string) (*decide.Resource, error) {
-	return e.manifests.Read(m, composition)
-}
 
 // read returns the live object, nil if there is none. If the version of the manifest is
 // not served any more, the object is read in another version of its kind: it exists all
@@ -68,17 +58,6 @@ func (w *worker) get(ctx context.Context, it *item, version string) (*unstructur
 	}
 
 	return live, nil
-}
-
-// isUnserved reports whether the server does not serve a version of a kind. Of one that
-// was served before, the path is not found, which is not the answer of any API.
-func isUnserved(err error) bool {
-	discovery := new(apiutil.ErrResourceDiscoveryFailed)
-	if meta.IsNoMatchError(err) || errors.As(err, &discovery) {
-		return true
-	}
-
-	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // servedVersion is a version that the server serves a kind in, "" if there is none. It

@@ -15,7 +15,7 @@ func TestReadImpossibleNames(t *testing.T) {
 		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 		o.SetNamespace(name.namespace)
 		o.SetName(name.name)
-		live, err := (&Deliverer{}).get(t.Context(), &item{Resource: &decide.Resource{Object: o}}, "v1")
+		live, err := (&worker{}).get(t.Context(), &item{Resource: &decide.Resource{Object: o}}, "v1")
 		if live != nil || err != nil {
 			t.Errorf("%q in %q: got %v, %v", name.name, name.namespace, live, err)
 		}

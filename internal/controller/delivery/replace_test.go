@@ -100,40 +100,38 @@ func TestReplacement(t *testing.T) {
 		reason   string
 		manifest string
 		managers []string
-		others   func(*Deliverer)
+		others   func(*testWorker)
 		want     []types.UID
 		text     string // of the error, "" for none: a deletion may take a minute
 	}{
 		"Own":   {reason: "It is delivered by this composition only.", manifest: manifestOfA, managers: []string{decide.Manager}, want: []types.UID{"present"}},
 		"Patch": {reason: "The target of a Patch is created by others.", manifest: patchOfA, managers: []string{decide.Manager}, text: "immutable"},
 		"Plane": {reason: "Another control plane delivers it, too.", manifest: manifestOfA, managers: []string{decide.Manager, "eno-edge"}, text: "eno-edge"},
-		"Shared": {reason: "Another composition wants it.", manifest: manifestOfA, managers: []string{decide.Manager}, others: func(d *Deliverer) {
+		"Shared": {reason: "Another composition wants it.", manifest: manifestOfA, managers: []string{decide.Manager}, others: func(d *testWorker) {
 			c, slices := replacing(manifestOfA)
 			c.Name = "b"
 			d.swap(client.ObjectKeyFromObject(c), d.newView(c, slices))
 		}, text: "composition n/b wants, too"},
-		"Broken": {reason: "One that cannot be read any more wants it.", manifest: manifestOfA, managers: []string{decide.Manager}, others: func(d *Deliverer) {
+		"Broken": {reason: "One that cannot be read any more wants it.", manifest: manifestOfA, managers: []string{decide.Manager}, others: func(d *testWorker) {
 			wants := []decide.Identity{{Kind: "ConfigMap", Namespace: "n", Name: "a"}}
-			d.broken[types.NamespacedName{Namespace: "n", Name: "d"}] = &unreadable{wants: wants}
-			d.add(types.NamespacedName{Namespace: "n", Name: "d"}, wants, 1)
+			d.markUnreadable(types.NamespacedName{Namespace: "n", Name: "d"}, "", wants)
 		}, text: "composition n/d wants, too"},
-		"Own broken": {reason: "It is its own composition that could not be read.", manifest: manifestOfA, managers: []string{decide.Manager}, others: func(d *Deliverer) {
+		"Own broken": {reason: "It is its own composition that could not be read.", manifest: manifestOfA, managers: []string{decide.Manager}, others: func(d *testWorker) {
 			wants := []decide.Identity{{Kind: "ConfigMap", Namespace: "n", Name: "a"}}
-			d.broken[types.NamespacedName{Namespace: "n", Name: "c"}] = &unreadable{wants: wants}
-			d.add(types.NamespacedName{Namespace: "n", Name: "c"}, wants, 1)
+			d.markUnreadable(types.NamespacedName{Namespace: "n", Name: "c"}, "", wants)
 		}, want: []types.UID{"present"}},
-		"Unread": {reason: "One that was not read yet may want it.", manifest: manifestOfA, managers: []string{decide.Manager}, others: func(d *Deliverer) {
+		"Unread": {reason: "One that was not read yet may want it.", manifest: manifestOfA, managers: []string{decide.Manager}, others: func(d *testWorker) {
 			c, _ := replacing(manifestOfA)
 			c.Name = "b"
-			d.client = &lister{items: []enov1.Composition{*c}, meanwhile: func() {}}
+			d.client = &compositionLister{items: []enov1.Composition{*c}, meanwhile: func() {}}
 		}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			remote := &rigid{managers: tc.managers}
-			d := idle()
-			d.remote, d.status.client, d.migration = remote, remote, MigrationOff
-			d.client = &lister{meanwhile: func() {}}
+			d := idleWorker()
+			d.remote, d.status.client, d.migration = remote, remote, decide.MigrationOff
+			d.client = &compositionLister{meanwhile: func() {}}
 			v := d.newView(replacing(tc.manifest))
 			d.swap(v.name, v)
 			if tc.others != nil {
@@ -183,8 +181,8 @@ func TestReportAfterReplacement(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := idle()
-			d.drift = DriftReport
+			d := idleWorker()
+			d.drift = decide.DriftReport
 			c, slices := replacing(manifestOfA)
 			slices[0].Status.Resources[0] = tc.state
 			v := d.newView(c, slices)
@@ -203,8 +201,8 @@ func TestReportAfterReplacement(t *testing.T) {
 // it was delivered: overrides want something else for a moment.
 func TestReplacedHere(t *testing.T) {
 	remote := &rigid{managers: []string{decide.Manager}}
-	d := idle()
-	d.remote, d.status.client, d.drift = remote, remote, DriftReport
+	d := idleWorker()
+	d.remote, d.status.client, d.drift = remote, remote, decide.DriftReport
 	v := d.newView(replacing(manifestOfA))
 	it := v.items[0].unpacked()
 	it.memory.applied, it.memory.desired = v.slices, it.desires()

@@ -63,7 +63,7 @@ func TestReplacementIsProgress(t *testing.T) {
 	const text = "the object is being deleted, and is created again when it is gone; it waits for the finalizers example.com/hold"
 	now := time.Unix(1_000_000, 0)
 	remote := &terminating{}
-	d := idle()
+	d := idleWorker()
 	d.remote, d.now = remote, func() time.Time { return now }
 	d.status = newStatusWriter(remote, remote, d.metrics)
 	c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "1"}}

@@ -1,16 +1,12 @@
 package delivery
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/engine/fields"
@@ -93,40 +89,6 @@ func (f finding) note() string {
 		return fmt.Sprintf("%s of %s could not be moved: %s", about, sources(f.moves), f.message)
 	default:
 		return f.message + ": " + about
-	}
-}
-
-func (w *statusWriter) writeReport(ctx context.Context, v *view) error {
-	data, err := json.Marshal(map[string]any{"status": map[string]any{"ownership": v.ownership()}})
-	if err != nil {
-		return err
-	}
-	err = w.client.Status().Patch(ctx, v.owner.DeepCopy(), client.RawPatch(types.MergePatchType, data))
-	if client.IgnoreNotFound(err) != nil {
-		w.metrics.writeErrors.WithLabelValues(opPatch).Inc()
-
-		return fmt.Errorf("cannot write the ownership report of composition %s: %w", v.name, err)
-	}
-
-	return nil
-}
-
-// warn reports the settings of a new synthesis that are ignored.
-func (d *Deliverer) warn(v, old *view) {
-	if old != nil && old.slices == v.slices && old.settings == v.settings {
-		return
-	}
-	var all []string
-	for _, it := range v.items {
-		if hidden(it) {
-			continue
-		}
-		for _, w := range it.Warnings() {
-			all = append(all, fmt.Sprintf("%s: %s", it.Identity, kube.DiscreetText(w.Error(), it.text.object().Object)))
-		}
-	}
-	if len(all) > 0 {
-		d.events.record(v.owner, nil, corev1.EventTypeWarning, reasonIgnored, joined(all))
 	}
 }
 

@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,17 +58,5 @@ func TestFindings(t *testing.T) {
 				t.Errorf("%s\ngot  %s %q\nwant %s %q", tc.reason, kind, got, tc.kind, tc.want)
 			}
 		})
-	}
-}
-
-// A text that is longer than the server takes would be no event at all.
-func TestClip(t *testing.T) {
-	for _, text := range []string{strings.Repeat("a", 3000), strings.Repeat("é", 3000), "x" + strings.Repeat("é", 3000)} {
-		if got := clip(text); len(got) > 1024 || !strings.HasSuffix(got, "...") || strings.ToValidUTF8(got, "") != got {
-			t.Errorf("%d bytes: %q", len(got), got)
-		}
-	}
-	if got := clip("short"); got != "short" {
-		t.Errorf("it became %q", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
@@ -28,7 +29,7 @@ func isLost(read []enov1.ResourceSlice, err error, c *enov1.Composition) bool {
 // isTerminating reports whether an object cannot be created because its namespace is being deleted,
 // or does not exist any more.
 func isTerminating(err error) bool {
-	_, gone := noNamespace(err)
+	_, gone := kube.MissingNamespace(err)
 
 	return gone || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
@@ -56,8 +57,8 @@ func (l *loader) restoreAll(ctx context.Context, v *view, c *enov1.Composition) 
 // slice does not exist. A slice whose objects are all deleted is not needed any more, and of one that
 // several deliveries share, none knows all manifests.
 func (l *loader) restore(ctx context.Context, v *view, s *slice, c *enov1.Composition) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	manifests, err := v.manifests(s)
 	if err != nil || len(manifests) == 0 || c.Abandoned() {
 		return err

@@ -182,7 +182,7 @@ func (s sliceServerStatus) Patch(_ context.Context, o client.Object, p client.Pa
 }
 
 // names are those of the slices of a view.
-func (v *view) names() string {
+func namesOf(v *view) string {
 	var all []string
 	for _, name := range []string{"a", "b"} {
 		if v.parts[name] != nil {
@@ -235,7 +235,7 @@ func TestLoadRestores(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: it fails again: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.want, v.names()); diff != "" {
+			if diff := cmp.Diff(tc.want, namesOf(v)); diff != "" {
 				t.Errorf("%s -want, +got:\n%s", tc.reason, diff)
 			}
 			if server.composition.Status.CurrentSynthesis.ResourceSlices[1].Digest != kept {
@@ -253,7 +253,7 @@ func (s *sliceServer) reconcile(t *testing.T, d *Deliverer) string {
 		t.Fatal(err)
 	}
 
-	return d.view(name).names()
+	return namesOf(d.view(name))
 }
 
 // TestPartialView has a composition that is being deleted, of which slice a is missing at first. It
@@ -342,7 +342,7 @@ func TestForeignSlice(t *testing.T) {
 		"Owner":   {reason: "It has no owner.", replace: func(_ *sliceServer, s *enov1.ResourceSlice) { s.OwnerReferences = nil }, foreign: true},
 		"Adopted": {reason: "It has its owner again.", replace: func(_ *sliceServer, s *enov1.ResourceSlice) { s.OwnerReferences = nil }, foreign: true, again: true},
 		"Spec": {reason: "It has other manifests.", replace: func(_ *sliceServer, s *enov1.ResourceSlice) {
-			s.Spec.Resources = []enov1.Manifest{{Manifest: manifestOfA}}
+			s.Spec.Resources = []enov1.Manifest{{Manifest: exampleManifest}}
 		}, foreign: true},
 		"Stale": {reason: "The cache does not have its digest yet.", replace: func(server *sliceServer, s *enov1.ResourceSlice) {
 			s.Spec.Resources[0].Manifest += " "

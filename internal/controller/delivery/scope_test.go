@@ -20,7 +20,7 @@ import (
 // after. Only then a tombstone and a manifest turn out to be about one object.
 func TestScopeIsLearned(t *testing.T) {
 	const group, version, kind = "eno.example.com", "v1", "Boulder"
-	d, mapper := idle(), meta.NewDefaultRESTMapper([]schema.GroupVersion{{Group: group, Version: version}})
+	d, mapper := idleWorker(), meta.NewDefaultRESTMapper([]schema.GroupVersion{{Group: group, Version: version}})
 	d.mapper, d.manifests.Scopes = newKindCache(mapper, time.Now), d.scopeOf
 	c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "1"}}
 	c.Status.CurrentSynthesis = &enov1.Synthesis{}

@@ -4,17 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -28,11 +23,18 @@ import (
 	"github.com/arbor-control/arbor/internal/ownership"
 )
 
-// What can be done about fields that others hold.
+// What is done about fields that other field managers own and that must be removed.
 const (
-	MigrationOff    = "off"
-	MigrationReport = "report"
-	MigrationOn     = "on"
+	MigrationOff    = decide.MigrationOff
+	MigrationReport = decide.MigrationReport
+	MigrationOn     = decide.MigrationOn
+)
+
+// What is done about objects that other clients change after they were delivered.
+const (
+	DriftCorrect  = decide.DriftCorrect
+	DriftReport   = decide.DriftReport
+	DriftInterval = decide.DriftInterval
 )
 
 // loaders is how many compositions are read at a time.
@@ -107,6 +109,8 @@ type Deliverer struct {
 	*loader
 	*worker
 
+	// objects watches what is delivered.
+	objects *watches
 	workers int
 	// healthTimeout is how long an object may progress, 0 for any time.
 	healthTimeout time.Duration
@@ -160,8 +164,9 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 	d := newParts(e, o)
 	d.migrator = ownership.New(remote, ownership.Options{Manager: o.manager(), Metrics: ownership.NewMetrics(metrics.Registry)})
 	d.discovery, d.metadata = served, watching
-	d.watches = newWatches(watching, e.manager, func(k key) { e.queue.Add(k) })
-	e.health = newHealthTracker(d.watches, d.readForHealth, e.queue.Len)
+	d.objects = newWatches(watching, e.manager, func(k key) { e.queue.Add(k) })
+	d.watches = d.objects
+	e.health = newHealthTracker(d.objects, d.readForHealth, e.queue.Len)
 	m.workers.Set(float64(o.Workers))
 	m.queued, m.unwritten, m.pruneBlocked, m.forbidden, m.unhealthy = e.queue.Len, e.status.depth, d.countBlocked, d.countForbidden, e.health.unhealthy
 
@@ -183,37 +188,9 @@ func newParts(e *environment, o Options) *Deliverer {
 	}
 }
 
-// clients are those of the cluster that is delivered to. Nothing of it is cached:
-// what is not looked at costs no memory.
-func clients(config *rest.Config, hc *http.Client) (client.Client, *kindCache, metadata.Interface, discovery.DiscoveryInterface, error) {
-	// Warnings are about manifests, and for whoever writes them; there is nobody
-	// like that here.
-	config = rest.CopyConfig(config)
-	config.WarningHandlerWithContext = rest.NoWarnings{}
-	mapper, err := apiutil.NewDynamicRESTMapper(config, hc)
-	if err != nil {
-		return nil, nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
-	}
-	kinds := newKindCache(mapper, time.Now)
-	remote, err := client.New(config, client.Options{HTTPClient: hc, Mapper: kinds})
-	if err != nil {
-		return nil, nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
-	}
-	watching, err := metadata.NewForConfigAndClient(config, hc)
-	if err != nil {
-		return nil, nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
-	}
-	served, err := discovery.NewDiscoveryClientForConfigAndClient(config, hc)
-	if err != nil {
-		return nil, nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
-	}
-
-	return remote, kinds, watching, served, nil
-}
-
 // run works until ctx ends.
 func (d *Deliverer) run(ctx context.Context) error {
-	d.watches.start(ctx)
+	d.objects.start(ctx)
 	var all sync.WaitGroup
 	all.Go(func() { d.status.run(ctx) })
 	all.Go(func() { d.health.run(ctx, d.reportHealth) })

@@ -11,6 +11,10 @@ import (
 	"github.com/arbor-control/arbor/internal/krm"
 )
 
+// maxErrors is how many bytes of errors the status of a slice has, so that it can
+// always be stored.
+const maxErrors = 256 << 10
+
 // A slice is where states are written.
 type slice struct {
 	types.NamespacedName
@@ -42,6 +46,12 @@ func newSlice(s *enov1.ResourceSlice) *slice {
 		events: &sliceEvents{},
 	}
 }
+
+// Lock is held while the slice is written.
+func (s *slice) Lock() { s.mu.Lock() }
+
+// Unlock ends Lock.
+func (s *slice) Unlock() { s.mu.Unlock() }
 
 // reject records why the slice does not belong to its composition, "" if it does, and returns what was
 // recorded before.

@@ -96,19 +96,6 @@ func (v *view) take(it *item, s enov1.ResourceState) (_ enov1.ResourceState, cha
 	return s, changed, v.advance(it)
 }
 
-// publish has a state written that was not settled by the worker of the item, or the later
-// state that a worker has settled at the same time.
-func (e *environment) publish(v *view, it *item, s enov1.ResourceState) {
-	for {
-		e.status.set(v, it, s)
-		now := v.stateOf(it)
-		if equality.Semantic.DeepEqual(now, s) {
-			return
-		}
-		s = now
-	}
-}
-
 // replaced is the object of an item that was deleted in this synthesis to be created again,
 // "" if none was.
 func (v *view) replaced(it *item) types.UID { return v.stateOf(it).Replaced }

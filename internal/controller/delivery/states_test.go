@@ -1,8 +1,6 @@
 package delivery
 
 import (
-	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,7 +27,7 @@ func TestUnwrittenStates(t *testing.T) {
 	}}
 	c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "1"}}
 	c.Status.CurrentSynthesis = &enov1.Synthesis{UUID: "u", ResourceSlices: []*enov1.ResourceSliceRef{{Name: "s"}}}
-	d, name := idle(), client.ObjectKeyFromObject(c)
+	d, name := idleWorker(), client.ObjectKeyFromObject(c)
 	rebuild := func() *view {
 		v := d.newView(c, slices)
 		v.adopt(d.view(name))
@@ -88,53 +86,6 @@ func TestUnwrittenStates(t *testing.T) {
 	}
 }
 
-// TestBlockedWhileDeleted withdraws the confirmation of a prune while workers still delete
-// the objects. What they have deleted is deleted.
-func TestBlockedWhileDeleted(t *testing.T) {
-	const rounds, objects = 300, 20
-	c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "1"}}
-	c.Status.CurrentSynthesis = &enov1.Synthesis{UUID: "u", ResourceSlices: []*enov1.ResourceSliceRef{{Name: "s"}}}
-	slices := []enov1.ResourceSlice{{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}, Status: enov1.ResourceSliceStatus{Resources: make([]enov1.ResourceState, objects)}}}
-	for i := range objects {
-		slices[0].Spec.Resources = append(slices[0].Spec.Resources, enov1.Manifest{
-			Manifest: fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%d","namespace":"n"}}`, i), Deleted: true,
-		})
-	}
-	for range rounds {
-		d := idle()
-		old := d.newView(c, slices)
-		d.swap(old.name, old)
-		old.begin()
-		next := d.newView(c, slices)
-		next.adopt(old)
-		next.pruning.blocked = "it was confirmed no longer"
-		now := d.timestamp()
-		deleted := enov1.ResourceState{Reconciled: true, Deleted: true, Ready: &now}
-		var worker sync.WaitGroup
-		worker.Go(func() {
-			for _, it := range old.items {
-				d.settle(old, it, deleted)
-			}
-		})
-		d.swap(next.name, next)
-		next.begin()
-		d.refuse(next)
-		d.block(next)
-		worker.Wait()
-		states := next.states(next.items[0].slice)
-		for i, s := range states {
-			if !s.Deleted || s.ReconciliationError != nil {
-				t.Fatalf("object %d was deleted, and its state is %+v", i, s)
-			}
-		}
-		for _, u := range d.status.dirty {
-			if diff := cmp.Diff(states, u.all()); diff != "" {
-				t.Fatalf("what is written is not what is known: -want, +got:\n%s", diff)
-			}
-		}
-	}
-}
-
 // TestPrunedStaysDeleted has a tombstone whose object is gone looked at again, for example
 // while the server does not answer.
 func TestPrunedStaysDeleted(t *testing.T) {
@@ -151,7 +102,7 @@ func TestPrunedStaysDeleted(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := idle()
+			d := idleWorker()
 			c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "1"}}
 			c.Status.CurrentSynthesis = &enov1.Synthesis{UUID: "u"}
 			now := d.timestamp()

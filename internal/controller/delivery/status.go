@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/kube"
 )
 
 const (
@@ -34,9 +35,6 @@ const (
 	restShare = 20
 	maxRest   = 3 * time.Second
 	firstRest = 8 * time.Millisecond
-	// maxErrors is how many bytes of errors the status of a slice has, so that it can
-	// always be stored.
-	maxErrors = 256 << 10
 )
 
 // A statusWriter writes what has become of manifests, and of compositions.
@@ -259,8 +257,8 @@ type operation struct {
 // state has one place. The first write makes those places, on condition that
 // nobody else did.
 func (w *statusWriter) write(ctx context.Context, s *slice, u *unwritten) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if s.rejected != "" {
 		return &rejectedError{s.rejected}
 	}
@@ -340,7 +338,7 @@ func (w *statusWriter) patch(ctx context.Context, s *slice, ops []operation) err
 
 // resultOf is what came of a write to a slice.
 func resultOf(err error) string {
-	_, homeless := noNamespace(err)
+	_, homeless := kube.MissingNamespace(err)
 	switch {
 	case err == nil:
 		return resultSuccess

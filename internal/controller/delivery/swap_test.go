@@ -7,40 +7,19 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/time/rate"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
-	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
-
-// idle is a Deliverer that talks to no server.
-func idle() *Deliverer {
-	m := NewMetrics(prometheus.NewRegistry())
-
-	d := newParts(&environment{
-		health:    newHealthTracker(newWatches(nil, decide.Manager, func(key) {}), nil, func() int { return 0 }),
-		manifests: decide.NewReader(), manager: decide.Manager, mapper: newKindCache(meta.NewDefaultRESTMapper(nil), time.Now), metrics: m, status: newStatusWriter(nil, nil, m),
-		events: &eventRecorder{recorder: &events.FakeRecorder{}, limiter: rate.NewLimiter(0, 0)}, now: time.Now,
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[key]()),
-	}, Options{})
-
-	return d
-}
 
 // TestSwapUnderLoad replaces the view of a composition while workers of every earlier
 // view still report findings about ownership. It is for the race detector; a map that
 // two of them write ends the process without it as well.
 func TestSwapUnderLoad(t *testing.T) {
 	const objects, swaps, workers = 20, 200, 8
-	d := idle()
+	d := idleWorker()
 	c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "1"}}
 	slices := make([]enov1.ResourceSlice, 1)
 	for i := range objects {

@@ -143,13 +143,11 @@ func (r *registry) unread(v *view) string {
 	return r.backlog.unreadFor(v, r.overdue)
 }
 
-// known notes that a composition was read, and has those go on that waited for it.
-func (d *Deliverer) known(name types.NamespacedName, c *enov1.Composition) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, v := range d.backlog.read(name, c.ResourceVersion) {
-		for _, it := range slices.DeleteFunc(slices.Clone(v.items), func(it *item) bool { return hidden(it) || !v.deleting && !it.Tombstone }) {
-			d.queue.Add(key{v.name, it.Identity})
-		}
-	}
+// markRead records that a version of a composition was read, and returns the views that wait for
+// nothing any more.
+func (r *registry) markRead(name types.NamespacedName, version string) []*view {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+
+	return r.backlog.read(name, version)
 }

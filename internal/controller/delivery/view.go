@@ -1,37 +1,18 @@
 package delivery
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 	"github.com/arbor-control/arbor/internal/identity"
 )
-
-// versionOf is what a view of a composition as it is now would be of.
-func (l *loader) versionOf(c *enov1.Composition) version {
-	v := version{
-		uid: c.UID, slices: slicesOf(c.Status.CurrentSynthesis), settings: settingsOf(c),
-		deleting: c.DeletionStarted(), abandoned: c.Abandoned(), account: l.scope.AccountOf(c, l.defaultAccount),
-	}
-	if text, ok := c.Annotations[enov1.AnnotationSuspend]; ok && !v.deleting {
-		v.suspended = decide.ParseSuspension(text).String()
-	}
-	v.elsewhere = !l.selector.Matches(labels.Set(c.Labels))
-	if l.filter != nil { // it may ask for any of them
-		v.settings += fmt.Sprint(c.Labels, c.Annotations)
-	}
-
-	return v
-}
 
 // A view is the current synthesis of a composition, in memory. Its manifests are
 // read once.
@@ -213,50 +194,6 @@ func (v *view) isReady(it *item) bool {
 	return v.items[it.place].state.Ready != nil
 }
 
-// newView makes a view of a composition and its slices.
-func (l *loader) newView(c *enov1.Composition, all []enov1.ResourceSlice) *view {
-	v := &view{
-		name: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, version: l.versionOf(c), byID: map[decide.Identity]*item{}, parts: map[string]*slice{},
-		owner: &enov1.Composition{
-			TypeMeta:   metav1.TypeMeta{APIVersion: enov1.GroupVersion.String(), Kind: enov1.CompositionKind},
-			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID},
-		},
-		failing: map[int]bool{}, report: newReport(), drift: newDriftReport(), corrections: &correctionLog{}, denials: newDenials(), about: about(c),
-	}
-	for n := range all {
-		s := newSlice(&all[n])
-		v.parts[s.Name] = s
-		for index, manifest := range all[n].Spec.Resources {
-			it := &item{slice: s, index: index, place: len(v.items), memory: &memory{}}
-			it.Resource, it.problem = l.readManifest(manifest, c.Annotations)
-			if !hidden(it) {
-				it.of, it.text = it.Resource, pack(it.Resource)
-			}
-			if s.initialized {
-				it.state = all[n].Status.Resources[index] //nolint:gosec // an initialized slice has a state for each resource
-				it.memory.left(it.state.UID)
-			}
-			v.items = append(v.items, it)
-			v.enter(it)
-		}
-	}
-	v.want()
-	l.narrow(v, c, all)
-	v.requestFirst(c)
-	v.shared = slices.ContainsFunc(v.items, func(it *item) bool { return it.elsewhere })
-	v.chain()
-	v.keepUnread(all)
-	for _, it := range v.items {
-		if !hidden(it) && it.Prunes() {
-			v.tombstones = append(v.tombstones, it.place)
-		}
-	}
-	v.schedule = decide.NewSchedule(v.resources(), v.deleting)
-	v.schedule.Unusable(v.unusable())
-
-	return v
-}
-
 // want notes which objects are to be there.
 func (v *view) want() {
 	if v.deleting {
@@ -316,4 +253,50 @@ func claimsOf(r *decide.Resource) []decide.Identity {
 	}
 
 	return []decide.Identity{r.Identity}
+}
+
+// newEmptyView returns a view of a composition without manifests.
+func newEmptyView(c *enov1.Composition, of version) *view {
+	return &view{
+		name: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, version: of, byID: map[decide.Identity]*item{}, parts: map[string]*slice{},
+		owner: &enov1.Composition{
+			TypeMeta:   metav1.TypeMeta{APIVersion: enov1.GroupVersion.String(), Kind: enov1.CompositionKind},
+			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID},
+		},
+		failing: map[int]bool{}, report: newReport(), drift: newDriftReport(), corrections: &correctionLog{}, denials: newDenials(), about: about(c),
+	}
+}
+
+// addSlice adds the manifests of a slice, each as it is read.
+func (v *view) addSlice(from *enov1.ResourceSlice, read func(enov1.Manifest) (*decide.Resource, error)) {
+	s := newSlice(from)
+	v.parts[s.Name] = s
+	for index, manifest := range from.Spec.Resources {
+		it := &item{slice: s, index: index, place: len(v.items), memory: &memory{}}
+		it.Resource, it.problem = read(manifest)
+		if !hidden(it) {
+			it.of, it.text = it.Resource, pack(it.Resource)
+		}
+		if s.initialized {
+			it.state = from.Status.Resources[index] //nolint:gosec // an initialized slice has a state for each resource
+			it.memory.left(it.state.UID)
+		}
+		v.items = append(v.items, it)
+		v.enter(it)
+	}
+}
+
+// complete finds out how the manifests of a view depend on each other, once it has all of them.
+func (v *view) complete(c *enov1.Composition, all []enov1.ResourceSlice) {
+	v.requestFirst(c)
+	v.shared = slices.ContainsFunc(v.items, func(it *item) bool { return it.elsewhere })
+	v.chain()
+	v.keepUnread(all)
+	for _, it := range v.items {
+		if !hidden(it) && it.Prunes() {
+			v.tombstones = append(v.tombstones, it.place)
+		}
+	}
+	v.schedule = decide.NewSchedule(v.resources(), v.deleting)
+	v.schedule.Unusable(v.unusable())
 }

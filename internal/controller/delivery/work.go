@@ -38,13 +38,26 @@ type worker struct {
 	*environment
 	*registry
 
-	watches   *watches
+	watches   objectWatches
 	metadata  metadata.Interface
 	discovery discovery.DiscoveryInterface
 	migrator  *ownership.Migrator
 	migration string
 	// forbiddenGrace is how long objects that may not be deleted hold up a terminating namespace.
 	forbiddenGrace time.Duration
+}
+
+// objectWatches know what has become of the objects that were applied.
+type objectWatches interface {
+	// track has an object watched for a resource, and untrack ends that.
+	track(at place, who key)
+	untrack(at place, who key)
+	// observe returns what is known about an object that was last written as a version.
+	observe(at place, version string) observation
+	// wrote records that a version of an object is as a resource wants it, and disputed reports
+	// whether another resource has written it since.
+	wrote(at place, version string, who key)
+	disputed(at place, who key) bool
 }
 
 // work takes resources from the queue until it is shut down.
@@ -194,7 +207,7 @@ func (w *worker) observe(v *view, it *item, s *situation) {
 	}
 	if m.desired == it.desires() {
 		// A new synthesis is delivered whatever --drift says.
-		s.InSync = (same || w.drift == DriftInterval && m.applied == v.slices) && !w.due(it)
+		s.InSync = (same || w.drift == decide.DriftInterval && m.applied == v.slices) && !w.due(it)
 		s.Drifted = !same && !s.InSync
 	}
 }
@@ -268,7 +281,7 @@ func (w *worker) rival(ctx context.Context, it *item, s situation) string {
 
 // decide decides, with the live object where it is needed.
 func (w *worker) decide(ctx context.Context, v *view, it *item, s situation) (decide.Action, situation, error) {
-	s.Ours, s.Patched = it.memory.isOurs(s.Live), it.isPatched(s)
+	s.Ours, s.Patched = it.memory.isOurs(s.Live), isPatched(it, s)
 	a := decide.Decide(it.Resource, s.Situation)
 	unready := a.Verb == decide.Nothing && it.Watched() && !v.isReady(it)
 	if s.Looked || a.Verb != decide.Look && !unready {
@@ -279,7 +292,7 @@ func (w *worker) decide(ctx context.Context, v *view, it *item, s situation) (de
 		return a, s, err
 	}
 	s.Looked, s.Live, s.Ours = true, live, it.memory.isOurs(live)
-	s.Patched = it.isPatched(s)
+	s.Patched = isPatched(it, s)
 
 	return decide.Decide(it.Resource, s.Situation), s, nil
 }
@@ -406,5 +419,3 @@ func (w *worker) note(v *view, it *item, s enov1.ResourceState) {
 		}
 	}
 }
-
-func (e *environment) timestamp() metav1.Time { return metav1.NewTime(e.now()).Rfc3339Copy() }
