@@ -25,33 +25,33 @@ func TestBlockedWhileDeleted(t *testing.T) {
 	}
 	for range rounds {
 		d := idle()
-		old := d.newView(c, slices)
-		d.swap(old.name, old)
-		old.begin()
-		next := d.newView(c, slices)
-		next.adopt(old)
-		next.pruning.blocked = "it was confirmed no longer"
-		now := d.timestamp()
+		old := d.NewView(c, slices)
+		d.swap(old.Name, old)
+		old.Start()
+		next := d.NewView(c, slices)
+		next.InheritFrom(old)
+		next.PruneSet.Blocked = "it was confirmed no longer"
+		now := d.Timestamp()
 		deleted := enov1.ResourceState{Reconciled: true, Deleted: true, Ready: &now}
 		var worker sync.WaitGroup
 		worker.Go(func() {
-			for _, it := range old.items {
-				d.settle(old, it, deleted)
+			for _, it := range old.Items {
+				d.Settle(old, it, deleted)
 			}
 		})
-		d.swap(next.name, next)
-		next.begin()
-		d.refuse(next)
-		d.block(next)
+		d.swap(next.Name, next)
+		next.Start()
+		d.reportInvalid(next)
+		d.reportBlocked(next)
 		worker.Wait()
-		states := next.states(next.items[0].slice)
+		states := next.States(next.Items[0].Slice)
 		for i, s := range states {
 			if !s.Deleted || s.ReconciliationError != nil {
 				t.Fatalf("object %d was deleted, and its state is %+v", i, s)
 			}
 		}
-		for _, u := range d.status.dirty {
-			if diff := cmp.Diff(states, u.all()); diff != "" {
+		for _, u := range d.Status.Dirty {
+			if diff := cmp.Diff(states, u.All()); diff != "" {
 				t.Fatalf("what is written is not what is known: -want, +got:\n%s", diff)
 			}
 		}

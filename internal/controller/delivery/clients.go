@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/arbor-control/arbor/internal/controller/delivery/kinds"
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/kube"
 )
@@ -39,7 +40,7 @@ func tenantClient(config *rest.Config, mapper meta.RESTMapper) (client.Client, e
 
 // clients are those of the cluster that is delivered to. Nothing of it is cached:
 // what is not looked at costs no memory.
-func clients(config *rest.Config, hc *http.Client) (client.Client, *kindCache, metadata.Interface, discovery.DiscoveryInterface, error) {
+func clients(config *rest.Config, hc *http.Client) (client.Client, *kinds.Cache, metadata.Interface, discovery.DiscoveryInterface, error) {
 	// Warnings are about manifests, and for whoever writes them; there is nobody
 	// like that here.
 	config = rest.CopyConfig(config)
@@ -48,7 +49,7 @@ func clients(config *rest.Config, hc *http.Client) (client.Client, *kindCache, m
 	if err != nil {
 		return nil, nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
 	}
-	kinds := newKindCache(mapper, time.Now)
+	kinds := kinds.NewCache(mapper, time.Now)
 	remote, err := client.New(config, client.Options{HTTPClient: hc, Mapper: kinds})
 	if err != nil {
 		return nil, nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)

@@ -11,38 +11,40 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/controller/delivery/event"
+	"github.com/arbor-control/arbor/internal/controller/delivery/model"
 )
 
 // conditions are those of a composition that delivery writes. They are absent unless
 // they are true.
-func (d *Deliverer) conditions(v *view) []metav1.Condition {
+func (d *Deliverer) conditions(v *model.Composition) []metav1.Condition {
 	suspended := metav1.Condition{Type: enov1.ConditionSuspended}
-	if v.suspended != "" {
-		suspended.Reason, suspended.Message = enov1.ReasonRequested, clip(v.suspended)
+	if v.Suspended != "" {
+		suspended.Reason, suspended.Message = enov1.ReasonRequested, event.Clip(v.Suspended)
 	}
-	if v.shared {
+	if v.Shared {
 		return []metav1.Condition{suspended} // no delivery knows all manifests
 	}
 	blocked := metav1.Condition{Type: enov1.ConditionPruneBlocked}
-	if v.pruning.blocked != "" {
-		blocked.Reason, blocked.Message = v.pruning.blocked, v.pruning.message(d.pruneGuard)
+	if v.PruneSet.Blocked != "" {
+		blocked.Reason, blocked.Message = v.PruneSet.Blocked, v.PruneSet.Message(d.PruneGuard)
 	}
 	waiting := metav1.Condition{Type: enov1.ConditionPruneWaiting}
-	if text := v.pruneWaiting(); text != "" {
-		waiting.Reason, waiting.Message = enov1.ReasonApplyRejected, clip(text)
+	if text := v.PruneWaiting(); text != "" {
+		waiting.Reason, waiting.Message = enov1.ReasonApplyRejected, event.Clip(text)
 	}
 
 	all := []metav1.Condition{suspended, blocked, waiting}
-	if v.denials.unsure(d.now()) {
+	if v.Denials.Unsure(d.Now()) {
 		return all
 	}
 
-	return append(all, v.deniedCondition())
+	return append(all, v.DeniedCondition())
 }
 
 // reportConditions writes the conditions of a composition that delivery knows about.
-func (d *Deliverer) reportConditions(ctx context.Context, v *view, c *enov1.Composition) error {
-	if v.elsewhere {
+func (d *Deliverer) reportConditions(ctx context.Context, v *model.Composition, c *enov1.Composition) error {
+	if v.Foreign {
 		return nil
 	}
 	changed := c.DeepCopy()
@@ -58,9 +60,9 @@ func (d *Deliverer) reportConditions(ctx context.Context, v *view, c *enov1.Comp
 	if equality.Semantic.DeepEqual(changed.Status.Conditions, c.Status.Conditions) {
 		return nil
 	}
-	err := d.client.Status().Patch(ctx, changed, client.MergeFromWithOptions(c, client.MergeFromWithOptimisticLock{}))
+	err := d.Client.Status().Patch(ctx, changed, client.MergeFromWithOptions(c, client.MergeFromWithOptimisticLock{}))
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot write the conditions of composition %s: %w", v.name, err)
+		return fmt.Errorf("cannot write the conditions of composition %s: %w", v.Name, err)
 	}
 	d.tellSuspended(v, c)
 
@@ -69,13 +71,13 @@ func (d *Deliverer) reportConditions(ctx context.Context, v *view, c *enov1.Comp
 
 // tellSuspended records events when a composition is suspended and resumed. c is as it
 // was before its conditions were written.
-func (d *Deliverer) tellSuspended(v *view, c *enov1.Composition) {
+func (d *Deliverer) tellSuspended(v *model.Composition, c *enov1.Composition) {
 	was := meta.IsStatusConditionTrue(c.Status.Conditions, enov1.ConditionSuspended)
-	switch is := v.suspended != ""; {
-	case was == is || v.deleting:
+	switch is := v.Suspended != ""; {
+	case was == is || v.Deleting:
 	case is:
-		d.events.record(v.owner, nil, corev1.EventTypeNormal, "Suspended", v.suspended)
+		d.Events.Record(v.Owner, nil, corev1.EventTypeNormal, "Suspended", v.Suspended)
 	default:
-		d.events.record(v.owner, nil, corev1.EventTypeNormal, "Resumed", "the composition is delivered again")
+		d.Events.Record(v.Owner, nil, corev1.EventTypeNormal, "Resumed", "the composition is delivered again")
 	}
 }

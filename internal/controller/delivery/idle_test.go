@@ -12,18 +12,26 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/controller/delivery/env"
+	"github.com/arbor-control/arbor/internal/controller/delivery/event"
+	"github.com/arbor-control/arbor/internal/controller/delivery/health"
+	"github.com/arbor-control/arbor/internal/controller/delivery/kinds"
+	"github.com/arbor-control/arbor/internal/controller/delivery/metric"
+	"github.com/arbor-control/arbor/internal/controller/delivery/queue"
+	"github.com/arbor-control/arbor/internal/controller/delivery/status"
+	"github.com/arbor-control/arbor/internal/controller/delivery/watch"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
 // idle is a Deliverer that talks to no server.
 func idle() *Deliverer {
-	m := NewMetrics(prometheus.NewRegistry())
+	m := metric.New(prometheus.NewRegistry())
 
-	d := newParts(&environment{
-		health:    newHealthTracker(newWatches(nil, decide.Manager, func(key) {}), nil, func() int { return 0 }),
-		manifests: decide.NewReader(), manager: decide.Manager, mapper: newKindCache(meta.NewDefaultRESTMapper(nil), time.Now), metrics: m, status: newStatusWriter(nil, nil, m),
-		events: &eventRecorder{recorder: &events.FakeRecorder{}, limiter: rate.NewLimiter(0, 0)}, now: time.Now,
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[key]()),
+	d := newParts(&env.Environment{
+		Health:    health.NewTracker(watch.New(nil, decide.Manager, func(queue.Key) {}), nil, func() int { return 0 }),
+		Manifests: decide.NewReader(), Manager: decide.Manager, Mapper: kinds.NewCache(meta.NewDefaultRESTMapper(nil), time.Now), Metrics: m, Status: status.NewWriter(nil, nil, m),
+		Events: &event.Recorder{Recorder: &events.FakeRecorder{}, Limiter: rate.NewLimiter(0, 0)}, Now: time.Now,
+		Queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[queue.Key]()),
 	}, Options{})
 
 	return d

@@ -1,122 +1,113 @@
 package delivery
 
 import (
+	"context"
 	"fmt"
-	"slices"
-	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
-	"github.com/arbor-control/arbor/engine/fields"
-	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/controller/delivery/apply"
+	"github.com/arbor-control/arbor/internal/controller/delivery/event"
+	"github.com/arbor-control/arbor/internal/controller/delivery/model"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
-// Reasons of events about ownership. They are those of package ownership, which
-// has its events on the objects.
-const (
-	reasonMigrated  = "OwnershipMigrated"
-	reasonFailed    = "OwnershipNotMigrated"
-	reasonContested = "OwnershipContested"
-	reasonSplit     = "OwnershipSplit"
-)
+// reportInvalid writes what is wrong with the manifests that nothing can be done about.
+// Of those there is nothing that could be deleted either.
+func (d *Deliverer) reportInvalid(v *model.Composition) {
+	for _, it := range v.Items {
+		if !model.IsInvalid(it) || it.Foreign {
+			d.hint(v, it)
 
-// reasonIgnored is that of events about settings that are ignored.
-const reasonIgnored = "SettingIgnored"
-
-// A finding is what came of the ownership of an object. The zero value is that
-// there is nothing to be said.
-type finding struct {
-	// state and message are for the report, reason is that of the event.
-	state, message, reason string
-	// moves are what others hold, or held.
-	moves []fields.Move
-}
-
-// owned notes a finding, and tells people if it is another than before.
-func (w *worker) owned(v *view, it *item, f finding) {
-	f.message = kube.DiscreetText(f.message, it.secrets(nil)...)
-	state := f.state
-	o := enov1.OwnershipObject{
-		APIVersion: it.Object.GetAPIVersion(), Kind: it.Object.GetKind(), Namespace: it.Object.GetNamespace(), Name: it.Object.GetName(),
-		State: state, Message: clip(f.message),
-	}
-	had, changed := v.report.note(it.Identity, o)
-	if !changed {
-		return
-	}
-	w.status.report(v)
-	// Each attempt may fail in other words, and has failed all the same.
-	if again := state == enov1.OwnershipFailed && had.State == state; state != "" && !again {
-		w.events.record(v.owner, it.Object, f.eventType(), f.reason, fmt.Sprintf("%s: %s", it.Identity, f.note()))
-	}
-}
-
-func (f finding) eventType() string {
-	if f.state == enov1.OwnershipMigrated {
-		return corev1.EventTypeNormal
-	}
-
-	return corev1.EventTypeWarning
-}
-
-// note is the message with the fields that it is about, for people who have not
-// seen the object.
-func (f finding) note() string {
-	var paths []string
-	for _, m := range f.moves {
-		if m.From.Manager == "" {
 			continue
 		}
-		for _, p := range fields.FormatPaths(m.Fields) {
-			if !slices.Contains(paths, p) {
-				paths = append(paths, p)
-			}
+		s := enov1.ResourceState{}
+		twice, ok := it.Problem.(*model.DuplicateError) //nolint:errorlint // nobody wraps it
+		if v.Deleting || ok && twice.Tombstone {
+			now := d.Timestamp()
+			s = enov1.ResourceState{Reconciled: true, Deleted: true, Ready: &now}
+		} else {
+			text := event.Clip(it.Problem.Error())
+			s.ReconciliationError = &text
+		}
+		if s, changed, _ := v.Settle(it, s); changed {
+			d.Status.Set(v, it, s)
 		}
 	}
-	more := ""
-	if n := len(paths) - maxPaths; n > 0 {
-		paths, more = paths[:maxPaths], fmt.Sprintf(" and %d more", n)
-	}
-	about := strings.Join(paths, ", ") + more
-	switch {
-	case about == "":
-		return f.message
-	case f.state == enov1.OwnershipFailed:
-		// The server may have much to say.
-		return fmt.Sprintf("%s of %s could not be moved: %s", about, sources(f.moves), f.message)
-	default:
-		return f.message + ": " + about
-	}
 }
 
-// warnOverridden reports the settings that are ignored as overrides make them.
-func (w *worker) warnOverridden(v *view, it *item, r *decide.Resource, live *unstructured.Unstructured) {
-	var all []string
-	for _, warning := range r.Warnings() {
-		all = append(all, kube.DiscreetText(warning.Error(), it.secrets(live)...))
-	}
-	if len(all) > 0 {
-		w.tell(v, it, reasonIgnored, joined(all))
-	}
-}
-
-// tell says on the composition that a resource is stuck, once for each reason.
-func (w *worker) tell(v *view, it *item, reason, message string) {
-	if message = clip(message); it.memory.told == message {
+// hint says that there is no telling who delivers a manifest, unless somebody does.
+func (d *Deliverer) hint(v *model.Composition, it *model.Item) {
+	if !it.Foreign || it.Problem == nil {
 		return
 	}
-	// Events about the same two objects are counted as one.
-	if w.events.record(v.owner, it.Object, corev1.EventTypeWarning, reason, fmt.Sprintf("%s: %s", it.Identity, message)) {
-		it.memory.told = message
+	text := event.Clip(it.Problem.Error())
+	if s, changed := v.SettleIf(it, func(s enov1.ResourceState) bool { return !model.IsRecorded(s) }, enov1.ResourceState{ReconciliationError: &text}); changed {
+		d.Status.Hint(v, it, s)
 	}
 }
 
-// reportLimit records an event, once, if the readiness of an object cannot be evaluated within limits.
-func (w *worker) reportLimit(v *view, it *item, err error) {
-	if err != nil && !it.memory.limited {
-		it.memory.limited = w.events.record(v.owner, it.Object, corev1.EventTypeWarning, "ReadinessLimit", fmt.Sprintf("%s: %v", it.Identity, err))
+// showDrift has the condition Drifted of a new view written. After a restart, objects are
+// inspected first, or the condition would disappear for a moment.
+func (d *Deliverer) showDrift(v, old *model.Composition, c *enov1.Composition) {
+	switch {
+	case meta.FindStatusCondition(c.Status.Conditions, enov1.ConditionDrifted) == nil:
+	case old == nil && d.Drift == DriftReport:
+		time.AfterFunc(2*model.InspectPause, func() { d.Status.Drifted(v) })
+	default:
+		d.Status.Drifted(v)
+	}
+}
+
+// reportBlocked reports tombstones that wait for a confirmation. Workers may still delete one of
+// them, if they have begun before it was blocked.
+func (d *Deliverer) reportBlocked(v *model.Composition) {
+	if v.PruneSet.Blocked == "" {
+		return
+	}
+	remains := func(s enov1.ResourceState) bool { return !s.Deleted }
+	for _, it := range v.Items {
+		if model.IsInvalid(it) || !it.IsGuarded() || it.PruneNow {
+			continue
+		}
+		text := "it is not deleted: see the condition " + enov1.ConditionPruneBlocked
+		if s, changed := v.SettleIf(it, remains, enov1.ResourceState{ReconciliationError: &text}); changed {
+			d.Publish(v, it, s)
+		}
+	}
+}
+
+// warn reports the settings of a new synthesis that are ignored.
+func (d *Deliverer) warn(v, old *model.Composition) {
+	if old != nil && old.SliceNames == v.SliceNames && old.Settings == v.Settings {
+		return
+	}
+	var all []string
+	for _, it := range v.Items {
+		if model.IsInvalid(it) {
+			continue
+		}
+		for _, w := range it.Warnings() {
+			all = append(all, fmt.Sprintf("%s: %s", it.Identity, kube.DiscreetText(w.Error(), it.Packed.Unpack().Object)))
+		}
+	}
+	if len(all) > 0 {
+		d.Events.Record(v.Owner, nil, corev1.EventTypeWarning, apply.ReasonIgnored, event.Join(all))
+	}
+}
+
+// reportUnreadable records that a composition cannot be read, and what can be known of it.
+func (d *Deliverer) reportUnreadable(ctx context.Context, c *enov1.Composition, because error) {
+	name, current := client.ObjectKeyFromObject(c), model.SlicesOf(c.Status.CurrentSynthesis)
+	if !d.IsNewlyUnreadable(name, current) {
+		return
+	}
+	if d.MarkUnreadable(name, current, d.ReadableObjects(ctx, c)) {
+		d.Events.Record(c.DeepCopy(), nil, corev1.EventTypeWarning, "Unreadable",
+			fmt.Sprintf("the composition is not delivered, and others delete objects without knowing what it wants in %s: %v", d.Grace, because))
 	}
 }

@@ -16,6 +16,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/controller/delivery/apply"
+	"github.com/arbor-control/arbor/internal/controller/delivery/env"
+	"github.com/arbor-control/arbor/internal/controller/delivery/event"
+	"github.com/arbor-control/arbor/internal/controller/delivery/health"
+	"github.com/arbor-control/arbor/internal/controller/delivery/load"
+	"github.com/arbor-control/arbor/internal/controller/delivery/metric"
+	"github.com/arbor-control/arbor/internal/controller/delivery/queue"
+	"github.com/arbor-control/arbor/internal/controller/delivery/registry"
+	"github.com/arbor-control/arbor/internal/controller/delivery/status"
+	"github.com/arbor-control/arbor/internal/controller/delivery/watch"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 	"github.com/arbor-control/arbor/internal/decide/delivery/pruning"
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
@@ -104,13 +114,13 @@ func ParseFilter(expression string) (*Filter, error) { return decide.NewFilter(e
 
 // A Deliverer delivers the current syntheses of all compositions.
 type Deliverer struct {
-	*environment
-	*registry
-	*loader
-	*worker
+	*env.Environment
+	*registry.Registry
+	*load.Loader
+	*apply.Worker
 
 	// objects watches what is delivered.
-	objects *watches
+	objects *watch.Watches
 	workers int
 	// healthTimeout is how long an object may progress, 0 for any time.
 	healthTimeout time.Duration
@@ -130,7 +140,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		Named("delivery").
 		For(&enov1.Composition{}).
 		WatchesMetadata(&enov1.ResourceSlice{}, d.sliceHandler()).
-		WatchesRawSource(source.Func(d.requeues)).
+		WatchesRawSource(source.Func(d.Requeues)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: loaders, RateLimiter: kube.NewLimiter()}).
 		Complete(kube.Patient(d))
 }
@@ -153,52 +163,52 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 			return nil, err
 		}
 	}
-	m := NewMetrics(metrics.Registry)
-	e := &environment{
-		client: mgr.GetClient(), reader: mgr.GetAPIReader(), remote: remote, mapper: kinds, manifests: decide.NewReader(),
-		status: newStatusWriter(mgr.GetClient(), mgr.GetAPIReader(), m), events: newEventRecorder(mgr.GetEventRecorder("arbor-delivery")),
-		queue: newResourceQueue(o.Workers), metrics: m, now: time.Now,
-		drift: o.Drift, manager: o.manager(), scope: o.Scope,
+	m := metric.New(metrics.Registry)
+	e := &env.Environment{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Remote: remote, Mapper: kinds, Manifests: decide.NewReader(),
+		Status: status.NewWriter(mgr.GetClient(), mgr.GetAPIReader(), m), Events: event.NewRecorder(mgr.GetEventRecorder("arbor-delivery")),
+		Queue: queue.New(o.Workers), Metrics: m, Now: time.Now,
+		Drift: o.Drift, Manager: o.manager(), Scope: o.Scope,
 	}
-	e.manifests.FailOpen, e.manifests.Scopes, e.manifests.Manager, e.manifests.Readiness = o.FailOpen, e.scopeOf, o.manager(), o.Readiness
+	e.Manifests.FailOpen, e.Manifests.Scopes, e.Manifests.Manager, e.Manifests.Readiness = o.FailOpen, e.ScopeOf, o.manager(), o.Readiness
 	d := newParts(e, o)
-	d.migrator = ownership.New(remote, ownership.Options{Manager: o.manager(), Metrics: ownership.NewMetrics(metrics.Registry)})
-	d.discovery, d.metadata = served, watching
-	d.objects = newWatches(watching, e.manager, func(k key) { e.queue.Add(k) })
-	d.watches = d.objects
-	e.health = newHealthTracker(d.objects, d.readForHealth, e.queue.Len)
-	m.workers.Set(float64(o.Workers))
-	m.queued, m.unwritten, m.pruneBlocked, m.forbidden, m.unhealthy = e.queue.Len, e.status.depth, d.countBlocked, d.countForbidden, e.health.unhealthy
+	d.Migrator = ownership.New(remote, ownership.Options{Manager: o.manager(), Metrics: ownership.NewMetrics(metrics.Registry)})
+	d.Discovery, d.Metadata = served, watching
+	d.objects = watch.New(watching, e.Manager, func(k queue.Key) { e.Queue.Add(k) })
+	d.Watches = d.objects
+	e.Health = health.NewTracker(d.objects, d.readForHealth, e.Queue.Len)
+	m.Workers.Set(float64(o.Workers))
+	m.Queued, m.Unwritten, m.PruneBlocked, m.Forbidden, m.Unhealthy = e.Queue.Len, e.Status.Depth, d.CountBlocked, d.CountForbidden, e.Health.Unhealthy
 
 	return d, nil
 }
 
 // newParts returns a Deliverer of an environment.
-func newParts(e *environment, o Options) *Deliverer {
-	r := newRegistry(e, o.UnreadableGrace)
-	l := &loader{environment: e, selector: o.Selector, filter: o.Filter, pruneGuard: o.PruneGuard, defaultAccount: o.DefaultAccount}
-	if l.selector == nil {
-		l.selector = labels.Everything()
+func newParts(e *env.Environment, o Options) *Deliverer {
+	r := registry.New(e, o.UnreadableGrace)
+	l := &load.Loader{Environment: e, Selector: o.Selector, Filter: o.Filter, PruneGuard: o.PruneGuard, DefaultAccount: o.DefaultAccount}
+	if l.Selector == nil {
+		l.Selector = labels.Everything()
 	}
 
 	return &Deliverer{
-		environment: e, registry: r, loader: l,
-		worker:  &worker{environment: e, registry: r, migration: o.Migration, forbiddenGrace: o.ForbiddenGrace},
+		Environment: e, Registry: r, Loader: l,
+		Worker:  &apply.Worker{Environment: e, Registry: r, Migration: o.Migration, ForbiddenGrace: o.ForbiddenGrace},
 		workers: o.Workers, healthTimeout: o.HealthTimeout,
 	}
 }
 
 // run works until ctx ends.
 func (d *Deliverer) run(ctx context.Context) error {
-	d.objects.start(ctx)
+	d.objects.Start(ctx)
 	var all sync.WaitGroup
-	all.Go(func() { d.status.run(ctx) })
-	all.Go(func() { d.health.run(ctx, d.reportHealth) })
+	all.Go(func() { d.Status.Run(ctx) })
+	all.Go(func() { d.Health.Run(ctx, d.reportHealth) })
 	for range d.workers {
-		all.Go(func() { d.work(ctx) })
+		all.Go(func() { d.Run(ctx) })
 	}
 	<-ctx.Done()
-	d.queue.ShutDown()
+	d.Queue.ShutDown()
 	all.Wait()
 
 	return nil
