@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/arbor-control/arbor/bench/harness"
 	"github.com/arbor-control/arbor/engine/fields"
 	"github.com/arbor-control/arbor/engine/fields/fieldstest"
 )
@@ -14,7 +15,7 @@ import (
 // fieldOwnership measures the processor time to report the owners of an object and to plan a move,
 // for each byte of its entries: that must not depend on whether the bytes are managers or
 // containers, nor on how many there are.
-func fieldOwnership(b *board) error {
+func fieldOwnership(b *harness.Board) error {
 	for _, op := range []struct {
 		name string
 		run  func(*fieldLoad) error
@@ -28,13 +29,13 @@ func fieldOwnership(b *board) error {
 			if err := op.run(l); err != nil {
 				return fmt.Errorf("%s of %s: %w", op.name, size.Name, err)
 			}
-			took := fastestBy(processorTime, func() { _ = op.run(l) }) // it has just worked
+			took := harness.FastestBy(processorTime, func() { _ = op.run(l) }) // it has just worked
 			each := float64(took.Nanoseconds()) / float64(l.bytes)
 			perByte = append(perByte, each)
 			figure := "fields/" + op.name + "/" + size.Name
-			b.show(result{figure, each}, result{figure + "-total", took.Seconds() * 1000})
+			b.Show(harness.Result{Name: figure, Value: each}, harness.Result{Name: figure + "-total", Value: took.Seconds() * 1000})
 		}
-		b.show(result{"fields/" + op.name + "/ratio", slices.Max(perByte) / slices.Min(perByte)})
+		b.Show(harness.Result{Name: "fields/" + op.name + "/ratio", Value: slices.Max(perByte) / slices.Min(perByte)})
 	}
 
 	return nil

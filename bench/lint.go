@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/arbor-control/arbor/bench/harness"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -28,7 +29,7 @@ spec:
 
 // lint measures the whole command, start of the process included, on a
 // thousand files, and that of one file, which is nearly the start alone.
-func lint(b *board) error {
+func lint(b *harness.Board) error {
 	binary, err := cluster.Binary("arbor", "ARBOR")
 	if err != nil {
 		return err
@@ -53,7 +54,7 @@ func lint(b *board) error {
 			}
 			best = min(best, time.Since(began))
 		}
-		b.show(result{figure, best.Seconds()})
+		b.Show(harness.Result{Name: figure, Value: best.Seconds()})
 	}
 
 	return nil

@@ -15,33 +15,37 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/arbor-control/arbor/bench/delivery"
+	"github.com/arbor-control/arbor/bench/gangs"
+	"github.com/arbor-control/arbor/bench/harness"
+	"github.com/arbor-control/arbor/bench/ipam"
 )
 
 // A scenario measures some figures.
 type scenario struct {
 	name string
-	run  func(*board) error
+	run  func(*harness.Board) error
 }
 
 // scenarios in the order in which they run.
 var scenarios = []scenario{
 	{"validation", validation},
-	{"addresses", addresses},
-	{"start", start},
+	{"addresses", ipam.Addresses},
 	{"lint", lint},
 	{"up", up},
 	{"webhook", webhook},
-	{"claims", claims},
-	{"pool", pool},
-	{"pools", pools},
+	{"claims", ipam.Claims},
+	{"pool", ipam.Pool},
+	{"pools", ipam.Pools},
 	{"fields", fieldOwnership},
 	{"migrate", migrate},
-	{"delivery", delivery},
-	{"delivery-memory", deliveryMemory},
-	{"compositions", compositions},
-	{"gangs", gangs},
-	{"gangs-wait", gangsWait},
-	{"gangs-preempt", gangsPreempt},
+	{"delivery", delivery.Speed},
+	{"delivery-memory", delivery.Memory},
+	{"compositions", delivery.Compositions},
+	{"gangs", gangs.Placement},
+	{"gangs-wait", gangs.Waiting},
+	{"gangs-preempt", gangs.Preemption},
 }
 
 func main() {
@@ -63,8 +67,8 @@ func run(args []string) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	if *laps < 1 || *scale < 1 || *scale > maxScale {
-		return fmt.Errorf("-laps must be at least 1, and -scale between 1 and %d", maxScale)
+	if *laps < 1 || *scale < 1 || *scale > gangs.MaxScale {
+		return fmt.Errorf("-laps must be at least 1, and -scale between 1 and %d", gangs.MaxScale)
 	}
 	for _, name := range fs.Args() {
 		if !slices.ContainsFunc(scenarios, func(s scenario) bool { return s.name == name }) {
@@ -75,13 +79,13 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	b := newBoard(os.Stdout, budgets, *laps, *scale)
+	b := harness.NewBoard(os.Stdout, budgets, *laps, *scale)
 
 	return measure(b, fs.Args())
 }
 
 // measure runs the wanted scenarios, or all of them. If one fails, the rest still runs.
-func measure(b *board, wanted []string) error {
+func measure(b *harness.Board, wanted []string) error {
 	var failed error
 	for _, s := range scenarios {
 		if len(wanted) > 0 && !slices.Contains(wanted, s.name) {
@@ -93,7 +97,7 @@ func measure(b *board, wanted []string) error {
 		}
 	}
 
-	return errors.Join(failed, b.verdict())
+	return errors.Join(failed, b.Check())
 }
 
 // stopWhenInterrupted waits for a signal and then stops the programs that are
@@ -103,7 +107,7 @@ func stopWhenInterrupted() {
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
 	<-interrupted
-	pids, err := children(os.Getpid())
+	pids, err := harness.Children(os.Getpid())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 	}

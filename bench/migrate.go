@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
+	"github.com/arbor-control/arbor/bench/harness"
 	"github.com/arbor-control/arbor/internal/ownership"
 	"github.com/arbor-control/arbor/test/cluster"
 )
@@ -65,10 +65,10 @@ metadata: {labels: {by: eno}}
 
 // migrate measures migrations of ownership, and as many patches that change
 // nothing, of the same objects by the same clients.
-func migrate(b *board) error {
-	return onControlPlane(func(u *cluster.Up) error {
+func migrate(b *harness.Board) error {
+	return harness.OnControlPlane(func(u *cluster.Up) error {
 		ctx := context.Background()
-		y, err := newYard(u)
+		y, err := newMigration(u)
 		if err != nil {
 			return err
 		}
@@ -76,19 +76,19 @@ func migrate(b *board) error {
 		if err != nil {
 			return err
 		}
-		b.show(moving...)
+		b.Show(moving...)
 		applying, err := y.applying(ctx, "applied")
 		if err != nil {
 			return err
 		}
-		b.show(applying...)
+		b.Show(applying...)
 
 		return nil
 	})
 }
 
-// A yard is a client of which the requests are counted.
-type yard struct {
+// A migration is a client of which the requests are counted.
+type migration struct {
 	client.Client
 
 	requests atomic.Int64
@@ -99,8 +99,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip makes a function a transport.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func newYard(u *cluster.Up) (*yard, error) {
-	y := &yard{}
+func newMigration(u *cluster.Up) (*migration, error) {
+	y := &migration{}
 	config := rest.CopyConfig(u.Config)
 	config.WarningHandler = rest.NoWarnings{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -120,9 +120,9 @@ func newYard(u *cluster.Up) (*yard, error) {
 type pace struct{ perSecond, requests float64 }
 
 // measure does something with each Deployment of a namespace.
-func (y *yard) measure(ns string, do func(name string) error) (pace, error) {
+func (y *migration) measure(ns string, do func(name string) error) (pace, error) {
 	before := y.requests.Load()
-	rate, err := perSecond(migrated, func(i int) error {
+	rate, err := harness.PerSecond(migrated, func(i int) error {
 		if err := do(deploymentName(i)); err != nil {
 			return fmt.Errorf("%s/%s: %w", ns, deploymentName(i), err)
 		}
@@ -134,7 +134,7 @@ func (y *yard) measure(ns string, do func(name string) error) (pace, error) {
 }
 
 // moving is about moves without anything that is applied after them.
-func (y *yard) moving(ctx context.Context, ns string) ([]result, error) {
+func (y *migration) moving(ctx context.Context, ns string) ([]harness.Result, error) {
 	before, err := y.seed(ctx, ns)
 	if err != nil {
 		return nil, err
@@ -160,18 +160,18 @@ func (y *yard) moving(ctx context.Context, ns string) ([]result, error) {
 	}
 	again, err := y.again(ctx, ns, m)
 
-	return []result{
-		{"migrate/migrations", moves.perSecond},
-		{"migrate/no-op-patches", patches.perSecond},
-		{"migrate/time-ratio", patches.perSecond / moves.perSecond},
-		{"migrate/requests", moves.requests},
-		{"migrate/requests-ratio", moves.requests / patches.requests},
-		{"migrate/again-requests", again.requests},
+	return []harness.Result{
+		{Name: "migrate/migrations", Value: moves.perSecond},
+		{Name: "migrate/no-op-patches", Value: patches.perSecond},
+		{Name: "migrate/time-ratio", Value: patches.perSecond / moves.perSecond},
+		{Name: "migrate/requests", Value: moves.requests},
+		{Name: "migrate/requests-ratio", Value: moves.requests / patches.requests},
+		{Name: "migrate/again-requests", Value: again.requests},
 	}, err
 }
 
 // again migrates what is migrated.
-func (y *yard) again(ctx context.Context, ns string, m *ownership.Migrator) (pace, error) {
+func (y *migration) again(ctx context.Context, ns string, m *ownership.Migrator) (pace, error) {
 	before, err := y.all(ctx, ns)
 	if err != nil {
 		return pace{}, err
@@ -187,14 +187,14 @@ func (y *yard) again(ctx context.Context, ns string, m *ownership.Migrator) (pac
 }
 
 // applying measures moves with their purpose: an apply that the server rejects before.
-func (y *yard) applying(ctx context.Context, ns string) ([]result, error) {
+func (y *migration) applying(ctx context.Context, ns string) ([]harness.Result, error) {
 	before, err := y.seed(ctx, ns)
 	if err != nil {
 		return nil, err
 	}
 	m := ownership.New(y, ownership.Options{})
 	applies, err := y.measure(ns, func(name string) error {
-		desired, err := parsed(desiredText, ns, name)
+		desired, err := harness.ParseObject(desiredText, ns, name)
 		if err != nil {
 			return err
 		}
@@ -205,9 +205,9 @@ func (y *yard) applying(ctx context.Context, ns string) ([]result, error) {
 		return nil, err
 	}
 
-	return []result{
-		{"migrate/with-apply", applies.perSecond},
-		{"migrate/with-apply-requests", applies.requests},
+	return []harness.Result{
+		{Name: "migrate/with-apply", Value: applies.perSecond},
+		{Name: "migrate/with-apply-requests", Value: applies.requests},
 	}, y.compare(ctx, ns, before, removed)
 }
 
@@ -223,16 +223,16 @@ func expect(want bool) func(ownership.Result, error) error {
 }
 
 // seed makes Deployments with split ownership, and waits for their controller.
-func (y *yard) seed(ctx context.Context, ns string) (map[string]*unstructured.Unstructured, error) {
+func (y *migration) seed(ctx context.Context, ns string) (map[string]*unstructured.Unstructured, error) {
 	if err := y.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
 		return nil, err
 	}
 	_, err := y.measure(ns, func(name string) error {
-		whole, err := parsed(deploymentText, ns, name)
+		whole, err := harness.ParseObject(deploymentText, ns, name)
 		if err != nil {
 			return err
 		}
-		part, err := parsed(partText, ns, name)
+		part, err := harness.ParseObject(partText, ns, name)
 		if err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (y *yard) seed(ctx context.Context, ns string) (map[string]*unstructured.Un
 		return nil, err
 	}
 	var all map[string]*unstructured.Unstructured
-	err = until(ctx, later, func(ctx context.Context) (bool, error) {
+	err = harness.Until(ctx, harness.LongPoll, func(ctx context.Context) (bool, error) {
 		all, err = y.all(ctx, ns)
 		for _, o := range all {
 			seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
@@ -265,7 +265,7 @@ func (y *yard) seed(ctx context.Context, ns string) (map[string]*unstructured.Un
 }
 
 // all are the Deployments of a namespace by name.
-func (y *yard) all(ctx context.Context, ns string) (map[string]*unstructured.Unstructured, error) {
+func (y *migration) all(ctx context.Context, ns string) (map[string]*unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(deployment("", "").GroupVersionKind())
 	if err := y.List(ctx, list, client.InNamespace(ns)); err != nil {
@@ -284,7 +284,7 @@ func (y *yard) all(ctx context.Context, ns string) (map[string]*unstructured.Uns
 
 // compare checks what became of all Deployments: a figure of something that did
 // not happen would look good.
-func (y *yard) compare(ctx context.Context, ns string, before map[string]*unstructured.Unstructured, check func(before, after *unstructured.Unstructured) error) error {
+func (y *migration) compare(ctx context.Context, ns string, before map[string]*unstructured.Unstructured, check func(before, after *unstructured.Unstructured) error) error {
 	after, err := y.all(ctx, ns)
 	if err != nil {
 		return err
@@ -374,17 +374,4 @@ func deployment(ns, name string) *unstructured.Unstructured {
 	o.SetName(name)
 
 	return o
-}
-
-func parsed(text, ns, name string) (*unstructured.Unstructured, error) {
-	o := &unstructured.Unstructured{}
-	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		return nil, err
-	}
-	err = o.UnmarshalJSON(data)
-	o.SetNamespace(ns)
-	o.SetName(name)
-
-	return o, err
 }

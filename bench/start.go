@@ -6,11 +6,12 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/arbor-control/arbor/bench/harness"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
 // start measures how long the command lines take to print what needs no cluster.
-func start(b *board) error {
+func start(b *harness.Board) error {
 	for _, c := range []struct {
 		name, variable string
 		args           []string
@@ -30,7 +31,7 @@ func start(b *board) error {
 			}
 			best = min(best, time.Since(began))
 		}
-		b.show(result{"start/" + c.name, best.Seconds()})
+		b.Show(harness.Result{Name: "start/" + c.name, Value: best.Seconds()})
 	}
 
 	return nil

@@ -3,17 +3,16 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/arbor-control/arbor/bench/harness"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
 // up measures the time from the command to the kubeconfig, on an empty and on
 // a used directory, and then the memory of every process.
-func up(b *board) error {
+func up(b *harness.Board) error {
 	dir, err := os.MkdirTemp("", "arbor-bench-")
 	if err != nil {
 		return err
@@ -26,72 +25,40 @@ func up(b *board) error {
 		if err != nil {
 			return err
 		}
-		b.show(result{figure, time.Since(began).Seconds()})
+		b.Show(harness.Result{Name: figure, Value: time.Since(began).Seconds()})
 		if figure == "up/again" {
 			memory, err := memoryOfChildren(u.PID())
 			if err != nil {
 				return err
 			}
-			b.show(memory...)
+			b.Show(memory...)
 		}
-		b.show(result{strings.Replace(figure, "up/", "up/stop-", 1), u.Stop().Seconds()})
+		b.Show(harness.Result{Name: strings.Replace(figure, "up/", "up/stop-", 1), Value: u.Stop().Seconds()})
 	}
 
 	return nil
 }
 
 // memoryOfChildren reads how much memory each child of a process uses.
-func memoryOfChildren(parent int) ([]result, error) {
-	pids, err := children(parent)
+func memoryOfChildren(parent int) ([]harness.Result, error) {
+	pids, err := harness.Children(parent)
 	if err != nil {
 		return nil, err
 	}
-	var all []result
+	var all []harness.Result
 	total := 0.0
 	for _, pid := range pids {
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err != nil {
 			return nil, err
 		}
-		kib, err := procField(pid, "VmRSS:")
+		kib, err := harness.ProcessKilobytes(pid, "VmRSS:")
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the memory of process %d: %w", pid, err)
 		}
-		all = append(all, result{"memory/" + field(strings.ReplaceAll(string(env), "\x00", "\n"), "ARBOR_CHILD="), kib / 1024})
+		all = append(all, harness.Result{Name: "memory/" + harness.Field(strings.ReplaceAll(string(env), "\x00", "\n"), "ARBOR_CHILD="), Value: kib / 1024})
 		total += kib / 1024
 	}
 
-	return append(all, result{"memory/total", total}), nil
-}
-
-// children are the processes that a process has started.
-func children(parent int) ([]int, error) {
-	files, err := filepath.Glob("/proc/[0-9]*/status")
-	if err != nil {
-		return nil, err
-	}
-	var pids []int
-	for _, file := range files {
-		status, err := os.ReadFile(file)
-		if err != nil || field(string(status), "PPid:") != strconv.Itoa(parent) {
-			continue // it has ended, or belongs to another process
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil {
-			return nil, err
-		}
-		pids = append(pids, pid)
-	}
-
-	return pids, nil
-}
-
-func field(text, key string) string {
-	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(line, key); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-
-	return ""
+	return append(all, harness.Result{Name: "memory/total", Value: total}), nil
 }

@@ -2,10 +2,10 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/bench/harness"
 	decide "github.com/arbor-control/arbor/internal/decide/podgroup"
 )
 
@@ -18,7 +18,7 @@ var shapes = map[string]func(i int) string{
 }
 
 // validation measures the decision on a creation, by size and shape.
-func validation(b *board) error {
+func validation(b *harness.Board) error {
 	for _, shape := range []string{"flat", "deep", "wide"} {
 		took := map[int]time.Duration{}
 		for _, size := range []int{10, 1000, 10000} {
@@ -26,43 +26,13 @@ func validation(b *board) error {
 			if v := decide.Admit(nil, pg); !v.Allowed() {
 				return fmt.Errorf("a %s tree of %d is rejected: %s", shape, size, v.Message())
 			}
-			took[size] = fastest(func() { decide.Admit(nil, pg) })
-			b.show(result{fmt.Sprintf("validation/%s/%d", shape, size), took[size].Seconds() * 1000})
+			took[size] = harness.Fastest(func() { decide.Admit(nil, pg) })
+			b.Show(harness.Result{Name: fmt.Sprintf("validation/%s/%d", shape, size), Value: took[size].Seconds() * 1000})
 		}
-		b.show(result{"validation/" + shape + "/ratio-10000-to-1000", float64(took[10000]) / float64(took[1000])})
+		b.Show(harness.Result{Name: "validation/" + shape + "/ratio-10000-to-1000", Value: float64(took[10000]) / float64(took[1000])})
 	}
 
 	return nil
-}
-
-// fastest is the time of one call, at its best: what else runs on the machine
-// only ever adds to it.
-func fastest(f func()) time.Duration {
-	epoch := time.Now()
-
-	return fastestBy(func() time.Duration { return time.Since(epoch) }, f)
-}
-
-// fastestBy is fastest by a clock of its own.
-func fastestBy(clock func() time.Duration, f func()) time.Duration {
-	const rounds, least = 15, 20 * time.Millisecond
-	n := 1
-	for began := clock(); ; n++ {
-		f()
-		if clock()-began > least {
-			break
-		}
-	}
-	times := make([]time.Duration, 0, rounds)
-	for range rounds {
-		began := clock()
-		for range n {
-			f()
-		}
-		times = append(times, (clock()-began)/time.Duration(n))
-	}
-
-	return slices.Min(times)
 }
 
 func tree(size int, parent func(int) string) *v2alpha2.PodGroup {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/bench/harness"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -25,11 +25,11 @@ const (
 // webhook measures creations per second with and without admission, in turns
 // on one control plane. The controller that writes the condition runs in both,
 // so the difference is the webhook and nothing else.
-func webhook(b *board) error {
-	return onControlPlane(func(u *cluster.Up) error { return webhookRates(b, u) })
+func webhook(b *harness.Board) error {
+	return harness.OnControlPlane(func(u *cluster.Up) error { return webhookRates(b, u) })
 }
 
-func webhookRates(b *board, u *cluster.Up) error {
+func webhookRates(b *harness.Board, u *cluster.Up) error {
 	c, err := u.NewClient(nil)
 	if err != nil {
 		return err
@@ -47,9 +47,9 @@ func webhookRates(b *board, u *cluster.Up) error {
 			rate[with] = append(rate[with], r)
 		}
 	}
-	with, without := median(rate[true]), median(rate[false])
+	with, without := harness.Median(rate[true]), harness.Median(rate[false])
 
-	b.show(result{"webhook/creates-with", with}, result{"webhook/creates-without", without}, result{"webhook/ratio", with / without})
+	b.Show(harness.Result{Name: "webhook/creates-with", Value: with}, harness.Result{Name: "webhook/creates-without", Value: without}, harness.Result{Name: "webhook/ratio", Value: with / without})
 
 	return nil
 }
@@ -101,7 +101,7 @@ func awaitAdmission(ctx context.Context, c client.Client, ns string, with bool) 
 }
 
 func createAll(ctx context.Context, c client.Client, ns string) (float64, error) {
-	return perSecond(creates, func(i int) error { return c.Create(ctx, group(ns, fmt.Sprintf("g-%d", i), "workers")) })
+	return harness.PerSecond(creates, func(i int) error { return c.Create(ctx, group(ns, fmt.Sprintf("g-%d", i), "workers")) })
 }
 
 func group(ns, name, sub string) *v2alpha2.PodGroup {
@@ -109,10 +109,4 @@ func group(ns, name, sub string) *v2alpha2.PodGroup {
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
 		Spec:       v2alpha2.PodGroupSpec{SubGroups: []v2alpha2.SubGroup{{Name: "master"}, {Name: sub, Parent: new("master")}}},
 	}
-}
-
-func median(all []float64) float64 {
-	slices.Sort(all)
-
-	return all[len(all)/2]
 }

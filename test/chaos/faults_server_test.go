@@ -22,6 +22,7 @@ import (
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/test/cluster"
+	"github.com/arbor-control/arbor/test/cluster/network"
 )
 
 // outage is how long faults last whose length matters.
@@ -115,8 +116,8 @@ func etcd(t testing.TB) *clientv3.Client {
 // is too old.
 func compacted(w *world) {
 	w.Helper()
-	defer w.proxy.Set(cluster.Weather{})
-	w.proxy.Set(cluster.Weather{NoBookmarks: true})
+	defer w.proxy.Set(network.Rates{})
+	w.proxy.Set(network.Rates{NoBookmarks: true})
 	w.proxy.Cut()
 	w.underLoad(100)
 	release := w.proxy.Hold(w, "^WATCH ")

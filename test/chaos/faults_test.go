@@ -15,6 +15,7 @@ import (
 	"github.com/arbor-control/arbor/api/names"
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/test/cluster"
+	"github.com/arbor-control/arbor/test/cluster/network"
 )
 
 // A fault is something that happens to a cluster.
@@ -51,14 +52,14 @@ var faults = []fault{
 		w.underLoad(50)
 	})},
 	{name: "webhook unreachable", managers: one, do: repeated(1, unreachable)},
-	{name: "slow API server", managers: one, survives: true, long: true, do: weather(cluster.Weather{Delay: 400 * time.Millisecond})},
+	{name: "slow API server", managers: one, survives: true, long: true, do: weather(network.Rates{Delay: 400 * time.Millisecond})},
 	{name: "connections cut", managers: one, survives: true, do: repeated(3, func(w *world) {
 		w.proxy.Cut()
 		w.underLoad(30)
 	})},
-	{name: "answers lost", managers: one, survives: true, long: true, do: weather(cluster.Weather{Drop: 0.1, Swallow: 0.1})},
-	{name: "API server answers 429 and 500", managers: one, survives: true, long: true, do: weather(cluster.Weather{Busy: 0.05, Broken: 0.1})},
-	{name: "all of that, and watches that break", managers: one, survives: true, do: weather(cluster.Weather{
+	{name: "answers lost", managers: one, survives: true, long: true, do: weather(network.Rates{Drop: 0.1, Swallow: 0.1})},
+	{name: "API server answers 429 and 500", managers: one, survives: true, long: true, do: weather(network.Rates{Busy: 0.05, Broken: 0.1})},
+	{name: "all of that, and watches that break", managers: one, survives: true, do: weather(network.Rates{
 		Delay: 50 * time.Millisecond, Drop: 0.05, Swallow: 0.05, Busy: 0.05, Broken: 0.05, Watch: 2 * time.Second,
 	})},
 	{name: "API server and etcd killed", managers: one, survives: true, do: apiserver},
@@ -71,8 +72,8 @@ var faults = []fault{
 	{name: "lease taken by nobody, a year ago", managers: pair, long: true, do: repeated(1, stolen(-1))},
 	{name: "lease taken by nobody, in a year", managers: pair, long: true, do: repeated(1, stolen(1))},
 	{name: "leader paused for longer than its lease", managers: pair, do: repeated(1, paused)},
-	{name: "409: somebody wrote a moment before", managers: one, survives: true, long: true, do: weather(cluster.Weather{Busy: 0.05, Broken: 0.1, Race: 0.3})},
-	{name: "409 although nobody wrote", managers: one, survives: true, do: unblamed(weather(cluster.Weather{Conflict: 0.2}))},
+	{name: "409: somebody wrote a moment before", managers: one, survives: true, long: true, do: weather(network.Rates{Busy: 0.05, Broken: 0.1, Race: 0.3})},
+	{name: "409 although nobody wrote", managers: one, survives: true, do: unblamed(weather(network.Rates{Conflict: 0.2}))},
 	{name: "429 to every request for a minute", managers: pair, long: true, do: overloaded},
 	{name: "watches expired by a compaction", managers: one, survives: true, long: true, do: once(compacted)},
 	{name: "etcd out of space", managers: one, survives: true, long: true, do: once(noSpace)},
@@ -126,7 +127,7 @@ func once(do func(w *world)) func(w *world) int {
 }
 
 // weather lasts until it has been felt by some requests in every round.
-func weather(bad cluster.Weather) func(w *world) int {
+func weather(bad network.Rates) func(w *world) int {
 	return func(w *world) int {
 		felt := func() int {
 			n := 0
@@ -138,7 +139,7 @@ func weather(bad cluster.Weather) func(w *world) int {
 		}
 		before := felt()
 		w.proxy.Set(bad)
-		defer w.proxy.Set(cluster.Weather{})
+		defer w.proxy.Set(network.Rates{})
 		for range *rounds {
 			from := felt()
 			w.underLoad(100)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/test/cluster"
+	"github.com/arbor-control/arbor/test/cluster/network"
 	"github.com/arbor-control/arbor/test/invariant"
 )
 
@@ -19,7 +20,7 @@ type world struct {
 	*testing.T
 
 	c     client.Client
-	proxy *cluster.Proxy
+	proxy *network.Proxy
 	// kubeconfig is the flag of managers that go by the proxy, with the chart's rights.
 	kubeconfig string
 	load       *load

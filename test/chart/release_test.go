@@ -20,6 +20,7 @@ import (
 
 	"github.com/arbor-control/arbor/internal/controlplane"
 	"github.com/arbor-control/arbor/test/cluster"
+	"github.com/arbor-control/arbor/test/cluster/network"
 )
 
 // A release is the chart, installed: in a namespace that is called like it, and
@@ -100,7 +101,7 @@ func (r *release) start(t *testing.T, args ...string) *cluster.Manager {
 // A late is the manager's way to the API server, on which events can be held up, as they
 // are on any busy cluster.
 type late struct {
-	*cluster.Proxy
+	*network.Proxy
 
 	t *testing.T
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/test/cluster"
+	"github.com/arbor-control/arbor/test/cluster/network"
 )
 
 // A world is a Prometheus that scrapes a manager and a scheduler, which reach the API
@@ -25,7 +26,7 @@ type world struct {
 	client    client.Client
 	manager   *cluster.Manager
 	scheduler *cluster.Scheduler
-	proxy     *cluster.Proxy
+	proxy     *network.Proxy
 	// extender is asked by the scheduler about pods that want it so.
 	extender *extender
 	// ns is where everything happens.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/arbor-control/arbor/internal/controller/delivery"
+	"github.com/arbor-control/arbor/internal/controller/delivery/metric"
 	"github.com/arbor-control/arbor/internal/controller/poolstatus"
 	"github.com/arbor-control/arbor/internal/controller/subnetclaim"
 	"github.com/arbor-control/arbor/internal/controller/synthesis"
@@ -57,7 +57,7 @@ func isHistogram(name string) bool {
 func own(t *testing.T) series {
 	t.Helper()
 	r := prometheus.NewRegistry()
-	delivery.NewMetrics(r)
+	metric.New(r)
 	ownership.NewMetrics(r)
 	poolstatus.NewMetrics(r)
 	subnetclaim.NewMetrics(r)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/test/cluster"
+	"github.com/arbor-control/arbor/test/cluster/network"
 )
 
 // unprovisioned makes a StorageClass with a provisioner that does not exist.
@@ -191,12 +192,12 @@ func TestPreemptedDuringRound(t *testing.T) {
 // Requests to bind fail, or succeed without an answer. They are repeated while
 // the pods keep their places.
 func TestBindRetried(t *testing.T) {
-	cases := map[string]func(testing.TB, *cluster.Proxy, string, int){
-		"Broken": func(t testing.TB, p *cluster.Proxy, like string, n int) {
+	cases := map[string]func(testing.TB, *network.Proxy, string, int){
+		"Broken": func(t testing.TB, p *network.Proxy, like string, n int) {
 			t.Helper()
 			p.Fail(t, like, 0, n)
 		},
-		"Swallowed": func(t testing.TB, p *cluster.Proxy, like string, n int) {
+		"Swallowed": func(t testing.TB, p *network.Proxy, like string, n int) {
 			t.Helper()
 			p.Swallow(t, like, n)
 		},

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
-	"github.com/arbor-control/arbor/test/cluster"
+	"github.com/arbor-control/arbor/test/cluster/network"
 )
 
 // The API server answers with errors while victims are evicted. The gang is placed
@@ -387,7 +387,7 @@ func overThreeSeconds(_, nth int) time.Duration {
 // killed runs a preemption of eight victims that are created again at once, during
 // which kill does what it likes to the scheduler. In the end the gang is placed, and
 // those eight are the only ones that were evicted.
-func killed(t *testing.T, kill func(l *lab, proxy *cluster.Proxy, gang func(), restart func())) {
+func killed(t *testing.T, kill func(l *lab, proxy *network.Proxy, gang func(), restart func())) {
 	t.Helper()
 	l := newLab(t, 1, 8)
 	proxy := server.NewProxy(t, "", 0)
@@ -410,7 +410,7 @@ func TestKilledWhilePreempting(t *testing.T) {
 	for seed := range uint64(5) {
 		t.Run(fmt.Sprintf("Seed%d", seed), func(t *testing.T) {
 			t.Parallel()
-			killed(t, func(l *lab, _ *cluster.Proxy, gang, restart func()) {
+			killed(t, func(l *lab, _ *network.Proxy, gang, restart func()) {
 				random := rand.New(rand.NewPCG(seed, seed))
 				gang()
 				l.after(time.Duration(random.Int64N(int64(3500 * time.Millisecond))))
@@ -442,7 +442,7 @@ func TestKilledBetweenSteps(t *testing.T) {
 		tc := cases[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			killed(t, func(l *lab, proxy *cluster.Proxy, gang, restart func()) {
+			killed(t, func(l *lab, proxy *network.Proxy, gang, restart func()) {
 				caught, release := proxy.Trap(t, fmt.Sprintf(tc.like, l.ns), tc.skip)
 				gang()
 				l.within(soon, "the request comes, or the gang is placed without it", func() error {

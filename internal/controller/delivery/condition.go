@@ -3,51 +3,48 @@ package delivery
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
-	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/controller/delivery/event"
+	"github.com/arbor-control/arbor/internal/controller/delivery/model"
 )
 
 // conditions are those of a composition that delivery writes. They are absent unless
 // they are true.
-func (d *Deliverer) conditions(v *view) []metav1.Condition {
+func (d *Deliverer) conditions(v *model.Composition) []metav1.Condition {
 	suspended := metav1.Condition{Type: enov1.ConditionSuspended}
-	if v.suspended != "" {
-		suspended.Reason, suspended.Message = enov1.ReasonRequested, clip(v.suspended)
+	if v.Suspended != "" {
+		suspended.Reason, suspended.Message = enov1.ReasonRequested, event.Clip(v.Suspended)
 	}
-	if v.shared {
+	if v.Shared {
 		return []metav1.Condition{suspended} // no delivery knows all manifests
 	}
 	blocked := metav1.Condition{Type: enov1.ConditionPruneBlocked}
-	if v.pruning.blocked != "" {
-		blocked.Reason, blocked.Message = v.pruning.blocked, v.pruning.message(d.pruneGuard)
+	if v.PruneSet.Blocked != "" {
+		blocked.Reason, blocked.Message = v.PruneSet.Blocked, v.PruneSet.Message(d.PruneGuard)
 	}
 	waiting := metav1.Condition{Type: enov1.ConditionPruneWaiting}
-	if text := v.pruneWaiting(); text != "" {
-		waiting.Reason, waiting.Message = enov1.ReasonApplyRejected, clip(text)
+	if text := v.PruneWaiting(); text != "" {
+		waiting.Reason, waiting.Message = enov1.ReasonApplyRejected, event.Clip(text)
 	}
 
 	all := []metav1.Condition{suspended, blocked, waiting}
-	if v.denials.unsure(d.now()) {
+	if v.Denials.Unsure(d.Now()) {
 		return all
 	}
 
-	return append(all, v.deniedCondition())
+	return append(all, v.DeniedCondition())
 }
 
 // reportConditions writes the conditions of a composition that delivery knows about.
-func (d *Deliverer) reportConditions(ctx context.Context, v *view, c *enov1.Composition) error {
-	if v.elsewhere {
+func (d *Deliverer) reportConditions(ctx context.Context, v *model.Composition, c *enov1.Composition) error {
+	if v.Foreign {
 		return nil
 	}
 	changed := c.DeepCopy()
@@ -63,9 +60,9 @@ func (d *Deliverer) reportConditions(ctx context.Context, v *view, c *enov1.Comp
 	if equality.Semantic.DeepEqual(changed.Status.Conditions, c.Status.Conditions) {
 		return nil
 	}
-	err := d.client.Status().Patch(ctx, changed, client.MergeFromWithOptions(c, client.MergeFromWithOptimisticLock{}))
+	err := d.Client.Status().Patch(ctx, changed, client.MergeFromWithOptions(c, client.MergeFromWithOptimisticLock{}))
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot write the conditions of composition %s: %w", v.name, err)
+		return fmt.Errorf("cannot write the conditions of composition %s: %w", v.Name, err)
 	}
 	d.tellSuspended(v, c)
 
@@ -74,49 +71,13 @@ func (d *Deliverer) reportConditions(ctx context.Context, v *view, c *enov1.Comp
 
 // tellSuspended records events when a composition is suspended and resumed. c is as it
 // was before its conditions were written.
-func (d *Deliverer) tellSuspended(v *view, c *enov1.Composition) {
+func (d *Deliverer) tellSuspended(v *model.Composition, c *enov1.Composition) {
 	was := meta.IsStatusConditionTrue(c.Status.Conditions, enov1.ConditionSuspended)
-	switch is := v.suspended != ""; {
-	case was == is || v.deleting || !d.courtesy.Allow():
+	switch is := v.Suspended != ""; {
+	case was == is || v.Deleting:
 	case is:
-		d.recorder.Eventf(v.owner, nil, corev1.EventTypeNormal, "Suspended", action, "%s", clip(v.suspended))
+		d.Events.Record(v.Owner, nil, corev1.EventTypeNormal, "Suspended", v.Suspended)
 	default:
-		d.recorder.Eventf(v.owner, nil, corev1.EventTypeNormal, "Resumed", action, "the composition is delivered again")
-	}
-}
-
-// requeues remembers the queue of compositions, so that workers can have one reconciled.
-func (d *Deliverer) requeues(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	d.compositions.Store(&queue)
-
-	return nil
-}
-
-// requeue has the conditions of a composition reported again, once for everything that
-// happens at about the same time.
-func (d *Deliverer) requeue(name types.NamespacedName) { d.requeueAfter(name, gather) }
-
-// requeueAfter has a composition reconciled after some time.
-func (d *Deliverer) requeueAfter(name types.NamespacedName, wait time.Duration) {
-	if queue := d.compositions.Load(); queue != nil {
-		(*queue).AddAfter(reconcile.Request{NamespacedName: name}, wait)
-	}
-}
-
-// requestFirst marks the tombstones that a user wants to have deleted now.
-func (v *view) requestFirst(c *enov1.Composition) {
-	request := decide.ParsePruneFirst(c.Annotations[enov1.AnnotationPruneFirst])
-	if request.Synthesis != c.Status.CurrentSynthesis.UUID {
-		return
-	}
-	for _, id := range request.Objects {
-		it := v.byID[id]
-		if it == nil {
-			id.Namespace = "" // the kind may be cluster-scoped
-			it = v.byID[id]
-		}
-		if it != nil && it.Prunes() {
-			it.Prune, it.first = enov1.PruneFirst, true
-		}
+		d.Events.Record(v.Owner, nil, corev1.EventTypeNormal, "Resumed", "the composition is delivered again")
 	}
 }

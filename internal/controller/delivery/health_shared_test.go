@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/controller/delivery/health"
 	"github.com/arbor-control/arbor/internal/decide/objecthealth"
 )
 
@@ -75,10 +76,10 @@ func TestSharedHealth(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := idle()
 			var err error
-			if d.filter, err = ParseFilter(tc.filter); err != nil {
+			if d.Filter, err = ParseFilter(tc.filter); err != nil {
 				t.Fatal(err)
 			}
-			if d.selector, err = labels.Parse(tc.selector); err != nil {
+			if d.Selector, err = labels.Parse(tc.selector); err != nil {
 				t.Fatal(err)
 			}
 			c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "1"}}
@@ -88,19 +89,19 @@ func TestSharedHealth(t *testing.T) {
 			c.Status.CurrentSynthesis = &enov1.Synthesis{UUID: "u"}
 			meta.SetStatusCondition(&c.Status.Conditions, before)
 			store := &compositionStore{stored: c}
-			d.client = store
+			d.Client = store
 			all := make([]enov1.ResourceSlice, 1)
 			for _, text := range tc.manifests {
 				all[0].Spec.Resources = append(all[0].Spec.Resources, enov1.Manifest{Manifest: text})
 			}
-			v := d.newView(c, all)
-			d.swap(v.name, v)
-			d.health.became(v.name, objecthealth.Degraded)
+			v := d.NewView(c, all)
+			d.swap(v.Name, v)
+			d.Health.SetState(v.Name, objecthealth.Degraded)
 			now := time.Unix(1_000_000, 0)
-			d.health.now = func() time.Time { return now }
+			d.Health.Now = func() time.Time { return now }
 			for range 2 {
-				now = now.Add(healthPause)
-				if err := d.reportHealth(t.Context(), v.name); err != nil {
+				now = now.Add(health.Pause)
+				if err := d.reportHealth(t.Context(), v.Name); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -109,7 +110,7 @@ func TestSharedHealth(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
-			if n := d.health.unhealthy(); n != 0 {
+			if n := d.Health.Unhealthy(); n != 0 {
 				t.Errorf("%s\n%d compositions count as unhealthy", tc.reason, n)
 			}
 			if store.writes > 1 {

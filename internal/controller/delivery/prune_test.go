@@ -47,23 +47,23 @@ func TestConfirmation(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d := idle()
-			d.pruneGuard, _ = ParsePruneGuard(PruneGuardEmpty)
+			d.PruneGuard, _ = ParsePruneGuard(PruneGuardEmpty)
 			c, all := dropping(tc.confirmed...)
-			old := d.newView(c, all)
-			digest, _ := old.pruned()
-			confirm := map[string]string{enov1.AnnotationConfirmPrune: digest.digest}
+			old := d.NewView(c, all)
+			digest, _ := old.Pruned()
+			confirm := map[string]string{enov1.AnnotationConfirmPrune: digest.Digest}
 			c.Annotations = confirm
-			if err := d.guardPruning(t.Context(), old, nil, c); err != nil || old.pruning.blocked != "" {
-				t.Fatalf("%s\nthe confirmation does not hold: %+v, %v", tc.reason, old.pruning, err)
+			if err := d.GuardPruning(t.Context(), old, nil, c); err != nil || old.PruneSet.Blocked != "" {
+				t.Fatalf("%s\nthe confirmation does not hold: %+v, %v", tc.reason, old.PruneSet, err)
 			}
 			if tc.restarted {
 				old = nil
 			}
 			c, all = dropping(tc.now...)
 			c.Annotations = confirm
-			v := d.newView(c, all)
-			if err := d.guardPruning(t.Context(), v, old, c); err != nil || v.pruning.blocked != "" != tc.blocked {
-				t.Errorf("%s\nblocked: %q, %v", tc.reason, v.pruning.blocked, err)
+			v := d.NewView(c, all)
+			if err := d.GuardPruning(t.Context(), v, old, c); err != nil || v.PruneSet.Blocked != "" != tc.blocked {
+				t.Errorf("%s\nblocked: %q, %v", tc.reason, v.PruneSet.Blocked, err)
 			}
 		})
 	}

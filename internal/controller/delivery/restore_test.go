@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/controller/delivery/model"
+	"github.com/arbor-control/arbor/internal/controller/delivery/status"
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
@@ -65,11 +67,11 @@ func newSliceServer() *sliceServer {
 }
 
 // deliverer returns a Deliverer of the server, and the view that it has of the composition.
-func (s *sliceServer) deliverer(t *testing.T) (*Deliverer, *view) {
+func (s *sliceServer) deliverer(t *testing.T) (*Deliverer, *model.Composition) {
 	t.Helper()
 	d := idle()
-	d.client, d.reader, d.status.client, d.status.reader = s, s, s, s
-	v, err := d.load(t.Context(), s.composition.DeepCopy(), nil)
+	d.Client, d.Reader, d.Status.Client, d.Status.Reader = s, s, s, s
+	v, err := d.Load(t.Context(), s.composition.DeepCopy(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +167,7 @@ func (s sliceServerStatus) Patch(_ context.Context, o client.Object, p client.Pa
 	if err != nil {
 		return err
 	}
-	var all []operation
+	var all []status.Operation
 	if err := json.Unmarshal(data, &all); err != nil {
 		return err
 	}
@@ -182,10 +184,10 @@ func (s sliceServerStatus) Patch(_ context.Context, o client.Object, p client.Pa
 }
 
 // names are those of the slices of a view.
-func (v *view) names() string {
+func namesOf(v *model.Composition) string {
 	var all []string
 	for _, name := range []string{"a", "b"} {
-		if v.parts[name] != nil {
+		if v.Slices[name] != nil {
 			all = append(all, name)
 		}
 	}
@@ -225,17 +227,17 @@ func TestLoadRestores(t *testing.T) {
 			if tc.deleting {
 				deleteComposition(server.composition, d)
 			}
-			v, err := d.load(t.Context(), server.composition.DeepCopy(), old)
+			v, err := d.Load(t.Context(), server.composition.DeepCopy(), old)
 			if (err != nil) != tc.fails {
 				t.Fatalf("%s: the error is %v", tc.reason, err)
 			}
 			if err != nil {
-				v, err = d.load(t.Context(), server.composition.DeepCopy(), old)
+				v, err = d.Load(t.Context(), server.composition.DeepCopy(), old)
 			}
 			if err != nil {
 				t.Fatalf("%s: it fails again: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.want, v.names()); diff != "" {
+			if diff := cmp.Diff(tc.want, namesOf(v)); diff != "" {
 				t.Errorf("%s -want, +got:\n%s", tc.reason, diff)
 			}
 			if server.composition.Status.CurrentSynthesis.ResourceSlices[1].Digest != kept {
@@ -253,7 +255,7 @@ func (s *sliceServer) reconcile(t *testing.T, d *Deliverer) string {
 		t.Fatal(err)
 	}
 
-	return d.view(name).names()
+	return namesOf(d.View(name))
 }
 
 // TestPartialView has a composition that is being deleted, of which slice a is missing at first. It
@@ -262,7 +264,7 @@ func TestPartialView(t *testing.T) {
 	server := newSliceServer()
 	d, _ := server.deliverer(t)
 	now := time.Now()
-	d.now = func() time.Time { return now }
+	d.Now = func() time.Time { return now }
 	deleteComposition(server.composition, d)
 	a := server.slices["a"]
 	delete(server.slices, "a")
@@ -274,17 +276,17 @@ func TestPartialView(t *testing.T) {
 		t.Errorf("the slices are read again at once: the view has slices %q", got)
 	}
 	result, err := d.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(server.composition)})
-	if err != nil || result.RequeueAfter != reloadDelay {
+	if err != nil || result.RequeueAfter != model.ReloadDelay {
 		t.Errorf("another request ends the wait for the slices: %v, %v", result, err)
 	}
-	now = now.Add(reloadDelay)
+	now = now.Add(model.ReloadDelay)
 	if got := server.reconcile(t, d); got != "a b" {
 		t.Errorf("the slices are not read again: the view has slices %q", got)
 	}
-	whole := d.view(client.ObjectKeyFromObject(server.composition))
-	now = now.Add(reloadDelay)
+	whole := d.View(client.ObjectKeyFromObject(server.composition))
+	now = now.Add(model.ReloadDelay)
 	server.reconcile(t, d)
-	if d.view(whole.name) != whole {
+	if d.View(whole.Name) != whole {
 		t.Error("a view with all slices is read again")
 	}
 }
@@ -304,10 +306,10 @@ func TestDeletionWhileLoading(t *testing.T) {
 			d, _ := server.deliverer(t)
 			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer queue.ShutDown()
-			d.compositions.Store(&queue)
+			d.Compositions.Store(&queue)
 			if tc.loaded {
 				server.reconcile(t, d)
-				d.view(client.ObjectKeyFromObject(server.composition)).rescoped.Store(true)
+				d.View(client.ObjectKeyFromObject(server.composition)).Rescoped.Store(true)
 			}
 			server.afterRead = func() {
 				a := server.slices["a"]
@@ -342,7 +344,7 @@ func TestForeignSlice(t *testing.T) {
 		"Owner":   {reason: "It has no owner.", replace: func(_ *sliceServer, s *enov1.ResourceSlice) { s.OwnerReferences = nil }, foreign: true},
 		"Adopted": {reason: "It has its owner again.", replace: func(_ *sliceServer, s *enov1.ResourceSlice) { s.OwnerReferences = nil }, foreign: true, again: true},
 		"Spec": {reason: "It has other manifests.", replace: func(_ *sliceServer, s *enov1.ResourceSlice) {
-			s.Spec.Resources = []enov1.Manifest{{Manifest: manifestOfA}}
+			s.Spec.Resources = []enov1.Manifest{{Manifest: exampleManifest}}
 		}, foreign: true},
 		"Stale": {reason: "The cache does not have its digest yet.", replace: func(server *sliceServer, s *enov1.ResourceSlice) {
 			s.Spec.Resources[0].Manifest += " "
@@ -356,27 +358,27 @@ func TestForeignSlice(t *testing.T) {
 			cached := server.composition.DeepCopy()
 			tc.replace(server, server.slices["a"])
 			server.slices["a"].Status.Resources = nil // it must be written again
-			s := v.parts["a"]
-			s.events.sawDeletion()
-			d.checkSlices(t.Context(), v, cached)
-			d.status.set(v, v.items[0], enov1.ResourceState{Reconciled: true})
-			s.restUntil = time.Time{}
-			d.status.flush(t.Context())
+			s := v.Slices["a"]
+			s.Events.SawDeletion()
+			d.CheckSlices(t.Context(), v, cached)
+			d.Status.Set(v, v.Items[0], enov1.ResourceState{Reconciled: true})
+			s.RestUntil = time.Time{}
+			d.Status.Flush(t.Context())
 			if got := len(server.written) == 0; got != tc.foreign {
 				t.Fatalf("%s: states are written to %v", tc.reason, server.written)
 			}
 			if !tc.foreign {
 				return
 			}
-			if err := d.status.persist(t.Context(), v, v.items[0], enov1.ResourceState{}); err == nil {
+			if err := d.Status.Persist(t.Context(), v, v.Items[0], enov1.ResourceState{}); err == nil {
 				t.Error("a state counts as written")
 			}
 			if tc.again {
-				s.initialized = false // and no state was written before
+				s.Initialized = false // and no state was written before
 				server.slices["a"].OwnerReferences = server.slices["b"].OwnerReferences
-				d.checkSlices(t.Context(), v, cached)
-				s.restUntil = time.Time{}
-				d.status.flush(t.Context())
+				d.CheckSlices(t.Context(), v, cached)
+				s.RestUntil = time.Time{}
+				d.Status.Flush(t.Context())
 				if len(server.written) == 0 {
 					t.Errorf("%s: the states are not written", tc.reason)
 				}
@@ -384,7 +386,7 @@ func TestForeignSlice(t *testing.T) {
 				return
 			}
 			delete(server.slices, "a")
-			d.checkSlices(t.Context(), v, cached)
+			d.CheckSlices(t.Context(), v, cached)
 			if server.slices["a"] == nil || len(server.written) == 0 {
 				t.Errorf("%s: the slice is not restored with its states once its name is free", tc.reason)
 			}
@@ -409,22 +411,22 @@ func TestDeletionBeforeFirstWrite(t *testing.T) {
 			a.Status.Resources = nil
 			d, v := server.deliverer(t)
 			delete(server.slices, "a")
-			state, changed, _ := v.settle(v.items[0], enov1.ResourceState{Reconciled: true, UID: "7"})
+			state, changed, _ := v.Settle(v.Items[0], enov1.ResourceState{Reconciled: true, UID: "7"})
 			if !changed {
 				t.Fatal("there is no state to be written")
 			}
-			d.status.set(v, v.items[0], state)
-			v.parts["a"].restUntil = time.Time{}.Add(time.Second)
-			d.status.flush(t.Context())
-			if len(server.written) > 0 || d.status.depth() > 0 {
+			d.Status.Set(v, v.Items[0], state)
+			v.Slices["a"].RestUntil = time.Time{}.Add(time.Second)
+			d.Status.Flush(t.Context())
+			if len(server.written) > 0 || d.Status.Depth() > 0 {
 				t.Fatalf("the first write finds a slice: %v", server.written)
 			}
 			if tc.backup {
 				server.slices["a"] = a
 			}
-			v.parts["a"].events.sawDeletion()
-			d.checkSlices(t.Context(), v, server.composition.DeepCopy())
-			d.status.flush(t.Context())
+			v.Slices["a"].Events.SawDeletion()
+			d.CheckSlices(t.Context(), v, server.composition.DeepCopy())
+			d.Status.Flush(t.Context())
 			if diff := cmp.Diff([]string{"a"}, server.written); diff != "" {
 				t.Errorf("%s The state is not written: -want, +got:\n%s", tc.reason, diff)
 			}

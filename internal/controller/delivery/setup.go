@@ -4,40 +4,47 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/controller/delivery/apply"
+	"github.com/arbor-control/arbor/internal/controller/delivery/env"
+	"github.com/arbor-control/arbor/internal/controller/delivery/event"
+	"github.com/arbor-control/arbor/internal/controller/delivery/health"
+	"github.com/arbor-control/arbor/internal/controller/delivery/load"
+	"github.com/arbor-control/arbor/internal/controller/delivery/metric"
+	"github.com/arbor-control/arbor/internal/controller/delivery/queue"
+	"github.com/arbor-control/arbor/internal/controller/delivery/registry"
+	"github.com/arbor-control/arbor/internal/controller/delivery/status"
+	"github.com/arbor-control/arbor/internal/controller/delivery/watch"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/decide/delivery/pruning"
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/ownership"
 )
 
-// What can be done about fields that others hold.
+// What is done about fields that other field managers own and that must be removed.
 const (
-	MigrationOff    = "off"
-	MigrationReport = "report"
-	MigrationOn     = "on"
+	MigrationOff    = decide.MigrationOff
+	MigrationReport = decide.MigrationReport
+	MigrationOn     = decide.MigrationOn
+)
+
+// What is done about objects that other clients change after they were delivered.
+const (
+	DriftCorrect  = decide.DriftCorrect
+	DriftReport   = decide.DriftReport
+	DriftInterval = decide.DriftInterval
 )
 
 // loaders is how many compositions are read at a time.
@@ -91,13 +98,13 @@ const DefaultManager = decide.Manager
 func ValidateManager(name string) error { return decide.ValidateManager(name) }
 
 // PruneGuardEmpty stops syntheses without manifests.
-const PruneGuardEmpty = decide.PruneGuardEmpty
+const PruneGuardEmpty = pruning.GuardEmpty
 
 // A PruneGuard stops syntheses that would delete too many objects.
-type PruneGuard = decide.PruneGuard
+type PruneGuard = pruning.Guard
 
 // ParsePruneGuard reads empty, off, or a percentage such as 50 or 50%.
-func ParsePruneGuard(text string) (PruneGuard, error) { return decide.ParsePruneGuard(text) }
+func ParsePruneGuard(text string) (PruneGuard, error) { return pruning.ParseGuard(text) }
 
 // A Filter says which resources are delivered.
 type Filter = decide.Filter
@@ -107,52 +114,16 @@ func ParseFilter(expression string) (*Filter, error) { return decide.NewFilter(e
 
 // A Deliverer delivers the current syntheses of all compositions.
 type Deliverer struct {
-	client     client.Client
-	reader     client.Reader
-	remote     client.Client
-	mapper     *kindCache
-	discovery  discovery.DiscoveryInterface
-	manifests  *decide.Reader
-	migrator   *ownership.Migrator
-	migration  string
-	selector   labels.Selector
-	filter     *Filter
-	pruneGuard PruneGuard
-	drift      string
-	manager    string
-	workers    int
-	watches    *watches
-	status     *statusWriter
-	health     *healthTracker
-	queue      workqueue.TypedRateLimitingInterface[key]
-	recorder   events.EventRecorder
-	courtesy   *rate.Limiter
-	metrics    *Metrics
-	now        func() time.Time
+	*env.Environment
+	*registry.Registry
+	*load.Loader
+	*apply.Worker
+
+	// objects watches what is delivered.
+	objects *watch.Watches
+	workers int
 	// healthTimeout is how long an object may progress, 0 for any time.
 	healthTimeout time.Duration
-	scope         tenancy.Scope
-	// defaultAccount is the name of the ServiceAccount of compositions that name none, and
-	// forbiddenGrace how long objects that may not be deleted hold up a terminating namespace.
-	defaultAccount string
-	forbiddenGrace time.Duration
-	// compositions is the queue of the controller, nil until that is started.
-	compositions atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
-
-	mu    sync.Mutex
-	views map[types.NamespacedName]*view
-	// broken are the compositions that cannot be read, and grace is how long others wait
-	// for them.
-	broken map[types.NamespacedName]*unreadable
-	grace  time.Duration
-	// wanted is by how many compositions of a tenant each object is wanted.
-	wanted map[claim]int
-	// backlog has the views that must not delete anything before other compositions are
-	// read.
-	backlog *backlog
-	// gone is what is remembered of objects that a composition no longer has, until
-	// a worker comes by to forget it.
-	gone sync.Map
 }
 
 // SetupWithManager starts it with the manager.
@@ -169,7 +140,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		Named("delivery").
 		For(&enov1.Composition{}).
 		WatchesMetadata(&enov1.ResourceSlice{}, d.sliceHandler()).
-		WatchesRawSource(source.Func(d.requeues)).
+		WatchesRawSource(source.Func(d.Requeues)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: loaders, RateLimiter: kube.NewLimiter()}).
 		Complete(kube.Patient(d))
 }
@@ -192,72 +163,52 @@ func newDeliverer(mgr ctrl.Manager, o Options) (*Deliverer, error) {
 			return nil, err
 		}
 	}
-	m := NewMetrics(metrics.Registry)
-	d := &Deliverer{
-		client: mgr.GetClient(), reader: mgr.GetAPIReader(), remote: remote, mapper: kinds, discovery: served, manifests: decide.NewReader(),
-		migrator:  ownership.New(remote, ownership.Options{Manager: o.manager(), Metrics: ownership.NewMetrics(metrics.Registry)}),
-		migration: o.Migration, workers: o.Workers, status: newStatusWriter(mgr.GetClient(), mgr.GetAPIReader(), m),
-		recorder: mgr.GetEventRecorder("arbor-delivery"), courtesy: rate.NewLimiter(eventsPerSecond, eventsAtOnce),
-		metrics: m, now: time.Now,
-		views: map[types.NamespacedName]*view{}, broken: map[types.NamespacedName]*unreadable{}, wanted: map[claim]int{},
+	m := metric.New(metrics.Registry)
+	e := &env.Environment{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Remote: remote, Mapper: kinds, Manifests: decide.NewReader(),
+		Status: status.NewWriter(mgr.GetClient(), mgr.GetAPIReader(), m), Events: event.NewRecorder(mgr.GetEventRecorder("arbor-delivery")),
+		Queue: queue.New(o.Workers), Metrics: m, Now: time.Now,
+		Drift: o.Drift, Manager: o.manager(), Scope: o.Scope,
 	}
-	d.backlog = newBacklog(d.tenant)
-	d.queue = newResourceQueue(o.Workers)
-	m.workers.Set(float64(o.Workers))
-	m.queued, m.unwritten, m.pruneBlocked, m.forbidden = d.queue.Len, d.status.depth, d.countBlocked, d.countForbidden
-	d.selector, d.filter, d.pruneGuard, d.grace = o.Selector, o.Filter, o.PruneGuard, o.UnreadableGrace
-	d.manifests.FailOpen, d.manifests.Scopes, d.manifests.Manager, d.manifests.Readiness = o.FailOpen, d.scopeOf, o.manager(), o.Readiness
-	d.drift, d.manager, d.healthTimeout = o.Drift, o.manager(), o.HealthTimeout
-	d.scope, d.defaultAccount, d.forbiddenGrace = o.Scope, o.DefaultAccount, o.ForbiddenGrace
-	if d.selector == nil {
-		d.selector = labels.Everything()
-	}
-	d.watches = newWatches(watching, d.manager, func(k key) { d.queue.Add(k) })
-	d.health = newHealthTracker(d.watches, d.readForHealth, d.queue.Len)
-	m.unhealthy = d.health.unhealthy
+	e.Manifests.FailOpen, e.Manifests.Scopes, e.Manifests.Manager, e.Manifests.Readiness = o.FailOpen, e.ScopeOf, o.manager(), o.Readiness
+	d := newParts(e, o)
+	d.Migrator = ownership.New(remote, ownership.Options{Manager: o.manager(), Metrics: ownership.NewMetrics(metrics.Registry)})
+	d.Discovery, d.Metadata = served, watching
+	d.objects = watch.New(watching, e.Manager, func(k queue.Key) { e.Queue.Add(k) })
+	d.Watches = d.objects
+	e.Health = health.NewTracker(d.objects, d.readForHealth, e.Queue.Len)
+	m.Workers.Set(float64(o.Workers))
+	m.Queued, m.Unwritten, m.PruneBlocked, m.Forbidden, m.Unhealthy = e.Queue.Len, e.Status.Depth, d.CountBlocked, d.CountForbidden, e.Health.Unhealthy
 
 	return d, nil
 }
 
-// clients are those of the cluster that is delivered to. Nothing of it is cached:
-// what is not looked at costs no memory.
-func clients(config *rest.Config, hc *http.Client) (client.Client, *kindCache, metadata.Interface, discovery.DiscoveryInterface, error) {
-	// Warnings are about manifests, and for whoever writes them; there is nobody
-	// like that here.
-	config = rest.CopyConfig(config)
-	config.WarningHandlerWithContext = rest.NoWarnings{}
-	mapper, err := apiutil.NewDynamicRESTMapper(config, hc)
-	if err != nil {
-		return nil, nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
-	}
-	kinds := newKindCache(mapper, time.Now)
-	remote, err := client.New(config, client.Options{HTTPClient: hc, Mapper: kinds})
-	if err != nil {
-		return nil, nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
-	}
-	watching, err := metadata.NewForConfigAndClient(config, hc)
-	if err != nil {
-		return nil, nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
-	}
-	served, err := discovery.NewDiscoveryClientForConfigAndClient(config, hc)
-	if err != nil {
-		return nil, nil, nil, nil, fmt.Errorf("cannot reach the cluster that is delivered to: %w", err)
+// newParts returns a Deliverer of an environment.
+func newParts(e *env.Environment, o Options) *Deliverer {
+	r := registry.New(e, o.UnreadableGrace)
+	l := &load.Loader{Environment: e, Selector: o.Selector, Filter: o.Filter, PruneGuard: o.PruneGuard, DefaultAccount: o.DefaultAccount}
+	if l.Selector == nil {
+		l.Selector = labels.Everything()
 	}
 
-	return remote, kinds, watching, served, nil
+	return &Deliverer{
+		Environment: e, Registry: r, Loader: l,
+		Worker:  &apply.Worker{Environment: e, Registry: r, Migration: o.Migration, ForbiddenGrace: o.ForbiddenGrace},
+		workers: o.Workers, healthTimeout: o.HealthTimeout,
+	}
 }
 
 // run works until ctx ends.
 func (d *Deliverer) run(ctx context.Context) error {
-	d.watches.start(ctx)
+	d.objects.Start(ctx)
 	var all sync.WaitGroup
-	all.Go(func() { d.status.run(ctx) })
-	all.Go(func() { d.health.run(ctx, d.reportHealth) })
+	all.Go(func() { d.Status.Run(ctx) })
+	all.Go(func() { d.Health.Run(ctx, d.reportHealth) })
 	for range d.workers {
-		all.Go(func() { d.work(ctx) })
+		all.Go(func() { d.Run(ctx) })
 	}
 	<-ctx.Done()
-	d.queue.ShutDown()
+	d.Queue.ShutDown()
 	all.Wait()
 
 	return nil

@@ -14,42 +14,6 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 )
 
-// TestSliceEvents has writes of this process (wN), events (eN), the deletion of the slice (d) and
-// checks (?), which tell whether another client has written.
-func TestSliceEvents(t *testing.T) {
-	cases := map[string]struct{ reason, steps, want string }{
-		"Own":      {"Events of own writes are not of another client.", "w1 w2 e1 e2 ?", "no"},
-		"Foreign":  {"Others are, once.", "w1 e1 e2 ? ?", "yes no"},
-		"Between":  {"Also between two own writes.", "w1 w3 e1 e2 e3 ?", "yes"},
-		"Early":    {"An event may come before the answer.", "e1 w1 ?", "no"},
-		"Deletion": {"A deletion always is.", "w1 e1 d ? ?", "yes no"},
-		"Nothing":  {"Without events there is nothing to check.", "w1 ?", "no"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			var (
-				e   sliceEvents
-				got []string
-			)
-			for step := range strings.FieldsSeq(tc.steps) {
-				switch step[0] {
-				case 'w':
-					e.wrote(step[1:])
-				case 'e':
-					e.saw(step[1:])
-				case 'd':
-					e.sawDeletion()
-				default:
-					got = append(got, map[bool]string{true: "yes", false: "no"}[e.take()])
-				}
-			}
-			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
-				t.Errorf("%s\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
 // sliced is a composition with a slice, which has a manifest that cannot be read, a tombstone, a
 // Patch that deletes its target and a manifest with settings.
 func sliced(states ...enov1.ResourceState) (*enov1.Composition, []enov1.ResourceSlice) {
@@ -139,7 +103,7 @@ func TestRestore(t *testing.T) {
 		},
 		"Shared": {
 			reason: "Another delivery knows the other manifests.", states: []enov1.ResourceState{{}, deleted, deleted, done},
-			change: func(_ *enov1.Composition, d *Deliverer) { d.filter, _ = ParseFilter(`self.metadata.name == "web"`) },
+			change: func(_ *enov1.Composition, d *Deliverer) { d.Filter, _ = ParseFilter(`self.metadata.name == "web"`) },
 		},
 	}
 	for name, tc := range cases {
@@ -149,15 +113,15 @@ func TestRestore(t *testing.T) {
 			if tc.exists {
 				server.slice = &all[0]
 			}
-			d.client, d.reader, d.status.client = server, server, server
+			d.Client, d.Reader, d.Status.Client = server, server, server
 			if tc.change != nil {
 				tc.change(c, d)
 			}
-			v := d.newView(c, all)
-			v.parts["s"].events.sawDeletion()
+			v := d.NewView(c, all)
+			v.Slices["s"].Events.SawDeletion()
 			if !tc.exists {
-				d.checkSlices(t.Context(), v, c)
-			} else if err := d.restoreAll(t.Context(), v, c); err != nil {
+				d.CheckSlices(t.Context(), v, c)
+			} else if err := d.RestoreAll(t.Context(), v, c); err != nil {
 				t.Fatal(err)
 			}
 			if (server.slice != nil) != (tc.restored || tc.exists) || (len(server.patches) > 0) != tc.status {
@@ -207,12 +171,12 @@ func TestOverwritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, all := sliced(tc.before...)
 			d := idle()
-			v := d.newView(c, all)
+			v := d.NewView(c, all)
 			live := all[0].DeepCopy()
 			live.Status.Resources = tc.live
 			var got []int
-			for _, it := range v.overwritten(v.parts["s"], live) {
-				got = append(got, it.index)
+			for _, it := range v.Overwritten(v.Slices["s"], live) {
+				got = append(got, it.Index)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s -want, +got:\n%s", tc.reason, diff)
@@ -238,12 +202,12 @@ func TestRecallHooks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, all := sliced(tc.states...)
 			c.Status.CurrentSynthesis.Reconciled = tc.reconciled
-			v := idle().newView(c, all)
-			v.recallHooks(c)
-			if got := v.ran(v.items[2]); got != tc.want {
+			v := idle().NewView(c, all)
+			v.RestorePatchStates(c)
+			if got := v.Ran(v.Items[2]); got != tc.want {
 				t.Errorf("%s: the hook has run: %t, want %t", tc.reason, got, tc.want)
 			}
-			if v.items[3].state.Reconciled {
+			if v.Items[3].State.Reconciled {
 				t.Error("other work is repeated")
 			}
 		})

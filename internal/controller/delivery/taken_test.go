@@ -45,40 +45,40 @@ func TestReadBetweenListAndLock(t *testing.T) {
 	}{
 		"Newer": {"A later version than the listed one was read.", func(d *Deliverer) {
 			c := composition("x", "6", "s2")
-			d.swap(name, d.newView(c, nil))
-			d.known(name, c)
+			d.swap(name, d.NewView(c, nil))
+			d.markLoaded(name, c)
 		}, ""},
 		"Gone": {"It was deleted.", func(d *Deliverer) {
 			d.swap(name, nil)
-			d.known(name, &enov1.Composition{})
+			d.markLoaded(name, &enov1.Composition{})
 		}, ""},
 		"Older": {"The version that was read is not the listed one.", func(d *Deliverer) {
 			c := composition("x", "4", "s0")
-			d.swap(name, d.newView(c, nil))
-			d.known(name, c)
+			d.swap(name, d.NewView(c, nil))
+			d.markLoaded(name, c)
 		}, "n/x"},
 		"Unread": {"Nothing happens: it will be read.", func(*Deliverer) {}, "n/x"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			d := idle()
-			d.client = &lister{items: []enov1.Composition{*composition("x", "5", "s1")}, meanwhile: func() { tc.meanwhile(d) }}
+			d.Client = &lister{items: []enov1.Composition{*composition("x", "5", "s1")}, meanwhile: func() { tc.meanwhile(d) }}
 			own := composition("own", "7", "s9")
-			v := d.newView(own, []enov1.ResourceSlice{{Spec: enov1.ResourceSliceSpec{Resources: []enov1.Manifest{
+			v := d.NewView(own, []enov1.ResourceSlice{{Spec: enov1.ResourceSliceSpec{Resources: []enov1.Manifest{
 				{Manifest: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"old","namespace":"n"}}`, Deleted: true},
 			}}}})
-			if err := d.await(t.Context(), v); err != nil {
+			if err := d.AwaitOthers(t.Context(), v); err != nil {
 				t.Fatal(err)
 			}
-			d.swap(v.name, v)
-			if got := d.unread(v); got != tc.want {
+			d.swap(v.Name, v)
+			if got := d.Unread(v); got != tc.want {
 				t.Errorf("%s\nthe view waits for %q, want %q", tc.reason, got, tc.want)
 			}
-			if len(d.backlog.since) > 0 || d.backlog.lists != 0 {
-				t.Errorf("%s\nversions are kept after the list: %v", tc.reason, d.backlog.since)
+			if len(d.Backlog.Since) > 0 || d.Backlog.Lists != 0 {
+				t.Errorf("%s\nversions are kept after the list: %v", tc.reason, d.Backlog.Since)
 			}
-			d.known(name, composition("x", "5", "s1"))
-			if got := d.unread(v); got != "" {
+			d.markLoaded(name, composition("x", "5", "s1"))
+			if got := d.Unread(v); got != "" {
 				t.Errorf("%s\nit is read, and the view waits for %q", tc.reason, got)
 			}
 		})

@@ -8,11 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/controller/delivery/model"
 )
 
 // crowded is a view of a synthesis that replaces many objects, and whose manifests cannot
 // be applied.
-func crowded(many int, message string) *view {
+func crowded(many int, message string) *model.Composition {
 	d := idle()
 	c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "1"}}
 	c.Status.CurrentSynthesis = &enov1.Synthesis{UUID: "u"}
@@ -24,11 +25,11 @@ func crowded(many int, message string) *view {
 			})
 		}
 	}
-	v := d.newView(c, slices)
-	v.begin()
-	for _, it := range v.items {
+	v := d.NewView(c, slices)
+	v.Start()
+	for _, it := range v.Items {
 		if !it.Tombstone {
-			v.settle(it, enov1.ResourceState{ReconciliationError: &message})
+			v.Settle(it, enov1.ResourceState{ReconciliationError: &message})
 		}
 	}
 
@@ -38,21 +39,21 @@ func crowded(many int, message string) *view {
 // TestPruneWaitingFollows has the condition follow the states of items.
 func TestPruneWaitingFollows(t *testing.T) {
 	v := crowded(3, "provided port is already allocated")
-	if got := v.pruneWaiting(); !strings.Contains(got, "cannot be applied (provided port is already allocated)") || !strings.HasSuffix(got, "(and 2 more manifests)") {
+	if got := v.PruneWaiting(); !strings.Contains(got, "cannot be applied (provided port is already allocated)") || !strings.HasSuffix(got, "(and 2 more manifests)") {
 		t.Errorf("got %q", got)
 	}
-	if !v.concernsWaiting(enov1.ResourceState{}) {
+	if !v.ConcernsWaiting(enov1.ResourceState{}) {
 		t.Error("a manifest that is applied changes the condition")
 	}
-	for _, it := range v.items {
+	for _, it := range v.Items {
 		if !it.Tombstone {
-			v.settle(it, enov1.ResourceState{Reconciled: true})
+			v.Settle(it, enov1.ResourceState{Reconciled: true})
 		}
 	}
-	if got := v.pruneWaiting(); got != "" {
+	if got := v.PruneWaiting(); got != "" {
 		t.Errorf("everything is applied, and it is %q", got)
 	}
-	if v.concernsWaiting(enov1.ResourceState{}) {
+	if v.ConcernsWaiting(enov1.ResourceState{}) {
 		t.Error("a manifest that is applied changes nothing any more")
 	}
 }
@@ -63,7 +64,7 @@ func BenchmarkPruneWaiting(b *testing.B) {
 	v := crowded(5_000, `Service "new" is invalid: spec.ports[0].nodePort: Invalid value: 30080: provided port is out of range`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if text := v.pruneWaiting(); text != "" {
+		if text := v.PruneWaiting(); text != "" {
 			b.Fatal(text)
 		}
 	}

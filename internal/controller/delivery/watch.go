@@ -1,321 +1,56 @@
 package delivery
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"slices"
-	"sync"
-	"sync/atomic"
-	"time"
 
-	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/metadata/metadatainformer"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/controller/delivery/model"
+	"github.com/arbor-control/arbor/internal/controller/delivery/status"
 )
 
-// What is remembered of a watched object besides its name, in the form of
-// annotations, since that is what informers can carry.
-const (
-	keptOwn    = "own"
-	keptWriter = "writer"
-	// keptStatus is there if a field manager has written a status.
-	keptStatus = "status"
-)
+// sliceHandler has a composition reconciled when another client has changed a slice of its
+// current synthesis.
+func (d *Deliverer) sliceHandler() handler.Funcs {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// A place is where an object is on the server.
-type place struct {
-	schema.GroupVersionResource
-
-	types.NamespacedName
-}
-
-// An observation is what a watch knows about an object.
-type observation struct {
-	// known : there is a watch, which is current. present : the object is there.
-	known, present bool
-	// unserved : the server does not serve the version of the kind any more, so that the watch
-	// sees nothing.
-	unserved bool
-	uid      types.UID
-	version  string
-	// own is what we hold of it, and writer who else wrote last.
-	own, writer string
-	going       bool
-	// stateless is true if no field manager has written a status.
-	stateless bool
-}
-
-// watches has one metadata-only watch for each kind that was applied, as long as
-// there are objects of it.
-type watches struct {
-	client metadata.Interface
-	// manager is the field manager of this delivery.
-	manager string
-	// changed is called with whoever is interested in an object.
-	changed func(key)
-
-	mu    sync.Mutex
-	log   logr.Logger
-	ended bool
-	kinds map[schema.GroupVersionResource]*kindWatch
-}
-
-// A kindWatch is the watch of one kind.
-type kindWatch struct {
-	informer cache.SharedIndexInformer
-	stop     chan struct{}
-	// interest is who wants to know about which objects.
-	interest map[types.NamespacedName]map[key]bool
-	// words are the last that were written here to objects that several want.
-	words map[types.NamespacedName]*word
-	// unserved is set while the server does not know the resource.
-	unserved atomic.Bool
-}
-
-func newWatches(c metadata.Interface, manager string, changed func(key)) *watches {
-	return &watches{client: c, manager: manager, changed: changed, kinds: map[schema.GroupVersionResource]*kindWatch{}}
-}
-
-// start lets watches run until ctx ends.
-func (w *watches) start(ctx context.Context) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.log = logr.FromContextOrDiscard(ctx)
-	context.AfterFunc(ctx, w.end)
-}
-
-func (w *watches) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ended = true
-	for gvr, k := range w.kinds {
-		close(k.stop)
-		delete(w.kinds, gvr)
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			version := e.ObjectNew.GetResourceVersion()
+			if version == e.ObjectOld.GetResourceVersion() {
+				return
+			}
+			if owner, s := d.sliceOf(e.ObjectNew); s != nil && s.Events.Saw(version) {
+				q.AddAfter(reconcile.Request{NamespacedName: owner}, status.Gather) // the answer to a write may follow
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			if owner, s := d.sliceOf(e.Object); s != nil {
+				s.Events.SawDeletion()
+				q.Add(reconcile.Request{NamespacedName: owner})
+			}
+		},
 	}
 }
 
-// track has an object watched for somebody.
-func (w *watches) track(at place, who key) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.ended {
-		return
+// sliceOf returns the composition of a slice, and the slice if it is of its current synthesis.
+func (d *Deliverer) sliceOf(o client.Object) (types.NamespacedName, *model.Slice) {
+	owner := metav1.GetControllerOf(o)
+	if owner == nil || owner.Kind != enov1.CompositionKind {
+		return types.NamespacedName{}, nil
 	}
-	k, ok := w.kinds[at.GroupVersionResource]
-	if !ok {
-		k = w.watch(at.GroupVersionResource)
-		w.kinds[at.GroupVersionResource] = k
-	}
-	if k.interest[at.NamespacedName] == nil {
-		k.interest[at.NamespacedName] = map[key]bool{}
-	}
-	k.interest[at.NamespacedName][who] = true
-}
-
-// untrack ends that, and the watch with its last object.
-func (w *watches) untrack(at place, who key) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	k, ok := w.kinds[at.GroupVersionResource]
-	if !ok {
-		return
-	}
-	delete(k.interest[at.NamespacedName], who)
-	if len(k.interest[at.NamespacedName]) == 0 {
-		delete(k.interest, at.NamespacedName)
-		delete(k.words, at.NamespacedName)
-	}
-	if len(k.interest) == 0 {
-		close(k.stop)
-		delete(w.kinds, at.GroupVersionResource)
-	}
-}
-
-// observe says what is known about an object that was last written as a version.
-func (w *watches) observe(at place, version string) observation {
-	w.mu.Lock()
-	k, ok := w.kinds[at.GroupVersionResource]
-	w.mu.Unlock()
-	if !ok || !k.informer.HasSynced() {
-		return observation{}
-	}
-	if k.unserved.Load() {
-		return observation{unserved: true}
-	}
-	name := at.Name
-	if at.Namespace != "" {
-		name = at.Namespace + "/" + name
-	}
-	// Read before the object: the store may be behind the watch, but not behind this.
-	seen := cmp.Or(k.informer.GetIndexer().LastStoreSyncResourceVersion(), k.informer.LastSyncResourceVersion())
-	found, ok, err := k.informer.GetIndexer().GetByKey(name)
-	if err != nil {
-		return observation{}
-	}
-	if !ok {
-		// It may be younger than what the store has seen.
-		return observation{known: !older(seen, version)}
-	}
-	o, ok := found.(*metav1.PartialObjectMetadata)
-	if !ok {
-		return observation{}
+	name := types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}
+	v := d.View(name)
+	if v == nil || v.UID != owner.UID {
+		return name, nil
 	}
 
-	return observation{
-		known: true, present: true, uid: o.UID, version: o.ResourceVersion, going: o.DeletionTimestamp != nil,
-		own: o.Annotations[keptOwn], writer: o.Annotations[keptWriter], stateless: o.Annotations[keptOwn] != "" && o.Annotations[keptStatus] == "",
-	}
-}
-
-// watch begins the watch of a kind.
-func (w *watches) watch(gvr schema.GroupVersionResource) *kindWatch {
-	k := &kindWatch{stop: make(chan struct{}), interest: map[types.NamespacedName]map[key]bool{}, words: map[types.NamespacedName]*word{}}
-	k.informer = metadatainformer.NewFilteredMetadataInformer(w.client, gvr, "", 0, cache.Indexers{}, nil).Informer()
-	log := w.log.WithValues("resource", gvr.String())
-	// None of these fail before it is started.
-	_ = k.informer.SetTransform(func(o any) (any, error) { return slim(o, w.manager) })
-	_ = k.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-		log.V(1).Info("cannot watch what is delivered; trying again", "error", err.Error())
-		if apierrors.IsNotFound(err) && k.unserved.CompareAndSwap(false, true) {
-			w.tellAll(k) // they are applied, which fails with a reason that their compositions report
-		}
-	})
-	tell := func(o any) {
-		k.unserved.Store(false)
-		w.tell(k, o)
-	}
-	_, _ = k.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    tell,
-		UpdateFunc: func(_, o any) { tell(o) },
-		DeleteFunc: tell,
-	})
-	go k.informer.Run(k.stop)
-	// What went before the first list was never seen.
-	go func() {
-		if cache.WaitForCacheSync(k.stop, k.informer.HasSynced) {
-			w.tellAll(k)
-		}
-	}()
-
-	return k
-}
-
-func (w *watches) tell(k *kindWatch, o any) {
-	name, err := cache.DeletionHandlingObjectToName(o)
-	if err != nil {
-		return
-	}
-	w.mu.Lock()
-	var all []key
-	for who := range k.interest[types.NamespacedName{Namespace: name.Namespace, Name: name.Name}] {
-		all = append(all, who)
-	}
-	w.mu.Unlock()
-	for _, who := range all {
-		w.changed(who)
-	}
-}
-
-func (w *watches) tellAll(k *kindWatch) {
-	w.mu.Lock()
-	var all []key
-	for _, interested := range k.interest {
-		for who := range interested {
-			all = append(all, who)
-		}
-	}
-	w.mu.Unlock()
-	for _, who := range all {
-		w.changed(who)
-	}
-}
-
-// slim keeps of an object only what drift is seen by. A cluster has many objects
-// that are none of ours.
-func slim(o any, manager string) (any, error) {
-	full, ok := o.(*metav1.PartialObjectMetadata)
-	if !ok || len(full.ManagedFields) == 0 {
-		return o, nil
-	}
-	kept := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: full.Namespace, Name: full.Name, UID: full.UID, ResourceVersion: full.ResourceVersion, DeletionTimestamp: full.DeletionTimestamp,
-	}}
-	if decide.IsOurs(full.ManagedFields, manager) {
-		kept.Annotations = map[string]string{keptOwn: ownOf(full.ManagedFields, manager), keptWriter: writerOf(full.ManagedFields, manager)}
-		if hasStatus(full.ManagedFields) {
-			kept.Annotations[keptStatus] = "written"
-		}
-	}
-
-	return kept, nil
-}
-
-// hasStatus reports whether a field manager has written a status.
-func hasStatus(entries []metav1.ManagedFieldsEntry) bool {
-	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
-		return e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:status"`))
-	})
-}
-
-// ownOf is a digest of what we hold of an object. Whoever changes a value of ours
-// takes the field away from us, and whoever removes it does too: so as long as
-// this is the same, an apply would change nothing. The time tells apart what two
-// of us wrote, in two processes and not in the same second; for the rest, see word.
-func ownOf(entries []metav1.ManagedFieldsEntry, manager string) string {
-	h := sha256.New()
-	for _, e := range entries {
-		if e.Manager != manager || e.Subresource != "" || e.FieldsV1 == nil {
-			continue
-		}
-		var fields any
-		if err := json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields); err != nil {
-			continue
-		}
-		// The server and Go do not order keys alike.
-		data, err := json.Marshal([]any{e.Operation, e.APIVersion, fields})
-		if err != nil {
-			continue
-		}
-		_, _ = h.Write(data)
-		if e.Time != nil {
-			_, _ = h.Write([]byte(e.Time.UTC().Format(time.RFC3339)))
-		}
-	}
-
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-// writerOf is who else wrote last.
-func writerOf(entries []metav1.ManagedFieldsEntry, manager string) string {
-	last := metav1.ManagedFieldsEntry{}
-	for _, e := range entries {
-		if e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply || e.Subresource == "status" {
-			continue
-		}
-		if last.Manager == "" || e.Time != nil && (last.Time == nil || !e.Time.Before(last.Time)) {
-			last = e
-		}
-	}
-
-	return last.Manager
-}
-
-// older says whether a resource version is before another. Those that cannot be
-// compared are not.
-func older(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-
-	return err == nil && order < 0
+	return name, v.Slices[o.GetName()]
 }

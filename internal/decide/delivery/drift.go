@@ -7,6 +7,23 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
+// What is done about objects that other clients change after they were delivered.
+const (
+	// DriftCorrect writes them again.
+	DriftCorrect = "correct"
+	// DriftReport reports them until there is another synthesis.
+	DriftReport = "report"
+	// DriftInterval writes them again at their reconcile interval, if they have one.
+	DriftInterval = "interval"
+)
+
+// What is done about fields that other field managers own and that must be removed.
+const (
+	MigrationOff    = "off"
+	MigrationReport = "report"
+	MigrationOn     = "on"
+)
+
 // maintained are the fields of metadata that the server maintains.
 var maintained = []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"}
 

@@ -6,16 +6,18 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/arbor-control/arbor/internal/decide/delivery/expression"
 )
 
 // A Filter says which manifests a delivery is for; others are somebody else's.
-type Filter struct{ holds *expression }
+type Filter struct{ holds *expression.Program }
 
 // NewFilter compiles an expression about a manifest, self, and its composition.
 func NewFilter(text string) (*Filter, error) {
-	holds, err := newCompiler().compile(text)
+	holds, err := expression.NewCompiler().Compile(text)
 	if err != nil {
-		return nil, fmt.Errorf("write a CEL expression about %s and %s: %w", varSelf, varComposition, err)
+		return nil, fmt.Errorf("write a CEL expression about %s and %s: %w", expression.VarSelf, expression.VarComposition, err)
 	}
 
 	return &Filter{holds: holds}, nil
@@ -28,7 +30,7 @@ func (f *Filter) Admits(manifest string, composition *metav1.ObjectMeta) (bool, 
 	if err := o.UnmarshalJSON([]byte(manifest)); err != nil {
 		return false, fmt.Errorf("cannot read the manifest: %w", err)
 	}
-	out, err := f.holds.eval(map[string]any{varSelf: o.Object, varComposition: about(composition)})
+	out, err := f.holds.Eval(map[string]any{expression.VarSelf: o.Object, expression.VarComposition: about(composition)})
 	if err != nil {
 		return false, err
 	}

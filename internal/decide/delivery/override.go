@@ -15,6 +15,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/decide/delivery/expression"
 )
 
 // maxQuoted is how much of a bad override an error repeats.
@@ -64,7 +65,7 @@ func (o Override) String() string {
 type override struct {
 	path path
 	// condition is nil if it always holds, expression if there is a value.
-	condition, expression *expression
+	condition, expression *expression.Program
 	value                 any
 	// manager is the field manager that objects are applied as, "" for the default.
 	manager string
@@ -146,7 +147,7 @@ func (r *Resource) Release(before *unstructured.Unstructured) *unstructured.Unst
 func (o override) apply(manifest map[string]any, live *unstructured.Unstructured, composition *metav1.ObjectMeta) (OverrideState, string) {
 	known := o.variables(live, composition)
 	if o.condition != nil {
-		out, err := o.condition.eval(known)
+		out, err := o.condition.Eval(known)
 		if err != nil {
 			return InvalidCondition, err.Error()
 		}
@@ -163,9 +164,9 @@ func (o override) apply(manifest map[string]any, live *unstructured.Unstructured
 		if live == nil {
 			return Inactive, "" // there is nothing that a value could be made of
 		}
-		out, err := o.expression.eval(known)
+		out, err := o.expression.Eval(known)
 		if err == nil {
-			value, err = plain(out)
+			value, err = expression.Plain(out)
 		}
 		if err != nil {
 			return InvalidValueExpression, err.Error()
@@ -187,9 +188,9 @@ func (o override) variables(live *unstructured.Unstructured, composition *metav1
 	}
 
 	return map[string]any{
-		varSelf:        self,
-		varComposition: func() any { return about(composition) },
-		varManaged:     func() any { return o.path.managed(live, cmp.Or(o.manager, Manager)) },
+		expression.VarSelf:        self,
+		expression.VarComposition: func() any { return about(composition) },
+		expression.VarManaged:     func() any { return o.path.managed(live, cmp.Or(o.manager, Manager)) },
 	}
 }
 
@@ -248,7 +249,7 @@ func readOverride(text []byte) (written, error) {
 }
 
 // override understands one.
-func (p *parser) override(at string, w written, c *compiler) override {
+func (p *parser) override(at string, w written, c *expression.Compiler) override {
 	var o override
 	var err error
 	if o.path, err = parsePath(w.Path); err != nil {
@@ -271,13 +272,13 @@ func (p *parser) override(at string, w written, c *compiler) override {
 }
 
 // expression compiles one, nil if there is none.
-func (p *parser) expression(at, text string, c *compiler) *expression {
+func (p *parser) expression(at, text string, c *expression.Compiler) *expression.Program {
 	if text == "" {
 		return nil
 	}
-	program, err := c.compile(text)
+	program, err := c.Compile(text)
 	if err != nil {
-		p.wrong(at, clip(text), fmt.Sprintf("write a CEL expression about %s, %s and %s: %v", varSelf, varComposition, varManaged, err))
+		p.wrong(at, clip(text), fmt.Sprintf("write a CEL expression about %s, %s and %s: %v", expression.VarSelf, expression.VarComposition, expression.VarManaged, err))
 	}
 
 	return program

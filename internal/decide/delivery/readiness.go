@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/arbor-control/arbor/internal/decide/delivery/expression"
 	"github.com/arbor-control/arbor/internal/decide/objecthealth"
 )
 
@@ -17,7 +18,7 @@ const conditionTrue = "True"
 // A check is one readiness expression.
 type check struct {
 	name  string
-	ready *expression
+	ready *expression.Program
 }
 
 // Watched says whether it takes more than being there for the object to be ready.
@@ -68,8 +69,8 @@ func (r *Resource) Ready(live *unstructured.Unstructured, composition *metav1.Ob
 		return time.Time{}, false, nil
 	}
 	for _, c := range r.checks {
-		out, err := c.ready.eval(map[string]any{varSelf: live.Object, varComposition: func() any { return about(composition) }})
-		if limit, exceeded := errors.AsType[limitError](err); exceeded {
+		out, err := c.ready.Eval(map[string]any{expression.VarSelf: live.Object, expression.VarComposition: func() any { return about(composition) }})
+		if limit, exceeded := errors.AsType[expression.LimitError](err); exceeded {
 			return time.Time{}, false, fmt.Errorf("annotation %s: %w", c.name, limit)
 		}
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/decide/delivery/expression"
 	"github.com/arbor-control/arbor/internal/identity"
 )
 
@@ -117,12 +118,12 @@ type Reader struct {
 	// enov1.ReadinessKstatus, or anything else for that of Eno.
 	Readiness string
 
-	expressions, conditions *compiler
+	expressions, conditions *expression.Compiler
 }
 
 // NewReader returns a Reader, which remembers what it has compiled.
 func NewReader() *Reader {
-	return &Reader{expressions: newCompiler(), conditions: newCompiler(forOverrides()...)}
+	return &Reader{expressions: expression.NewCompiler(), conditions: expression.NewCompiler(expression.ForOverrides()...)}
 }
 
 // Read reads a manifest. Settings that it lacks are those of the composition where
@@ -290,3 +291,12 @@ func defined(o *unstructured.Unstructured) schema.GroupKind {
 
 	return schema.GroupKind{Group: group, Kind: kind}
 }
+
+// Prunes reports whether a resource is a tombstone whose object is to be deleted.
+func (r *Resource) Prunes() bool {
+	return r.Tombstone && !r.IsPatch() && !r.DisableReconciliation && r.Prune != enov1.PruneNever
+}
+
+// IsGuarded reports whether a resource is a tombstone that a guard may stop: its object is
+// to be deleted, and no user asked for it.
+func (r *Resource) IsGuarded() bool { return r.Prunes() && !r.Requested }

@@ -9,6 +9,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/engine/fields"
+	"github.com/arbor-control/arbor/internal/decide/delivery/expression"
 )
 
 const (
@@ -296,7 +297,7 @@ func (p *parser) mode() fields.Mode {
 }
 
 // checks compiles the readiness expressions, in the order of their names.
-func (p *parser) checks(c *compiler) []check {
+func (p *parser) checks(c *expression.Compiler) []check {
 	var names []string
 	for name := range p.own {
 		if name == enov1.AnnotationReadiness || strings.HasPrefix(name, enov1.AnnotationReadiness+"-") && name != enov1.AnnotationReadinessGroup {
@@ -306,9 +307,9 @@ func (p *parser) checks(c *compiler) []check {
 	slices.Sort(names)
 	var all []check
 	for _, name := range names {
-		ready, err := c.compile(p.own[name])
+		ready, err := c.Compile(p.own[name])
 		if err != nil {
-			p.wrong(name, p.own[name], fmt.Sprintf("write a CEL expression about %s and %s: %v", varSelf, varComposition, err))
+			p.wrong(name, p.own[name], fmt.Sprintf("write a CEL expression about %s and %s: %v", expression.VarSelf, expression.VarComposition, err))
 
 			continue
 		}

@@ -1,0 +1,18 @@
+package event
+
+import (
+	"strings"
+	"testing"
+)
+
+// A text that is longer than the server takes would be no event at all.
+func TestClip(t *testing.T) {
+	for _, text := range []string{strings.Repeat("a", 3000), strings.Repeat("é", 3000), "x" + strings.Repeat("é", 3000)} {
+		if got := Clip(text); len(got) > 1024 || !strings.HasSuffix(got, "...") || strings.ToValidUTF8(got, "") != got {
+			t.Errorf("%d bytes: %q", len(got), got)
+		}
+	}
+	if got := Clip("short"); got != "short" {
+		t.Errorf("it became %q", got)
+	}
+}

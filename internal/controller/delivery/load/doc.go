@@ -1,0 +1,3 @@
+// Package load reads compositions and their slices into the model, and repairs slices that other
+// clients have changed or deleted.
+package load

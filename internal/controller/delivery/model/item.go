@@ -1,0 +1,129 @@
+package model
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/engine/fields"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/kube"
+)
+
+// LastAppliedIn is before, nil if there are no scopes to use it for.
+func (i *Item) LastAppliedIn(scopes []fields.Scope) *unstructured.Unstructured {
+	if len(scopes) == 0 {
+		return nil
+	}
+
+	return i.LastApplied()
+}
+
+// TakesOver reports whether fields of other managers may have to be taken over: because
+// the manifest drops something, or asks for whole scopes.
+func (i *Item) TakesOver(scopes []fields.Scope, before *unstructured.Unstructured) bool {
+	return len(scopes) > 0 && (i.Mode == fields.Whole || before != nil && decide.Drops(before.Object, i.Object.Object))
+}
+
+// LastApplied is what was applied before what is desired now, nil if there is no
+// telling.
+func (i *Item) LastApplied() *unstructured.Unstructured {
+	before := i.Previous
+	if i.Memory.Desired != "" && i.Memory.Desired != i.Desired() {
+		before = i.Memory.Desired
+	}
+	// What overrides have removed is left to others. If nobody knows what was applied,
+	// the live object would tell that it was, and must not be asked.
+	if before == "" && i.Releases() {
+		return i.Object
+	}
+
+	return i.Release(before.Unpack())
+}
+
+// WithResource is the item with another resource, which was made for a version of the live
+// object. Its state stays that of the view.
+func (i *Item) WithResource(r *decide.Resource, t Packed, base string) *Item {
+	return &Item{Resource: r, Original: i.Original, Packed: t, Position: i.Position, Slice: i.Slice, Index: i.Index, Problem: i.Problem, Previous: i.Previous, SupersededBy: i.SupersededBy, Memory: i.Memory, BaseVersion: base}
+}
+
+// Redact is an error without the values of a Secret.
+func (i *Item) Redact(err error, live *unstructured.Unstructured) error {
+	return kube.Discreet(err, i.SecretValues(live)...)
+}
+
+// SecretValues is everything that an error about an item may quote and that may be a
+// Secret: what is wanted, what is there, and what a patch would put there.
+func (i *Item) SecretValues(live *unstructured.Unstructured) []map[string]any {
+	all := []map[string]any{i.Object.Object}
+	if live != nil {
+		all = append(all, live.Object)
+	}
+	if i.IsPatch() {
+		all = append(all, kube.PatchedObject(i.GVK, i.Ops))
+	}
+
+	return all
+}
+
+// Unpacked is the item with its object, for whoever works on it. Its state stays
+// that of the view.
+func (i *Item) Unpacked() *Item {
+	r := *i.Resource
+	r.Object = i.Packed.Unpack()
+
+	return i.WithResource(&r, i.Packed, "")
+}
+
+// Desired is what the object is to be, which is what is remembered when it is. An
+// object that is patched only says which.
+func (i *Item) Desired() Packed { return i.Packed + Packed(i.Ops) }
+
+// An Item is one manifest of a view.
+type Item struct {
+	// Resource has no object while it is in the view: text is it.
+	*decide.Resource
+
+	Packed Packed
+	// Invalid is the manifest if it is hidden, nil otherwise.
+	Invalid *enov1.Manifest
+	// Original is what the view has: those who work on it have it with its object.
+	Original *decide.Resource
+	// Position is that in the view, and slice and index are where its state is written.
+	Position int
+	Slice    *Slice
+	Index    int
+	// Problem is why it cannot be delivered at all. elsewhere : somebody else delivers
+	// it, or there is no telling who, which is the problem then.
+	Problem error
+	Foreign bool
+	// Previous is what the synthesis before desired, "" if it is not known.
+	Previous Packed
+	// SupersededBy are the places of items that decide about the same fields of the same
+	// object later. Once one of them may run, this one does not run again.
+	SupersededBy []int
+	// chained is whether other items are about the same object.
+	chained bool
+	// Memory is only used by whoever works on the item.
+	Memory *Memory
+	// PruneNow is true for a tombstone that a user wants to have deleted now.
+	PruneNow bool
+	// BaseVersion is the version of the live object that overrides have made the item for,
+	// "" if there are none.
+	BaseVersion string
+
+	// State is guarded by the view.
+	State enov1.ResourceState
+}
+
+// IsInvalid are resources that nothing can be done about.
+func IsInvalid(i *Item) bool { return i.Resource == nil }
+
+// A DuplicateError is about a manifest that another one stands for.
+type DuplicateError struct {
+	id        decide.Identity
+	Tombstone bool
+}
+
+func (e *DuplicateError) Error() string {
+	return e.id.String() + " is in this synthesis twice: have the synthesizer write it once"
+}

@@ -1,0 +1,89 @@
+package model
+
+import (
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/arbor-control/arbor/internal/controller/delivery/watch"
+	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+)
+
+// A Memory is what this process knows about an object. It outlives the synthesis.
+type Memory struct {
+	driftMemory
+
+	// Desired was applied last, and what the object became then.
+	Desired   Packed
+	UID       types.UID
+	Version   string
+	OwnFields string
+	// Owned : something of it was held by us then. An earlier process may have left
+	// word of that, and of nothing else.
+	Owned    bool
+	Location watch.Location
+	// Due is when it is reconciled even if it was not changed.
+	Due time.Time
+	// Watched : the object is watched.
+	Watched bool
+	// Written : this process has made or changed the object. Anybody may ask.
+	Written atomic.Bool
+
+	// Removed is the object that a Patch was about to delete in a synthesis.
+	Removed struct {
+		Slices string
+		UID    types.UID
+	}
+
+	// Replacing is since when the object is being deleted to be created again, zero if it
+	// is not.
+	Replacing time.Time
+
+	// Evaluated is what overrides made of the manifest last, nil if there are none.
+	// turned : what they made of it then has them want something else.
+	Evaluated *Evaluation
+	Reverting bool
+
+	// Observed is which generation the status is about while readiness is waited for.
+	// outdated : it did not follow, and is judged all the same.
+	Observed decide.Observation
+	Outdated bool
+	// Limited is set if a readiness expression exceeds a limit, and that was reported.
+	Limited bool
+
+	Damper decide.Damper
+	// OtherWriter is who keeps changing the object, once that was found out.
+	OtherWriter string
+	// LastEvent is what the last event said.
+	LastEvent string
+}
+
+// RestoreUID takes the word of an earlier process for which object was delivered.
+func (m *Memory) RestoreUID(uid types.UID) {
+	if m.UID == "" && uid != "" {
+		m.UID, m.Owned = uid, true
+	}
+}
+
+// Created notes that an object was created here, which nothing in it may say.
+func (m *Memory) Created(live *unstructured.Unstructured, verb decide.Verb) {
+	if live != nil && verb == decide.Create {
+		m.Owned = true
+	}
+}
+
+// IsOwned says whether an object is the one that was delivered.
+func (m *Memory) IsOwned(live *unstructured.Unstructured) bool {
+	return live != nil && m.Owned && m.UID == live.GetUID()
+}
+
+// RemovedIn is the object that a Patch was about to delete in a synthesis, "" if none.
+func (m *Memory) RemovedIn(slices string) types.UID {
+	if m.Removed.Slices != slices {
+		return ""
+	}
+
+	return m.Removed.UID
+}
