@@ -11,14 +11,11 @@ import (
 // word is a word that may be the name of a constant: it has a capital letter inside.
 var word = regexp.MustCompile(`\b[A-Za-z]\w*[a-z][A-Z]\w*\b`)
 
-// hump is the place between two words of a name.
-var hump = regexp.MustCompile(`([a-z])([A-Z])`)
-
 // described returns the comment of a constant, in which names of constants are replaced by their values. Without a comment, it is
-// the value as words.
+// what pages write about it, or its words.
 func (p *pkg) described(c constant) string {
 	if c.doc == "" {
-		return strings.ToLower(hump.ReplaceAllString(c.value, "$1 $2"))
+		return cmp.Or(p.meanings[c.value], words(c.value))
 	}
 	text := word.ReplaceAllStringFunc(c.doc, func(name string) string {
 		if value, ok := p.value(name); ok {

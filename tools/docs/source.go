@@ -26,17 +26,25 @@ type pkg struct {
 	synopsis  string
 	files     []*ast.File
 	constants []constant
+	// meanings are those of constants without a comment, by value.
+	meanings map[string]string
 }
 
 // source is the source code.
 type source struct {
+	meanings map[string]string
+
 	packages []*pkg
 	byDir    map[string]*pkg
 }
 
 // parse reads the packages in folders of a module, without tests.
 func parse(root string, folders ...string) (*source, error) {
-	s, files := &source{byDir: map[string]*pkg{}}, token.NewFileSet()
+	meanings, err := explained(filepath.Join(root, "docs", "concepts", "*.md"))
+	if err != nil {
+		return nil, err
+	}
+	s, files := &source{meanings: meanings, byDir: map[string]*pkg{}}, token.NewFileSet()
 	for _, folder := range folders {
 		err := filepath.WalkDir(filepath.Join(root, folder), func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
@@ -68,7 +76,7 @@ func parse(root string, folders ...string) (*source, error) {
 func (s *source) add(dir string, file *ast.File) {
 	p := s.byDir[dir]
 	if p == nil {
-		p = &pkg{dir: dir}
+		p = &pkg{dir: dir, meanings: s.meanings}
 		s.byDir[dir] = p
 		s.packages = append(s.packages, p)
 	}
