@@ -37,7 +37,7 @@ func commands(dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("cannot clear the folder: %w", err)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // pages may be read
 		return fmt.Errorf("cannot make the folder: %w", err)
 	}
 	arbor := root()
@@ -51,7 +51,7 @@ func commands(dir string) error {
 		"`arbor up` has [a page of its own](../../start/control-plane.md#flags), and `arbor kubectl` is kubectl.\n\n| command | does |\n|---|---|\n")
 	list(&b, arbor)
 
-	return os.WriteFile(filepath.Join(dir, "README.md"), []byte(b.String()), 0o644)
+	return os.WriteFile(filepath.Join(dir, "README.md"), []byte(b.String()), 0o644) //nolint:gosec // a page may be read
 }
 
 // list writes a row for each command below another one.

@@ -9,10 +9,14 @@ import (
 )
 
 // word is a word that may be the name of a constant: it has a capital letter inside.
-var word = regexp.MustCompile(`\b[A-Z]\w*[a-z][A-Z]\w*\b`)
+var word = regexp.MustCompile(`\b[A-Za-z]\w*[a-z][A-Z]\w*\b`)
 
-// described returns the comment of a constant, in which names of constants are replaced by their values.
+// described returns the comment of a constant, in which names of constants are replaced by their values. Without a comment, it is
+// what pages write about it, or its words.
 func (p *pkg) described(c constant) string {
+	if c.doc == "" {
+		return cmp.Or(p.meanings[c.value], words(c.value))
+	}
 	text := word.ReplaceAllStringFunc(c.doc, func(name string) string {
 		if value, ok := p.value(name); ok {
 			return "`" + value + "`"

@@ -89,7 +89,7 @@ type settings struct {
 // options returns the options of a metric, nil if the expression is something else.
 func options(e ast.Expr) *settings {
 	if pointer, ok := e.(*ast.UnaryExpr); ok {
-		e = pointer.X
+		return options(pointer.X)
 	}
 	literal, ok := e.(*ast.CompositeLit)
 	if !ok {

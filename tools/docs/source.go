@@ -16,8 +16,6 @@ import (
 // constant is a constant of type string.
 type constant struct {
 	name, value, doc string
-	// block is the comment of the declaration that it is in.
-	block string
 	// kind is the declared type, "" if there is none.
 	kind string
 }
@@ -28,17 +26,25 @@ type pkg struct {
 	synopsis  string
 	files     []*ast.File
 	constants []constant
+	// meanings are those of constants without a comment, by value.
+	meanings map[string]string
 }
 
 // source is the source code.
 type source struct {
+	meanings map[string]string
+
 	packages []*pkg
 	byDir    map[string]*pkg
 }
 
 // parse reads the packages in folders of a module, without tests.
 func parse(root string, folders ...string) (*source, error) {
-	s, files := &source{byDir: map[string]*pkg{}}, token.NewFileSet()
+	meanings, err := explained(filepath.Join(root, "docs", "concepts", "*.md"))
+	if err != nil {
+		return nil, err
+	}
+	s, files := &source{meanings: meanings, byDir: map[string]*pkg{}}, token.NewFileSet()
 	for _, folder := range folders {
 		err := filepath.WalkDir(filepath.Join(root, folder), func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
@@ -70,7 +76,7 @@ func parse(root string, folders ...string) (*source, error) {
 func (s *source) add(dir string, file *ast.File) {
 	p := s.byDir[dir]
 	if p == nil {
-		p = &pkg{dir: dir}
+		p = &pkg{dir: dir, meanings: s.meanings}
 		s.byDir[dir] = p
 		s.packages = append(s.packages, p)
 	}
@@ -80,28 +86,31 @@ func (s *source) add(dir string, file *ast.File) {
 	}
 }
 
-// read notes the constants of a file. One without a comment of its own has that of the one before it.
+// read notes the constants of a file.
 func (p *pkg) read(s *source, file *ast.File) {
 	for _, decl := range file.Decls {
-		list, ok := decl.(*ast.GenDecl)
-		if !ok || list.Tok != token.CONST {
+		if list, ok := decl.(*ast.GenDecl); ok && list.Tok == token.CONST {
+			p.note(s, file, list)
+		}
+	}
+}
+
+// note notes the constants of a declaration. One without a comment of its own has that of the one before it.
+func (p *pkg) note(s *source, file *ast.File, list *ast.GenDecl) {
+	doc := ""
+	if len(list.Specs) == 1 {
+		doc = comment(list.Doc)
+	}
+	for _, spec := range list.Specs {
+		values, ok := spec.(*ast.ValueSpec)
+		if !ok || len(values.Names) != 1 || len(values.Values) != 1 {
 			continue
 		}
-		block, doc := comment(list.Doc), ""
-		for _, spec := range list.Specs {
-			values, ok := spec.(*ast.ValueSpec)
-			if !ok || len(values.Names) != 1 || len(values.Values) != 1 {
-				continue
-			}
-			if own := comment(values.Doc) + comment(values.Comment); own != "" && !strings.HasPrefix(own, "nolint") {
-				doc = own
-			}
-			if len(list.Specs) == 1 {
-				doc = block
-			}
-			if value, known := s.eval(p, file, values.Values[0]); known {
-				p.constants = append(p.constants, constant{name: values.Names[0].Name, value: value, doc: doc, block: block, kind: typeName(values.Type)})
-			}
+		if own := comment(values.Doc); own != "" {
+			doc = own
+		}
+		if value, known := s.eval(p, file, values.Values[0]); known {
+			p.constants = append(p.constants, constant{name: values.Names[0].Name, value: value, doc: doc, kind: typeName(values.Type)})
 		}
 	}
 }

@@ -20,6 +20,12 @@ const (
 	ReasonBroken = "Broken"
 )
 
+// Reasons that pages explain, or not.
+const (
+	ReasonOldIDUsed = "OldIDUsed"
+	ReasonNotFound  = "NotFound"
+)
+
 func use(r recorder) {
 	r.Eventf(nil, nil, corev1.EventTypeWarning, ReasonBroken, "Use", "")
 	r.Eventf(nil, nil, kind, c.Reason, "Use", "")
@@ -37,6 +43,12 @@ func TestPages(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "api", "things", "things.go"), []byte(code), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.MkdirAll(filepath.Join(dir, "docs", "concepts"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "docs", "concepts", "things.md"), []byte("| Pending | `NotFound` | there is no [thing](#thing) | |\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	src, err := parse(dir, "api")
 	if err != nil {
 		t.Fatal(err)
@@ -44,6 +56,8 @@ func TestPages(t *testing.T) {
 	for name, test := range map[string]struct{ page, want string }{
 		"a label has its comment without its name":   {labels(src), "| `example.com/color` | is the color of a thing. |\n"},
 		"names of constants are replaced":            {src.byDir["api/things"].table("reason", isReason), "| `Broken` | `example.com/color` is unknown. |\n"},
+		"a page explains what has no comment":        {src.byDir["api/things"].table("reason", isReason), "| `NotFound` | there is no thing |\n"},
+		"a name that no page explains has its words": {src.byDir["api/things"].table("reason", isReason), "| `OldIDUsed` | old id used |\n"},
 		"an event has its type":                      {events(src), "|---|---|---|\n| `Broken` | Warning | things |\n"},
 		"a metric is made by the caller of a helper": {metrics(src), "| `things` | gauge | `ns` | Things \\| all of them. |\n"},
 		"the subsystem is part of the name":          {metrics(src), "| `a_b_total` | counter |  | Bs. |\n"},
