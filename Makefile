@@ -39,27 +39,40 @@ up: build ## Start Kubernetes with Arbor on it, in the foreground (ARGS="--nodes
 .PHONY: build
 build: ## Build bin/arbor, bin/arbor-manager, bin/arbor-scheduler, bin/arbor-executor, synthesizers and the kubectl plugin
 	@[ -e bin/arbor ] || echo "Building Kubernetes $(KUBERNETES) from its Go modules: about ten minutes the first time, on two cores; seconds after that."
-	@$(STATIC) go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/arbor ./cmd/arbor-manager ./cmd/arbor-scheduler ./cmd/arbor-executor ./cmd/arbor-synthesizer-yaml ./cmd/arbor-synthesizer-kustomize
-	@ln -sf arbor bin/kubectl-arbor
+	@[ ! -L bin/kubectl-arbor ] || rm bin/kubectl-arbor # of an earlier build, which would write bin/arbor through it
+	@$(STATIC) go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/arbor ./cmd/kubectl-arbor ./cmd/arbor-manager ./cmd/arbor-scheduler ./cmd/arbor-executor ./cmd/arbor-synthesizer-yaml ./cmd/arbor-synthesizer-kustomize
 	@printf '#!/bin/sh\n# kubectl calls it to complete "kubectl arbor".\nexec kubectl-arbor __complete "$$@"\n' >bin/kubectl_complete-arbor && chmod +x bin/kubectl_complete-arbor
-	@ls -l bin/arbor bin/arbor-manager bin/arbor-scheduler bin/arbor-executor | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
+	@ls -l bin/arbor bin/kubectl-arbor bin/arbor-manager bin/arbor-scheduler bin/arbor-executor | awk '{printf "%-20s %4d MB\n", $$9, $$5 / 1000000}'
 
 # Helm needs another version of Kubernetes than Arbor, so what renders charts is a
-# module of its own: docs/stock-synthesizers.md.
+# module of its own: docs/tasks/stock-synthesizers.md.
 .PHONY: synthesizers
 synthesizers: ## Build bin/arbor-synthesizer-helm, which renders Helm charts; make build builds the other two
 	@$(STATIC) go build -C synthesizers/helm -ldflags "-s -w -X main.release=$(RELEASE)" -o ../../bin/arbor-synthesizer-helm .
 
 .PHONY: test
-test: setup build synthesizers verify lint ## Run all tests, on a real control plane where one is needed
-	@echo "Building arbor-manager and arbor-scheduler with the race detector and coverage"
-	@go build $(RACE) -cover -coverpkg=./... -ldflags "$(LDFLAGS)" -o bin/test/ ./cmd/arbor-manager ./cmd/arbor-scheduler
+test: setup build synthesizers verify lint test-programs ## Run all tests, on a real control plane where one is needed
 	@rm -rf bin/cover && mkdir -p bin/cover/processes
 	@ARBOR_MANAGER=$(CURDIR)/bin/test/arbor-manager ARBOR_SCHEDULER=$(CURDIR)/bin/test/arbor-scheduler ARBOR_COVERDIR=$(CURDIR)/bin/cover/processes \
-		go test $(RACE) -p=$(PACKAGES) -timeout=30m -coverprofile=bin/cover/unit.out $(TESTED)
+		go test -json $(RACE) -p=$(PACKAGES) -timeout=30m -coverprofile=bin/cover/unit.out $(TESTED) | bin/test/testreport
 	@go test -C synthesizers/helm ./...
 	@$(MAKE) -s node-run
 	@test/coverage.sh bin/cover
+
+# What make test starts: programs with the race detector and coverage, and the one that prints
+# the results.
+.PHONY: test-programs
+test-programs:
+	@echo "Building arbor-manager and arbor-scheduler with the race detector and coverage"
+	@go build $(RACE) -cover -coverpkg=./... -ldflags "$(LDFLAGS)" -o bin/test/ ./cmd/arbor-manager ./cmd/arbor-scheduler
+	@$(STATIC) go build -o bin/test/ ./tools/testreport
+
+# Everything that make test compiles, so that CI can tell the time of the tests from that of
+# compiling.
+.PHONY: prepare
+prepare: setup build synthesizers test-programs
+	@$(STATIC) go tool -modfile=tools/lint/go.mod -n golangci-lint >/dev/null
+	@[ "$$(id -u)" != 0 ] || [ "$$(uname)" != Linux ] || $(MAKE) -s node-tools || echo "Not all programs of a node could be built: see above"
 
 .PHONY: lint
 lint: ## Run golangci-lint, as pinned in tools/lint
@@ -68,19 +81,19 @@ lint: ## Run golangci-lint, as pinned in tools/lint
 	@lint=$$($(STATIC) go tool -modfile=tools/lint/go.mod -n golangci-lint) && cd synthesizers/helm && $(STATIC) $$lint run ./...
 
 .PHONY: generate
-generate: bin/helm ## Write all generated files anew; the list is in generate.go
-	@go generate ./generate.go
+generate: bin/helm ## Write all generated files; the list is in generate.go
+	@$(STATIC) go generate ./generate.go
 
 .PHONY: verify
 verify: ## Fail when generated files are out of date
-	@old=$$(mktemp -d) && trap "rm -rf $$old" EXIT && cp -r api charts deploy $$old && $(MAKE) -s generate && \
-		{ { diff -r $$old/api api && diff -r $$old/charts charts && diff -r $$old/deploy deploy; } || { echo "Generated files were out of date. They are written now: look at them and commit them."; exit 1; }; }
+	@old=$$(mktemp -d) && trap "rm -rf $$old" EXIT && cp -r api charts deploy docs $$old && $(MAKE) -s generate && \
+		{ { diff -r $$old/api api && diff -r $$old/charts charts && diff -r $$old/deploy deploy && diff -r $$old/docs docs; } || { echo "Generated files were out of date. They are written now: look at them and commit them."; exit 1; }; }
 
 .PHONY: bench
 bench: build ## Measure, and compare with the budgets in bench/budgets.yaml
 	@go run ./bench $(ARGS)
 
-# Faults under load: docs/faults.md. make test has the short form, one round without a soak,
+# Faults under load: docs/safety/faults.md. make test has the short form, one round without a soak,
 # and restores a backup in fewer orders.
 ROUNDS ?= 3
 SOAK ?= 30m
@@ -125,12 +138,13 @@ image: ## Build the images of manager, scheduler and stock synthesizers, bin/*.o
 	@echo "Building the programs of all images for every platform: some minutes the first time"
 	@$(PACKAGE) -platforms "$(PLATFORMS)" -out bin images
 
-# COSIGN_KEY is the file with the private key that the checksums are signed with.
+# COSIGN_KEY is the file with the private key that the checksums are signed with, and BASE_URL is
+# where the files will be downloaded from, for the krew manifest of the kubectl plugin.
 .PHONY: release
-release: ## Build all that is released into dist: programs, images, SBOMs, licences, checksums (COSIGN_KEY=FILE signs them)
+release: ## Build all that is released into dist: programs, images, SBOMs, licences, checksums (COSIGN_KEY=FILE signs them, BASE_URL=URL adds a krew manifest)
 	@echo "Building Kubernetes $(KUBERNETES) for every platform: long the first time"
 	@rm -rf dist && mkdir dist
-	@$(PACKAGE) $(if $(COSIGN_KEY),-sign-key "$(COSIGN_KEY)") -out dist release
+	@$(PACKAGE) $(if $(COSIGN_KEY),-sign-key "$(COSIGN_KEY)") $(if $(BASE_URL),-base-url "$(BASE_URL)") -out dist release
 
 # govulncheck asks a database in the internet what is known, so it is no part of
 # make test: what was right yesterday may be wrong today.

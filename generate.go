@@ -13,3 +13,7 @@ package arbor
 
 // The base for kustomize is what the chart makes of its own values. An overlay replaces the image.
 //go:generate sh -c "bin/helm template arbor charts/arbor --namespace arbor-system --set image.repository=registry.example.com/arbor-manager | grep -v -e helm.sh/chart -e managed-by:.Helm -e ^#.Source >deploy/kustomize/arbor.yaml"
+
+// The pages of docs/reference that list what the code has.
+//go:generate go tool -modfile=tools/reference/go.mod crd-ref-docs --source-path=api --config=tools/reference/crd-ref-docs.yaml --renderer=markdown --output-mode=group --output-path=docs/reference/api --max-depth=20 --log-level=ERROR
+//go:generate go run ./tools/docs

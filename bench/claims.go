@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	decide "github.com/arbor-control/arbor/internal/decide/claim"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -109,11 +109,11 @@ func (b *bed) rawClaims(ctx context.Context, ns string, n int) (float64, error) 
 		}
 		block := netip.MustParsePrefix(subnet(ns, i).Spec.CIDR)
 		// It has a claimRef, which keeps the webhook, which does not run, from being called.
-		s := decide.Subnet(c, p, block, decide.Names(p.Name, block, c.UID)[0], time.Now())
+		s := ipamrules.NewSubnet(c, p, block, ipamrules.SubnetNames(p.Name, block, c.UID)[0], time.Now())
 		if err := b.Create(ctx, s); err != nil {
 			return err
 		}
-		ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: decide.ReasonBound, Message: block.String() + " is allocated", ObservedGeneration: 1}
+		ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ipamrules.ReasonBound, Message: block.String() + " is allocated", ObservedGeneration: 1}
 		s.Status = v1alpha1.SubnetStatus{Phase: v1alpha1.SubnetAllocated, UID: s.UID, ClaimUID: c.UID, AllocatedAt: new(metav1.Now())}
 		meta.SetStatusCondition(&s.Status.Conditions, ready)
 		if err := b.Status().Update(ctx, s); err != nil {

@@ -27,6 +27,7 @@ type scenario struct {
 var scenarios = []scenario{
 	{"validation", validation},
 	{"addresses", addresses},
+	{"start", start},
 	{"lint", lint},
 	{"up", up},
 	{"webhook", webhook},

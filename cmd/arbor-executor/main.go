@@ -9,7 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/arbor-control/arbor/internal/publisher"
+	"github.com/arbor-control/arbor/internal/executorpod"
 )
 
 // release is set by the linker; see the Makefile.
@@ -17,7 +17,7 @@ var release = "development"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	cmd := publisher.NewCommand()
+	cmd := executorpod.NewCommand()
 	cmd.Version = release
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	err := cmd.ExecuteContext(ctx)

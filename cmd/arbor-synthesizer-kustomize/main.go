@@ -1,4 +1,4 @@
-// The stock synthesizer "kustomize": see docs/stock-synthesizers.md.
+// The stock synthesizer "kustomize": see docs/tasks/stock-synthesizers.md.
 package main
 
 import (

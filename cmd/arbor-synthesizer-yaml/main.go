@@ -1,4 +1,4 @@
-// The stock synthesizer "yaml": see docs/stock-synthesizers.md.
+// The stock synthesizer "yaml": see docs/tasks/stock-synthesizers.md.
 package main
 
 import (

@@ -1,6 +1,10 @@
 package podtree
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/arbor-control/arbor/engine/tree"
+)
 
 // A SubGroup is one entry of a gang's list.
 type SubGroup struct {
@@ -13,9 +17,6 @@ type SubGroup struct {
 	MinSubGroup *int32
 }
 
-// nobody is the parent of a subgroup that has none, or none that exists.
-const nobody int32 = -1
-
 // Check returns every violation of the rule, in the order in which they are
 // reported, and nil for a good list. First come those of single entries in
 // list order (for each: empty name, case of the name, case of the parent,
@@ -26,13 +27,13 @@ func Check(groups []SubGroup) []Violation {
 	n := newNames(groups)
 	found := checkEntries(groups, n)
 
-	up := make([]int32, len(groups))
+	up := make([]int, len(groups))
 	for i := range groups {
-		up[i] = nobody
+		up[i] = tree.None
 		if groups[i].Parent == nil {
 			continue
 		}
-		if up[i] = n.find(*groups[i].Parent); up[i] == nobody {
+		if up[i] = n.find(*groups[i].Parent); up[i] == tree.None {
 			found = append(found, Violation{
 				Kind: ParentNotFound, Index: i, Name: groups[i].Name, Parent: *groups[i].Parent,
 			})
@@ -96,19 +97,19 @@ func (n *names) add(i int) (first int, fresh bool) {
 }
 
 // find returns the first holder of the name, else the first holder of a name
-// that differs only by case, else nobody.
-func (n *names) find(name string) int32 {
+// that differs only by case, else tree.None.
+func (n *names) find(name string) int {
 	if i, ok := n.exact[name]; ok {
-		return i
+		return int(i)
 	}
 	if n.folded == nil {
 		n.fold()
 	}
 	if i, ok := n.folded[strings.ToLower(name)]; ok {
-		return i
+		return int(i)
 	}
 
-	return nobody
+	return tree.None
 }
 
 func (n *names) fold() {

@@ -2,8 +2,9 @@ package podtree
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/arbor-control/arbor/engine/tree"
 )
 
 // A Spec is what a gang asks for.
@@ -48,10 +49,8 @@ func New(spec Spec) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, left := range peel(up) {
-		if left > 0 {
-			return nil, unusable(spec.SubGroups, i, "it is its own ancestor")
-		}
+	if cycles := tree.Cycles(up); len(cycles) > 0 {
+		return nil, unusable(spec.SubGroups, cycles[0][0], "it is its own ancestor")
 	}
 
 	t := &Tree{nodes: makeNodes(spec, up), byName: byName}
@@ -83,10 +82,10 @@ func nodesByName(groups []SubGroup) (map[string]int32, error) {
 }
 
 // resolve returns, per subgroup, the index of its parent in the list.
-func resolve(groups []SubGroup, byName map[string]int32) ([]int32, error) {
-	up := make([]int32, len(groups))
+func resolve(groups []SubGroup, byName map[string]int32) ([]int, error) {
+	up := make([]int, len(groups))
 	for i := range groups {
-		up[i] = nobody
+		up[i] = tree.None
 		written := groups[i].Parent
 		if written == nil || *written == "" {
 			continue
@@ -96,7 +95,7 @@ func resolve(groups []SubGroup, byName map[string]int32) ([]int32, error) {
 		if !ok {
 			return nil, unusable(groups, i, missing(*written, lower))
 		}
-		up[i] = node - 1
+		up[i] = int(node) - 1
 	}
 
 	return up, nil
@@ -115,8 +114,8 @@ func unusable(groups []SubGroup, i int, reason string) error {
 }
 
 // makeNodes returns the nodes in list order after the root, with everything
-// but Children and Depth. The index nobody of a parent is the root's, less 1.
-func makeNodes(spec Spec, up []int32) []Node {
+// but Children and Depth. tree.None as a parent is the root's index less 1.
+func makeNodes(spec Spec, up []int) []Node {
 	nodes := make([]Node, 1, max(2, len(up)+1))
 	nodes[0] = Node{
 		Index: -1, Parent: -1,
@@ -125,7 +124,7 @@ func makeNodes(spec Spec, up []int32) []Node {
 	for i := range spec.SubGroups {
 		g := &spec.SubGroups[i]
 		nodes = append(nodes, Node{
-			Name: g.Name, Index: i, Parent: int(up[i]) + 1,
+			Name: g.Name, Index: i, Parent: up[i] + 1,
 			MinMember: clone(g.MinMember), MinSubGroup: clone(g.MinSubGroup),
 		})
 	}
@@ -163,14 +162,10 @@ func (t *Tree) link() {
 	}
 }
 
-// walk fills Depth and the two orders. Its stack is on the heap, because the
-// depth of the tree is up to whoever wrote the list.
+// walk fills Depth and the two orders.
 func (t *Tree) walk() {
 	t.order = make([]int, 0, len(t.nodes))
-	for stack := []int{t.Root()}; len(stack) > 0; {
-		i := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-
+	for i := range tree.Walk([]int{t.Root()}, func(i int) []int { return t.nodes[i].Children }) {
 		n := &t.nodes[i]
 		if n.Parent >= 0 {
 			n.Depth = t.nodes[n.Parent].Depth + 1
@@ -178,9 +173,6 @@ func (t *Tree) walk() {
 		t.order = append(t.order, i)
 		if n.IsLeaf() {
 			t.leaves = append(t.leaves, i)
-		}
-		for _, child := range slices.Backward(n.Children) {
-			stack = append(stack, child)
 		}
 	}
 }

@@ -10,9 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	decide "github.com/arbor-control/arbor/internal/decide/estate"
-	"github.com/arbor-control/arbor/internal/decide/pool"
-	"github.com/arbor-control/arbor/internal/decide/subnet"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
@@ -31,7 +30,7 @@ func estateKind(kind string) schema.GroupKind {
 
 // A survey is an estate as it was read, and what of it could not be.
 type survey struct {
-	decide.Estate
+	ipamaudit.Inventory
 
 	undecodable []Finding
 }
@@ -72,14 +71,14 @@ func (s *survey) seen() []AuditPart {
 // inspect returns everything that is wrong with an estate as it is.
 func (s *survey) inspect() []Finding {
 	out := slices.Clone(s.undecodable)
-	for _, f := range decide.Inspect(s.Estate) {
+	for _, f := range ipamaudit.Inspect(s.Inventory) {
 		out = append(out, fromEstate(f))
 	}
 
 	return out
 }
 
-func fromEstate(f decide.Finding) Finding {
+func fromEstate(f ipamaudit.Finding) Finding {
 	return Finding{
 		Severity: Severity(f.Severity), Reason: f.Reason, Field: f.Field, Value: f.Value, Message: f.Message, Fix: f.Fix,
 		Object: ObjectRef{APIVersion: v1alpha1.GroupVersion.String(), Kind: f.Object.Kind, Namespace: f.Object.Namespace, Name: f.Object.Name},
@@ -205,21 +204,21 @@ func decodeParts[T any](obj map[string]any) (*T, []Finding) {
 func checkSubnetPool(obj map[string]any) []Finding {
 	p, undecodable := decodeParts[v1alpha1.SubnetPool](obj)
 
-	return append(undecodable, fromVerdict(refOf(obj), present(pool.Check(p, pool.Around{})))...)
+	return append(undecodable, fromVerdict(refOf(obj), present(ipamrules.CheckPool(p, ipamrules.PoolNeighbors{})))...)
 }
 
 // checkSubnet returns what the rules for Subnets say about one alone.
 func checkSubnet(obj map[string]any) []Finding {
 	s, undecodable := decodeParts[v1alpha1.Subnet](obj)
 
-	return append(undecodable, fromVerdict(refOf(obj), present(subnet.Check(s, subnet.Around{})))...)
+	return append(undecodable, fromVerdict(refOf(obj), present(ipamrules.CheckSubnet(s, ipamrules.SubnetNeighbors{})))...)
 }
 
 // present is a verdict without what it says of objects that are absent: files
 // hold a part of what there is.
 func present(v verdict.Verdict) verdict.Verdict {
 	v.Warnings = slices.DeleteFunc(v.Warnings, func(w verdict.Warning) bool {
-		return w.Reason == pool.ReasonParentNotFound || w.Reason == subnet.ReasonPoolNotFound
+		return w.Reason == ipamrules.ReasonParentNotFound || w.Reason == ipamrules.ReasonPoolNotFound
 	})
 
 	return v

@@ -110,16 +110,7 @@ func (l Located) line(s style) string {
 		where = fmt.Sprintf("%s:%d", where, l.Line)
 	}
 
-	subject := ""
-	if l.Object.Kind != "" {
-		subject = l.Object.String() + ": "
-	}
-
-	if l.Field != "" {
-		subject += l.Field + ": "
-	}
-
-	return s.paint(bold, where+":") + " " + s.severity(l.Severity, string(l.Severity)+":") + " " + clean(subject+l.text())
+	return s.paint(bold, where+":") + " " + s.severity(l.Severity, string(l.Severity)+":") + " " + clean(l.sentence())
 }
 
 // tally counts findings by severity.

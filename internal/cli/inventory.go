@@ -13,8 +13,8 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/engine/ledger"
-	"github.com/arbor-control/arbor/internal/decide/pool"
-	"github.com/arbor-control/arbor/internal/decide/poolblocks"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	"github.com/arbor-control/arbor/internal/decide/ipam/poolblocks"
 )
 
 // An inventory is what there is in pools, counted as the controllers count.
@@ -107,7 +107,7 @@ func newInventory(a *addresses, offline bool) *inventory {
 	inv.takeSubnets(sorted(a.subnets))
 
 	for _, s := range inv.pools {
-		if s.Figures = s.ledger.Figures(pool.MaxListed); s.All != nil {
+		if s.Figures = s.ledger.Figures(ipamrules.MaxListedBlocks); s.All != nil {
 			s.judge()
 			s.behind = s.disagrees(offline)
 		}

@@ -21,7 +21,11 @@ const lintExamples = `  # Check one file, or everything below a folder
   helm template ./chart | arbor lint -f -
 
   # In CI: fail on warnings too, and keep the findings as JSON
-  arbor lint -f deploy/ --strict -o json > findings.json`
+  arbor lint -f deploy/ --strict -o json > findings.json
+
+  # In GitHub Actions: findings as annotations of the lines, or as SARIF for code scanning
+  arbor lint -f deploy/ -o github
+  arbor lint -f deploy/ -o sarif > findings.sarif`
 
 type lintOptions struct {
 	genericiooptions.IOStreams
@@ -56,7 +60,7 @@ Exit codes: 0 nothing wrong, 1 findings, 2 something could not be read.`,
 	}
 
 	cmd.Flags().StringArrayVarP(&o.paths, "filename", "f", nil, "file or folder to check, - for standard input; may be repeated")
-	cmd.Flags().StringVarP(&o.format, "output", "o", formatText, "output format: text, json or yaml")
+	cmd.Flags().StringVarP(&o.format, "output", "o", formatText, "output format: text, json, yaml, sarif or github")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings too")
 	checkUsage(cmd, cobra.ArbitraryArgs)
 
@@ -64,7 +68,7 @@ Exit codes: 0 nothing wrong, 1 findings, 2 something could not be read.`,
 }
 
 func (o *lintOptions) run(ctx context.Context) error {
-	if err := checkFormat(o.format, formatText, formatTable, formatJSON, formatYAML); err != nil {
+	if err := checkFormat(o.format, formatText, formatTable, formatJSON, formatYAML, formatSARIF, formatGitHub); err != nil {
 		return err
 	}
 
@@ -107,6 +111,10 @@ func (o *lintOptions) lint(ctx context.Context) (LintReport, error) {
 
 func (o *lintOptions) print(r LintReport) error {
 	if done, err := printMachine(o.Out, o.format, r); done {
+		return err
+	}
+
+	if done, err := printAnnotations(o.Out, o.format, r); done {
 		return err
 	}
 

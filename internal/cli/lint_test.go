@@ -212,7 +212,7 @@ func TestLintUsage(t *testing.T) {
 		want   string
 	}{
 		"Nothing": {reason: "there must be something to check", want: "nothing to check: name files or folders with -f, or - for standard input"},
-		"Format":  {reason: "formats are known by name", args: []string{"-f", "-", "-o", "xml"}, want: `unknown output format "xml": use one of text, table, json, yaml`},
+		"Format":  {reason: "formats are known by name", args: []string{"-f", "-", "-o", "xml"}, want: `unknown output format "xml": use one of text, table, json, yaml, sarif, github`},
 		"Flag":    {reason: "so are flags", args: []string{"--nope"}, want: "unknown flag: --nope\nSee 'lint --help' for usage"},
 	}
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/crds"
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	decide "github.com/arbor-control/arbor/internal/decide/estate"
+	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/manifest"
 	crdschema "github.com/arbor-control/arbor/internal/manifest/schema"
@@ -358,18 +358,18 @@ func compare(files []fileReport) {
 
 	var s survey
 
-	places := map[decide.Object]place{}
+	places := map[ipamaudit.Object]place{}
 
 	for i := range files {
 		for _, c := range files[i].checked {
 			if c.doc != nil && c.ref.Name != "" {
 				s.add(c.kind, c.doc.Object)
-				places[decide.Object{Kind: c.kind.Kind, Namespace: c.ref.Namespace, Name: c.ref.Name}] = place{c, &files[i]}
+				places[ipamaudit.Object{Kind: c.kind.Kind, Namespace: c.ref.Namespace, Name: c.ref.Name}] = place{c, &files[i]}
 			}
 		}
 	}
 
-	for _, f := range decide.Foresee(s.Estate) {
+	for _, f := range ipamaudit.Preview(s.Inventory) {
 		if at, ok := places[f.Object]; ok {
 			found := fromEstate(f)
 			found.Object = at.ref

@@ -16,11 +16,11 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	decide "github.com/arbor-control/arbor/internal/decide/estate"
-	"github.com/arbor-control/arbor/internal/decide/pool"
-	"github.com/arbor-control/arbor/internal/decide/poolblocks"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
+	"github.com/arbor-control/arbor/internal/decide/ipam/poolblocks"
+	"github.com/arbor-control/arbor/internal/ipamcache"
 	"github.com/arbor-control/arbor/internal/manifest"
-	"github.com/arbor-control/arbor/internal/view"
 )
 
 func checkOf(list lister) func(genericiooptions.IOStreams) *cobra.Command {
@@ -252,12 +252,12 @@ func TestRecountAgreesWithView(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		e := randomEstate(r)
-		counted := view.NewPools()
+		counted := ipamcache.NewPools()
 		put(counted, e)
 
 		for i := range e.Pools {
 			p := &e.Pools[i]
-			p.Status = pool.Status(p, figures(counted, p), metav1.Time{})
+			p.Status = ipamrules.PoolStatus(p, figures(counted, p), metav1.Time{})
 		}
 
 		if f := statusFindings(e); len(f) > 0 {
@@ -276,11 +276,11 @@ func TestRecountAgreesWithView(t *testing.T) {
 	}
 }
 
-func statusFindings(e decide.Estate) []decide.Finding {
-	var out []decide.Finding
+func statusFindings(e ipamaudit.Inventory) []ipamaudit.Finding {
+	var out []ipamaudit.Finding
 
-	for _, f := range decide.Inspect(e) {
-		if f.Reason == decide.ReasonStatusDiffers || f.Reason == decide.ReasonConditionDiffers {
+	for _, f := range ipamaudit.Inspect(e) {
+		if f.Reason == ipamaudit.ReasonStatusDiffers || f.Reason == ipamaudit.ReasonConditionDiffers {
 			out = append(out, f)
 		}
 	}
@@ -289,7 +289,7 @@ func statusFindings(e decide.Estate) []decide.Finding {
 }
 
 // put records everything in ledgers, as the feed does.
-func put(v *view.Pools, e decide.Estate) {
+func put(v *ipamcache.Pools, e ipamaudit.Inventory) {
 	for i := range e.Pools {
 		p := &e.Pools[i]
 		size, _ := poolblocks.RangeOf(p)
@@ -309,22 +309,22 @@ func put(v *view.Pools, e decide.Estate) {
 }
 
 // figures are those that the status is made of.
-func figures(v *view.Pools, p *v1alpha1.SubnetPool) pool.Figures {
-	f := v.Figures(keyOf(p), pool.MaxListed)
+func figures(v *ipamcache.Pools, p *v1alpha1.SubnetPool) ipamrules.PoolFigures {
+	f := v.Figures(keyOf(p), ipamrules.MaxListedBlocks)
 	listed := map[string]string{}
 
 	for _, b := range f.First {
 		listed[b.Prefix.String()] = b.Owner
 	}
 
-	return pool.Figures{All: f.All, Own: f.Own, Delegated: f.Delegated, Listed: listed}
+	return ipamrules.PoolFigures{All: f.All, Own: f.Own, Delegated: f.Delegated, Listed: listed}
 }
 
 // randomEstate has pools of both families with children and Subnets, here and
 // there one that is no prefix, lies outside, overlaps, or holds the block of a
 // child.
-func randomEstate(r *rand.Rand) decide.Estate {
-	var e decide.Estate
+func randomEstate(r *rand.Rand) ipamaudit.Inventory {
+	var e ipamaudit.Inventory
 
 	roots := []string{"10.0.0.0/16", "fd00::/48", "10.1.0.1/16", "ten", "10.2.0.0/24", "::ffff:10.0.0.0/104"}
 	phases := []v1alpha1.SubnetPhase{v1alpha1.SubnetAllocated, v1alpha1.SubnetPending, "", v1alpha1.SubnetFailed}

@@ -11,8 +11,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
-	decide "github.com/arbor-control/arbor/internal/decide/estate"
-	"github.com/arbor-control/arbor/internal/decide/transfer"
+	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
+	"github.com/arbor-control/arbor/internal/decide/ipam/transfer"
 )
 
 const poolsExportExamples = `  # Back up all pools, Subnets and claims
@@ -104,8 +104,8 @@ func (a *addresses) empty() bool {
 }
 
 // estate is all objects, by namespace and name.
-func (a *addresses) estate() decide.Estate {
-	return decide.Estate{Pools: values(sorted(a.pools)), Subnets: values(sorted(a.subnets)), Claims: values(sorted(a.claims)), PoolClaims: values(sorted(a.poolClaims))}
+func (a *addresses) estate() ipamaudit.Inventory {
+	return ipamaudit.Inventory{Pools: values(sorted(a.pools)), Subnets: values(sorted(a.subnets)), Claims: values(sorted(a.claims)), PoolClaims: values(sorted(a.poolClaims))}
 }
 
 func values[T any](all []*T) []T {
@@ -117,7 +117,7 @@ func values[T any](all []*T) []T {
 	return out
 }
 
-func writeEstate(w io.Writer, format transfer.Format, e decide.Estate) error {
+func writeEstate(w io.Writer, format transfer.Format, e ipamaudit.Inventory) error {
 	switch format {
 	case transfer.FormatCSV:
 		return transfer.WriteCSV(w, transfer.Rows(e))
@@ -132,7 +132,7 @@ func writeEstate(w io.Writer, format transfer.Format, e decide.Estate) error {
 }
 
 // writeObjects writes pools first, and claims after the Subnets that they had.
-func writeObjects(w io.Writer, format transfer.Format, e decide.Estate) error {
+func writeObjects(w io.Writer, format transfer.Format, e ipamaudit.Inventory) error {
 	var all []map[string]any
 
 	for _, kind := range []any{e.Pools, e.Subnets, e.PoolClaims, e.Claims} {

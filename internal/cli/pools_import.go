@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	decide "github.com/arbor-control/arbor/internal/decide/estate"
-	"github.com/arbor-control/arbor/internal/decide/transfer"
+	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
+	"github.com/arbor-control/arbor/internal/decide/ipam/transfer"
 	"github.com/arbor-control/arbor/internal/manifest"
 )
 
@@ -141,7 +141,7 @@ func (o *poolsImportOptions) check() error {
 
 // read returns the objects of the file, at least one. Those without a namespace are for a
 // given one.
-func (o *poolsImportOptions) read(namespace string, have decide.Estate) (decide.Estate, error) {
+func (o *poolsImportOptions) read(namespace string, have ipamaudit.Inventory) (ipamaudit.Inventory, error) {
 	var (
 		data []byte
 		err  error
@@ -154,7 +154,7 @@ func (o *poolsImportOptions) read(namespace string, have decide.Estate) (decide.
 	}
 
 	if err != nil {
-		return decide.Estate{}, err
+		return ipamaudit.Inventory{}, err
 	}
 
 	format := transfer.Format(o.from)
@@ -181,7 +181,7 @@ var expected = map[transfer.Format]string{
 	transfer.FormatAWS:    "elements in IpamPoolCidrs or IpamPoolAllocations",
 }
 
-func (o *poolsImportOptions) parse(format transfer.Format, data []byte, namespace string, have decide.Estate) (decide.Estate, error) {
+func (o *poolsImportOptions) parse(format transfer.Format, data []byte, namespace string, have ipamaudit.Inventory) (ipamaudit.Inventory, error) {
 	switch format {
 	case transfer.FormatCSV:
 		rows, err := transfer.ReadCSV(data, namespace)
@@ -198,8 +198,8 @@ func (o *poolsImportOptions) parse(format transfer.Format, data []byte, namespac
 }
 
 // placed finds the pools of rows that do not name them.
-func placed(have decide.Estate) func([]transfer.Row, error) (decide.Estate, error) {
-	return func(rows []transfer.Row, err error) (decide.Estate, error) {
+func placed(have ipamaudit.Inventory) func([]transfer.Row, error) (ipamaudit.Inventory, error) {
+	return func(rows []transfer.Row, err error) (ipamaudit.Inventory, error) {
 		if err == nil {
 			rows, err = transfer.Place(rows, have)
 		}
@@ -209,10 +209,10 @@ func placed(have decide.Estate) func([]transfer.Row, error) (decide.Estate, erro
 }
 
 // readObjects decodes the objects of a file, and reports how many of other kinds it ignores.
-func (o *poolsImportOptions) readObjects(data []byte, namespace string) (decide.Estate, error) {
+func (o *poolsImportOptions) readObjects(data []byte, namespace string) (ipamaudit.Inventory, error) {
 	f := manifest.Parse(o.file, data)
 	for _, e := range f.Errors {
-		return decide.Estate{}, fmt.Errorf("line %d: %w", e.Line, e)
+		return ipamaudit.Inventory{}, fmt.Errorf("line %d: %w", e.Line, e)
 	}
 
 	a, ignored := newAddresses(), 0
@@ -229,7 +229,7 @@ func (o *poolsImportOptions) readObjects(data []byte, namespace string) (decide.
 		}
 
 		if err := a.add(d.Object, ""); err != nil {
-			return decide.Estate{}, fmt.Errorf("line %d: %s: %w", d.Line("spec"), refOf(d.Object), err)
+			return ipamaudit.Inventory{}, fmt.Errorf("line %d: %s: %w", d.Line("spec"), refOf(d.Object), err)
 		}
 	}
 

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/arbor-control/arbor/internal/decide/transfer"
+	"github.com/arbor-control/arbor/internal/decide/ipam/transfer"
 )
 
 // An ImportReport is the result of arbor pools import.

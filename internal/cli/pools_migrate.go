@@ -12,8 +12,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	decide "github.com/arbor-control/arbor/internal/decide/estate"
-	"github.com/arbor-control/arbor/internal/decide/subnet"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
 )
 
 const poolsMigrateExamples = `  # Show what an upgrade needs, and change nothing
@@ -122,7 +122,7 @@ func (o *poolsMigrateOptions) run(ctx context.Context) error {
 	}
 
 	report := PoolMigrationReport{Migrations: []PoolMigration{}, DryRun: !o.yes}
-	if err := o.migrateAll(ctx, decide.Migrate(s.Estate), &report); err != nil {
+	if err := o.migrateAll(ctx, ipamaudit.Migrate(s.Inventory), &report); err != nil {
 		return blind("%w", err)
 	}
 
@@ -130,7 +130,7 @@ func (o *poolsMigrateOptions) run(ctx context.Context) error {
 }
 
 // migrateAll carries out what it may. An error means that there is no cluster.
-func (o *poolsMigrateOptions) migrateAll(ctx context.Context, all []decide.Migration, report *PoolMigrationReport) error {
+func (o *poolsMigrateOptions) migrateAll(ctx context.Context, all []ipamaudit.Migration, report *PoolMigrationReport) error {
 	var e editor
 
 	if o.yes {
@@ -168,7 +168,7 @@ func (o *poolsMigrateOptions) migrateAll(ctx context.Context, all []decide.Migra
 }
 
 // back creates the Subnet that holds the block of a child pool, and marks it Allocated.
-func (o *poolsMigrateOptions) back(ctx context.Context, e editor, m decide.Migration) error {
+func (o *poolsMigrateOptions) back(ctx context.Context, e editor, m ipamaudit.Migration) error {
 	s := m.Subnet
 	if s.UID == "" {
 		if err := e.Create(ctx, s); err != nil {
@@ -179,7 +179,7 @@ func (o *poolsMigrateOptions) back(ctx context.Context, e editor, m decide.Migra
 	at := metav1.NewTime(o.now())
 	s.Status.Phase, s.Status.UID, s.Status.PoolUID, s.Status.AllocatedAt = v1alpha1.SubnetAllocated, s.UID, m.Child.UID, &at
 	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: subnet.ReasonAllocated, ObservedGeneration: s.Generation,
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ipamrules.ReasonAllocated, ObservedGeneration: s.Generation,
 		Message: fmt.Sprintf("it holds the block of pool %s", m.Child.Name),
 	})
 

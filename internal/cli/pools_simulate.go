@@ -8,7 +8,7 @@ import (
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/engine/cidr"
 	"github.com/arbor-control/arbor/engine/ledger"
-	"github.com/arbor-control/arbor/internal/decide/claim"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 )
 
 // A plan is what claims would get of a pool. It is tried on the ledger of the pool.
@@ -47,7 +47,7 @@ func (p *plan) after() *cidr.Pool {
 
 // serve takes the block that a claim asks for, as the allocator would.
 func (p *plan) serve(c *v1alpha1.SubnetClaim) (PlannedView, error) {
-	wish, refusal := claim.Read(c, p.stock.SubnetPool, p.before().Prefix())
+	wish, refusal := ipamrules.ReadClaim(c, p.stock.SubnetPool, p.before().Prefix())
 	if refusal != nil {
 		return PlannedView{}, &refused{refusal.Message}
 	}
@@ -57,13 +57,13 @@ func (p *plan) serve(c *v1alpha1.SubnetClaim) (PlannedView, error) {
 		return PlannedView{}, err
 	}
 
-	return PlannedView{CIDR: prefix.String(), Subnet: claim.SubnetName(p.stock.Name, prefix)}, nil
+	return PlannedView{CIDR: prefix.String(), Subnet: ipamrules.SubnetName(p.stock.Name, prefix)}, nil
 }
 
 // requestOf returns what a claim asks the ledger for. A block that is only planned
 // has no claim, and is reserved under its number.
-func (p *plan) requestOf(w claim.Wish, c *v1alpha1.SubnetClaim) ledger.Request {
-	r := ledger.Request{Claim: string(c.UID), Owner: c.Spec.ClusterID, Length: w.Length, Exact: w.Exact, Strategy: claim.Strategy(p.strategy)}
+func (p *plan) requestOf(w ipamrules.Request, c *v1alpha1.SubnetClaim) ledger.Request {
+	r := ledger.Request{Claim: string(c.UID), Owner: c.Spec.ClusterID, Length: w.Length, Exact: w.Exact, Strategy: ipamrules.AllocationStrategy(p.strategy)}
 
 	if r.Claim == "" {
 		r.Claim = fmt.Sprintf("plan/%d", len(p.blocks))

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 )
 
 // nearlyFull is the share from which on somebody should think of more space.
@@ -194,14 +194,16 @@ func (s *stock) count() v1alpha1.SubnetPoolStatus {
 		listed[b.Prefix.String()] = b.Owner
 	}
 
-	return pool.Status(bare, pool.Figures{All: s.All, Own: s.Own, Delegated: s.Delegated, Listed: listed}, metav1.Time{})
+	return ipamrules.PoolStatus(bare, ipamrules.PoolFigures{All: s.All, Own: s.Own, Delegated: s.Delegated, Listed: listed}, metav1.Time{})
 }
 
 // live is how many Subnets there are, apart from those that stand for a child
 // pool.
 func (s *stock) live() int { return len(s.subnets) - s.twins }
 
-func (s *stock) defaultLength() int { return pool.DefaultLength(s.SubnetPool, s.All.Prefix()) }
+func (s *stock) defaultLength() int {
+	return ipamrules.DefaultBlockLength(s.SubnetPool, s.All.Prefix())
+}
 
 // exhausted is true when the next claim that names no size would wait.
 func (s *stock) exhausted() bool { return s.All.FreeCount(s.defaultLength()).IsZero() }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // executionVariable marks every process that a program starts, whatever group or session
@@ -58,7 +57,7 @@ func KillAbandoned() int {
 			break
 		}
 		for _, pid := range found {
-			if syscall.Kill(pid, syscall.SIGKILL) == nil {
+			if kill(pid) == nil {
 				killed++
 			}
 		}
@@ -96,7 +95,7 @@ func killMarked(marker string) {
 			return
 		}
 		for _, pid := range found {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended since
+			_ = kill(pid) // it may have ended since
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -68,8 +67,8 @@ func (p *Process) Execute(ctx context.Context, job Job) (Result, error) {
 	}
 	marker := newExecution()
 	cmd.Env = append(p.environ(job), marker)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.SysProcAttr = attributes()
+	cmd.Cancel = func() error { return killGroup(cmd.Process) }
 	cmd.WaitDelay = drain
 
 	kills := memoryKills(p.Cgroup)
@@ -90,7 +89,7 @@ func run(cmd *exec.Cmd) error {
 		err := cmd.Run()
 		if cmd.Process != nil {
 			// Processes that it left in the background end too.
-			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			_ = killGroup(cmd.Process)
 		}
 		done <- err
 	}()

@@ -67,23 +67,7 @@ func (o *DeliveryOptions) AddFlags(fs *pflag.FlagSet) {
 }
 
 // Args are the flags that make another manager have these options.
-func (o *DeliveryOptions) Args() []string {
-	return []string{
-		"--ownership-migration=" + o.Migration,
-		"--remote-kubeconfig=" + o.RemoteKubeconfig,
-		"--composition-namespace=" + o.Namespace,
-		"--composition-label-selector=" + o.LabelSelector,
-		"--resource-filter=" + o.ResourceFilter,
-		"--prune-guard=" + o.PruneGuard,
-		fmt.Sprintf("--unreadable-grace=%s", o.UnreadableGrace),
-		"--drift=" + o.Drift,
-		"--field-manager=" + o.FieldManager,
-		fmt.Sprintf("--fail-open=%t", o.FailOpen),
-		"--readiness=" + o.Readiness,
-		fmt.Sprintf("--health-timeout=%s", o.HealthTimeout),
-		fmt.Sprintf("--delivery-workers=%d", o.Workers),
-	}
-}
+func (o *DeliveryOptions) Args() []string { return flagArgs(o.AddFlags) }
 
 // Validate returns the first thing that is wrong, in words.
 func (o *DeliveryOptions) Validate() error {

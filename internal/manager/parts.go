@@ -35,8 +35,8 @@ import (
 	"github.com/arbor-control/arbor/internal/controller/synthesis"
 	"github.com/arbor-control/arbor/internal/controller/synthesispod"
 	"github.com/arbor-control/arbor/internal/decide/podgroup"
+	"github.com/arbor-control/arbor/internal/ipamcache"
 	"github.com/arbor-control/arbor/internal/kube"
-	"github.com/arbor-control/arbor/internal/view"
 	"github.com/arbor-control/arbor/internal/webhook"
 	podgroupwebhook "github.com/arbor-control/arbor/internal/webhook/podgroup"
 	"github.com/arbor-control/arbor/internal/webhook/serving"
@@ -179,8 +179,8 @@ func setupSubnets(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	if err := kube.IndexSubnets(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
-	pools, m, claims := view.NewPools(), poolstatus.NewMetrics(metrics.Registry), subnetclaim.NewMetrics(metrics.Registry)
-	feed := view.NewFeed(pools, m.Requeued)
+	pools, m, claims := ipamcache.NewPools(), poolstatus.NewMetrics(metrics.Registry), subnetclaim.NewMetrics(metrics.Registry)
+	feed := ipamcache.NewFeed(pools, m.Requeued)
 	err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return feed.Start(ctx, mgr.GetCache()) }))
 	if err != nil {
 		return nil, err

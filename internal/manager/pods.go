@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"encoding/csv"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,33 +56,7 @@ func (o *PodOptions) resources() map[string]*string {
 }
 
 // Args are the flags that make another manager have these options.
-func (o *PodOptions) Args() []string {
-	args := []string{"--taint-toleration=" + strings.Join(o.Tolerations, ","), "--node-affinity=" + o.NodeAffinity}
-	lists := o.resources()
-	for _, name := range slices.Sorted(maps.Keys(lists)) {
-		args = append(args, "--"+name+"="+*lists[name])
-	}
-	for _, f := range []struct {
-		name  string
-		pairs map[string]string
-	}{{"--synthesizer-pod-labels=", o.Labels}, {"--synthesizer-pod-annotations=", o.Annotations}} {
-		for _, key := range slices.Sorted(maps.Keys(f.pairs)) {
-			args = append(args, f.name+quoted(key+"="+f.pairs[key]))
-		}
-	}
-
-	return args
-}
-
-// quoted is a text as one value of a list with commas.
-func quoted(text string) string {
-	var b strings.Builder
-	w := csv.NewWriter(&b)
-	_ = w.Write([]string{text}) // a Builder takes everything
-	w.Flush()
-
-	return strings.TrimSuffix(b.String(), "\n")
-}
+func (o *PodOptions) Args() []string { return flagArgs(o.AddFlags) }
 
 // Validate returns the first invalid option.
 func (o *PodOptions) Validate() error {

@@ -10,7 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/arbor-control/arbor/internal/controller/orphanage"
+	"github.com/arbor-control/arbor/internal/controller/namespacerecovery"
 	"github.com/arbor-control/arbor/internal/controller/symphony"
 	"github.com/arbor-control/arbor/internal/controller/synthesis"
 	"github.com/arbor-control/arbor/internal/controller/synthesispod"
@@ -87,23 +87,7 @@ func (o *SynthesisOptions) AddFlags(fs *pflag.FlagSet) {
 }
 
 // Args are the flags that make another manager have these options.
-func (o *SynthesisOptions) Args() []string {
-	return append([]string{
-		fmt.Sprintf("--local-synthesizers=%t", o.Local),
-		"--executor-image=" + o.Image,
-		"--synthesizer-pod-namespace=" + o.PodNamespace,
-		"--synthesizer-pod-service-account=" + o.PodServiceAccount,
-		fmt.Sprintf("--container-creation-ttl=%s", o.CreationTTL),
-		fmt.Sprintf("--image-pull-timeout=%s", o.PullTimeout),
-		fmt.Sprintf("--synthesis-timeout=%s", o.Timeout),
-		fmt.Sprintf("--synthesis-concurrency=%d", o.Concurrency),
-		fmt.Sprintf("--rollout-cooldown=%s", o.Cooldown),
-		fmt.Sprintf("--rollout-max-failures=%d", o.MaxFailures),
-		fmt.Sprintf("--history-limit=%d", o.HistoryLimit),
-		fmt.Sprintf("--watchdog-threshold=%s", o.Watchdog),
-		fmt.Sprintf("--namespace-cleanup=%t", o.NamespaceCleanup),
-	}, o.Pods.Args()...)
-}
+func (o *SynthesisOptions) Args() []string { return flagArgs(o.AddFlags) }
 
 // Validate returns the first thing that is wrong, in words.
 func (o *SynthesisOptions) Validate() error {
@@ -175,7 +159,7 @@ func setupSynthesis(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	}
 
 	if o.Synthesis.NamespaceCleanup {
-		if err := orphanage.SetupWithManager(mgr); err != nil {
+		if err := namespacerecovery.SetupWithManager(mgr); err != nil {
 			return nil, err
 		}
 	}

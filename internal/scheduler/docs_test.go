@@ -13,7 +13,7 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
 )
 
-// The sample in docs/gang-scheduling.md is what a PodGroup reports that neither fits nor can
+// The sample in docs/concepts/gang-scheduling.md is what a PodGroup reports that neither fits nor can
 // preempt enough pods: three pods of four GPUs, on two nodes with four GPUs each, of which one
 // is free and the other has four less important pods.
 func TestDocumentedMessage(t *testing.T) {
@@ -38,11 +38,11 @@ func TestDocumentedMessage(t *testing.T) {
 			message = c.Message
 		}
 	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "gang-scheduling.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "concepts", "gang-scheduling.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), "``` "+message+" ```") {
-		t.Errorf("docs/gang-scheduling.md has no sample with what the group reports:\n%s", message)
+		t.Errorf("docs/concepts/gang-scheduling.md has no sample with what the group reports:\n%s", message)
 	}
 }

@@ -1,4 +1,4 @@
-// The stock synthesizer "helm": see docs/stock-synthesizers.md. It is a module
+// The stock synthesizer "helm": see docs/tasks/stock-synthesizers.md. It is a module
 // of its own because Helm needs another version of Kubernetes than Arbor.
 package main
 

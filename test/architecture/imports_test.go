@@ -72,7 +72,8 @@ var rules = []rule{
 		in:     "./engine",
 		except: []string{"./engine/gang", "./engine/ledger", "./engine/victims"},
 		apart:  true,
-		why:    "engines do not know each other; decide brings them together",
+		allow:  []string{"./engine/tree"},
+		why:    "engines do not know each other, except for the algorithms of tree; decide brings them together",
 	},
 	{
 		in:     "./engine/ledger",
@@ -88,13 +89,13 @@ var rules = []rule{
 	{
 		in:    "./engine/gang",
 		never: []string{"./engine"},
-		allow: []string{"./engine/gang", "./engine/podtree"},
+		allow: []string{"./engine/gang", "./engine/podtree", "./engine/tree"},
 		why:   "a gang is a tree of pods, and nothing else of the engines",
 	},
 	{
 		in:    "./engine/victims",
 		never: []string{"./engine"},
-		allow: []string{"./engine/victims", "./engine/gang", "./engine/podtree"},
+		allow: []string{"./engine/victims", "./engine/gang", "./engine/podtree", "./engine/tree"},
 		why:   "victims are pods of gangs, and make room for one",
 	},
 	{
@@ -139,10 +140,10 @@ var rules = []rule{
 		why:   "the toolbox is below everything that uses it",
 	},
 	{
-		in:    "./internal/view",
+		in:    "./internal/ipamcache",
 		never: []string{"./internal"},
-		allow: []string{"./internal/view", "./internal/kube", "./internal/decide/poolblocks"},
-		why:   "a view shows what is there; others decide on it",
+		allow: []string{"./internal/ipamcache", "./internal/kube", "./internal/decide/ipam/poolblocks"},
+		why:   "a cache shows what is there; others decide on it",
 	},
 	{
 		in:    "./internal/ownership",
@@ -188,31 +189,31 @@ var rules = []rule{
 	{
 		in:    "./internal/synthesis",
 		never: []string{"./internal", "./engine"},
-		allow: []string{"./internal/synthesis", "./internal/decide", "./internal/kube", "./internal/krm", "./internal/identity", "./internal/executor", "./engine/fields"}, // decide/delivery reads scopes
+		allow: []string{"./internal/synthesis", "./internal/decide", "./internal/kube", "./internal/krm", "./internal/identity", "./internal/executor", "./engine/fields", "./engine/tree"}, // decide/delivery reads scopes
 		why:   "it runs one synthesis; who began it, and where it runs, is not its business",
 	},
 	{
-		in:    "./internal/publisher",
+		in:    "./internal/executorpod",
 		never: []string{"./internal", "./engine", controllerRuntime + "/pkg/manager"},
-		allow: []string{"./internal/publisher", "./internal/synthesis", "./internal/decide", "./internal/kube", "./internal/krm", "./internal/identity", "./internal/executor", "./engine/fields"},
+		allow: []string{"./internal/executorpod", "./internal/synthesis", "./internal/decide", "./internal/kube", "./internal/krm", "./internal/identity", "./internal/executor", "./engine/fields", "./engine/tree"},
 		why:   "it is copied into every pod of a synthesis, so it is small",
 	},
 	{
 		in:    "./internal/controller",
 		never: []string{"./internal"},
-		allow: []string{"./internal/controller", "./internal/decide", "./internal/view", "./internal/ownership", "./internal/kube", "./internal/krm", "./internal/identity", "./internal/executor", "./internal/synthesis"},
+		allow: []string{"./internal/controller", "./internal/decide", "./internal/ipamcache", "./internal/ownership", "./internal/kube", "./internal/krm", "./internal/identity", "./internal/executor", "./internal/synthesis"},
 		why:   "a controller gathers, asks decide, and applies",
 	},
 	{
 		in:    "./internal/webhook",
 		never: []string{"./internal"},
-		allow: []string{"./internal/webhook", "./internal/decide", "./internal/view", "./internal/kube", "./internal/pki"},
+		allow: []string{"./internal/webhook", "./internal/decide", "./internal/ipamcache", "./internal/kube", "./internal/pki"},
 		why:   "a webhook decodes, asks decide, and answers",
 	},
 	{
 		in:    "./internal/cli",
 		never: []string{"./internal"},
-		allow: []string{"./internal/cli", "./internal/decide", "./internal/view", "./internal/ownership", "./internal/kube", "./internal/manifest", "./internal/krm", "./internal/identity", "./internal/executor"},
+		allow: []string{"./internal/cli", "./internal/decide", "./internal/ipamcache", "./internal/ownership", "./internal/kube", "./internal/manifest", "./internal/krm", "./internal/identity", "./internal/executor"},
 		why:   "the commands enter at decide, as webhooks and controllers do, not through them",
 	},
 	{
@@ -223,7 +224,7 @@ var rules = []rule{
 	{
 		in:    "./internal/scheduler",
 		never: []string{"./internal"},
-		allow: []string{"./internal/scheduler", "./internal/decide", "./internal/view", "./internal/kube", "./internal/fence"},
+		allow: []string{"./internal/scheduler", "./internal/decide", "./internal/ipamcache", "./internal/kube", "./internal/fence"},
 		why:   "the scheduler places pods; everything else is done without it",
 	},
 	{
@@ -248,6 +249,11 @@ var rules = []rule{
 		in:    "./cmd/arbor-manager",
 		never: []string{"./internal/cli", "./internal/controlplane", kubernetes, kubectl, etcd, kwok},
 		why:   "it is the small binary of the image",
+	},
+	{
+		in:    "./cmd/kubectl-arbor",
+		never: []string{"./internal/controlplane", "./internal/scheduler", kubernetes, kubectl, etcd, kwok},
+		why:   "it is the slim command line, for systems that Kubernetes itself does not run on",
 	},
 	{
 		in:    "./cmd/arbor-executor",
@@ -283,7 +289,7 @@ var rules = []rule{
 }
 
 // planned are folders that rules name before they exist.
-var planned = []string{"./bench", "./cmd/arbor-scheduler", "./internal/scheduler", "./internal/view"}
+var planned = []string{"./bench", "./cmd/arbor-scheduler", "./internal/scheduler", "./internal/ipamcache"}
 
 func TestImports(t *testing.T) {
 	for _, v := range check(load(t), rules) {

@@ -155,7 +155,7 @@ func (l *load) forget(s invariant.Snapshot) {
 	defer l.mu.Unlock()
 	maps.DeleteFunc(l.ledger.Held, func(_ invariant.Object, held bool) bool { return !held })
 	clear(l.ledger.Blocks)
-	for _, c := range s.Estate.Claims {
+	for _, c := range s.Inventory.Claims {
 		l.ledger.Blocks[types.NamespacedName{Namespace: c.Namespace, Name: c.Name}] = c.Status.AllocatedCIDR
 	}
 }

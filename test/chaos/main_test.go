@@ -1,5 +1,5 @@
 // Package chaos_test does to a cluster under load what nobody should, and then looks
-// at all of it: docs/faults.md says what is shown, make chaos has the long form.
+// at all of it: docs/safety/faults.md says what is shown, make chaos has the long form.
 package chaos_test
 
 import (

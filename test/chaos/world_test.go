@@ -237,7 +237,7 @@ func (w *world) endure(f fault) {
 	r.settled = time.Since(began)
 	w.Log(w.load.tally())
 	r.acked, r.unsure = w.load.acked-acked, w.load.doubts-doubts
-	r.objects = len(s.Estate.Claims) + len(s.Estate.PoolClaims) + len(s.Estate.Pools) + len(s.Estate.Subnets) + len(s.PodGroups) + len(s.Compositions) + len(s.Slices) + len(s.Objects)
+	r.objects = len(s.Inventory.Claims) + len(s.Inventory.PoolClaims) + len(s.Inventory.Pools) + len(s.Inventory.Subnets) + len(s.PodGroups) + len(s.Compositions) + len(s.Slices) + len(s.Objects)
 	if failure, ok := errors.AsType[*unsettled](err); ok {
 		r.lost = failure.lost
 	}

@@ -19,11 +19,11 @@ var (
 	name = regexp.MustCompile("`([a-zA-Z.]+)`")
 )
 
-// documentedValues are those that the tables of docs/install.md name. One that begins with a dot
+// documentedValues are those that the tables of docs/tasks/install.md name. One that begins with a dot
 // has the prefix of the one before it.
 func documentedValues(t *testing.T) []string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(cluster.Root(), "docs", "install.md"))
+	data, err := os.ReadFile(filepath.Join(cluster.Root(), "docs", "tasks", "install.md"))
 	must(t, err)
 	_, text, _ := strings.Cut(string(data), "\n## Values\n")
 	text, _, _ = strings.Cut(text, "\n## ")
@@ -57,7 +57,7 @@ func leaves(prefix string, value any) []string {
 	return all
 }
 
-// Every value of the chart is in a table of docs/install.md, and every one there is a value.
+// Every value of the chart is in a table of docs/tasks/install.md, and every one there is a value.
 func TestValuesAreDocumented(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(cluster.Chart(), "values.yaml"))
 	must(t, err)
@@ -67,17 +67,17 @@ func TestValuesAreDocumented(t *testing.T) {
 	slices.Sort(all)
 	for _, path := range all {
 		if !slices.ContainsFunc(documented, func(d string) bool { return path == d || strings.HasPrefix(path, d+".") }) {
-			t.Errorf("docs/install.md does not explain the value %s", path)
+			t.Errorf("docs/tasks/install.md does not explain the value %s", path)
 		}
 	}
 	for _, d := range documented {
 		if !slices.ContainsFunc(all, func(path string) bool { return path == d || strings.HasPrefix(path, d+".") }) {
-			t.Errorf("docs/install.md explains the value %s, and the chart has none of that name", d)
+			t.Errorf("docs/tasks/install.md explains the value %s, and the chart has none of that name", d)
 		}
 	}
 	for i, d := range documented {
 		if slices.Contains(documented[:i], d) {
-			t.Errorf("docs/install.md explains the value %s twice", d)
+			t.Errorf("docs/tasks/install.md explains the value %s twice", d)
 		}
 	}
 }

@@ -102,7 +102,7 @@ func TestMutatedWhileOthersWrite(t *testing.T) {
 	touch("interval", "x")
 	e.value("interval", "1")
 	if o := e.config("plain"); o.Data["a"] != "mutated" {
-		t.Errorf("what is not seen as drift was corrected: %v; say so in docs/delivery.md", o.Data)
+		t.Errorf("what is not seen as drift was corrected: %v; say so in docs/concepts/delivery.md", o.Data)
 	}
 	e.change("app", configMap("plain", "2"), configMap("interval", "1", enov1.AnnotationReconcileInterval, "2s"))
 	e.value("plain", "2")

@@ -14,7 +14,7 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// TestExample has the file do what docs/adopting.md says: split, refused, moved,
+// TestExample has the file do what docs/tasks/adopting.md says: split, refused, moved,
 // removed.
 func TestExample(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(cluster.Root(), "examples", "fields-split-ownership.yaml"))

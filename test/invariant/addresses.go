@@ -11,7 +11,7 @@ import (
 // addresses asks that no address has two owners in a namespace, of whatever pools. The
 // rules of pools compare only what is related.
 func (c *checker) addresses() {
-	c.found = append(c.found, Shared(c.Estate.Subnets, Backs(c.Estate.Pools))...)
+	c.found = append(c.found, Shared(c.Inventory.Subnets, Backs(c.Inventory.Pools))...)
 }
 
 // A block is an Allocated Subnet with its prefix.

@@ -67,7 +67,7 @@ func (f Finding) String() string {
 // Check returns all ways in which a cluster is not what it must be, in order.
 func Check(s Snapshot, l Ledger) []Finding {
 	c := &checker{Snapshot: s, ledger: l}
-	c.estate()
+	c.audit()
 	c.addresses()
 	c.claims()
 	c.held()

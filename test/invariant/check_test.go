@@ -15,9 +15,9 @@ import (
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/engine/cidr"
-	"github.com/arbor-control/arbor/internal/decide/estate"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
 	"github.com/arbor-control/arbor/internal/decide/podgroup"
-	"github.com/arbor-control/arbor/internal/decide/pool"
 	"github.com/arbor-control/arbor/test/invariant"
 )
 
@@ -48,7 +48,7 @@ func counted(taken v1alpha1.Subnet) v1alpha1.SubnetPool {
 	if err = errors.Join(err, blocks.AllocateExact(netip.MustParsePrefix(taken.Spec.CIDR))); err != nil {
 		panic(err)
 	}
-	p.Status = pool.Status(&p, pool.Figures{All: blocks, Own: blocks, Listed: map[string]string{taken.Spec.CIDR: taken.Spec.ClusterID}}, metav1.Time{})
+	p.Status = ipamrules.PoolStatus(&p, ipamrules.PoolFigures{All: blocks, Own: blocks, Listed: map[string]string{taken.Spec.CIDR: taken.Spec.ClusterID}}, metav1.Time{})
 
 	return p
 }
@@ -79,7 +79,7 @@ func whole() (*invariant.Snapshot, *invariant.Ledger) {
 	made.SetManagedFields(nil)
 
 	snapshot := &invariant.Snapshot{
-		Estate:       estate.Estate{Subnets: []v1alpha1.Subnet{subnet}, Claims: []v1alpha1.SubnetClaim{claim}, Pools: []v1alpha1.SubnetPool{counted(subnet)}},
+		Inventory:    ipamaudit.Inventory{Subnets: []v1alpha1.Subnet{subnet}, Claims: []v1alpha1.SubnetClaim{claim}, Pools: []v1alpha1.SubnetPool{counted(subnet)}},
 		PodGroups:    []v2alpha2.PodGroup{pg},
 		Compositions: []enov1.Composition{composition},
 		Slices:       []enov1.ResourceSlice{slice},
@@ -106,15 +106,15 @@ func TestCheck(t *testing.T) {
 		"Overlap": {
 			reason: "Two have the same addresses.",
 			broken: func(s *invariant.Snapshot, _ *invariant.Ledger) {
-				second := s.Estate.Subnets[0]
+				second := s.Inventory.Subnets[0]
 				second.Name, second.UID, second.Spec.CIDR, second.Spec.ClaimRef = "second", "second", "10.0.0.64/26", nil
-				s.Estate.Subnets = append(s.Estate.Subnets, second)
+				s.Inventory.Subnets = append(s.Inventory.Subnets, second)
 			},
 			want: []invariant.Invariant{invariant.NoOverlap},
 		},
 		"Lost": {
 			reason: "A claim that was acknowledged is gone, and its Subnet has nobody.",
-			broken: func(s *invariant.Snapshot, _ *invariant.Ledger) { s.Estate.Claims = nil },
+			broken: func(s *invariant.Snapshot, _ *invariant.Ledger) { s.Inventory.Claims = nil },
 			want:   []invariant.Invariant{invariant.NoOrphans, invariant.NothingLost},
 		},
 		"AnotherBlock": {
@@ -128,13 +128,13 @@ func TestCheck(t *testing.T) {
 			reason: "A claim waits.",
 			broken: func(s *invariant.Snapshot, _ *invariant.Ledger) {
 				c := v1alpha1.SubnetClaim{ObjectMeta: named("b"), Spec: v1alpha1.SubnetClaimSpec{PoolRef: "p", ClusterID: "b", BlockSize: new(int32(25))}}
-				s.Estate.Claims = append(s.Estate.Claims, c)
+				s.Inventory.Claims = append(s.Inventory.Claims, c)
 			},
 			want: []invariant.Invariant{invariant.Bound},
 		},
 		"WrongStatus": {
 			reason: "A pool counts what is not there.",
-			broken: func(s *invariant.Snapshot, _ *invariant.Ledger) { s.Estate.Pools[0].Status.AllocatedCount = 7 },
+			broken: func(s *invariant.Snapshot, _ *invariant.Ledger) { s.Inventory.Pools[0].Status.AllocatedCount = 7 },
 			want:   []invariant.Invariant{invariant.StatusTrue},
 		},
 		"Stuck": {

@@ -11,12 +11,12 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
-	"github.com/arbor-control/arbor/internal/decide/estate"
+	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
 )
 
 // A Snapshot is everything of Arbor's in a cluster, or in a part of it.
 type Snapshot struct {
-	Estate       estate.Estate
+	Inventory    ipamaudit.Inventory
 	PodGroups    []v2alpha2.PodGroup
 	Compositions []enov1.Composition
 	Slices       []enov1.ResourceSlice
@@ -36,7 +36,7 @@ func Take(ctx context.Context, c client.Client, kinds []schema.GroupVersionKind,
 		}
 	}
 	s := Snapshot{
-		Estate:       estate.Estate{Pools: pools.Items, Subnets: subnets.Items, Claims: claims.Items, PoolClaims: poolClaims.Items},
+		Inventory:    ipamaudit.Inventory{Pools: pools.Items, Subnets: subnets.Items, Claims: claims.Items, PoolClaims: poolClaims.Items},
 		PodGroups:    groups.Items,
 		Compositions: compositions.Items,
 		Slices:       slices.Items,

@@ -6,25 +6,25 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
-	"github.com/arbor-control/arbor/internal/decide/estate"
+	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
 )
 
-// kindOf are the reasons of estate, by what they break. All others are of a status.
+// kindOf are the reasons of an audit, by what they break. All others are of a status.
 var kindOf = map[string]Invariant{
-	estate.ReasonOverlap:           NoOverlap,
-	estate.ReasonDelegated:         NoOverlap,
-	estate.ReasonSeveralSubnets:    NoOverlap,
-	estate.ReasonSubnetLost:        NothingLost,
-	estate.ReasonPoolNotFound:      NoOrphans,
-	estate.ReasonClaimNotFound:     NoOrphans,
-	estate.ReasonClaimReplaced:     NoOrphans,
-	estate.ReasonPoolClaimNotFound: NoOrphans,
-	estate.ReasonBlockNotFound:     NoOrphans,
+	ipamaudit.ReasonOverlap:           NoOverlap,
+	ipamaudit.ReasonDelegated:         NoOverlap,
+	ipamaudit.ReasonSeveralSubnets:    NoOverlap,
+	ipamaudit.ReasonSubnetLost:        NothingLost,
+	ipamaudit.ReasonPoolNotFound:      NoOrphans,
+	ipamaudit.ReasonClaimNotFound:     NoOrphans,
+	ipamaudit.ReasonClaimReplaced:     NoOrphans,
+	ipamaudit.ReasonPoolClaimNotFound: NoOrphans,
+	ipamaudit.ReasonBlockNotFound:     NoOrphans,
 }
 
-// estate asks those who know all rules of pools: arbor pools check says the same.
-func (c *checker) estate() {
-	for _, f := range estate.Inspect(c.Estate) {
+// audit checks all pools, Subnets and claims together, as arbor pools check does.
+func (c *checker) audit() {
+	for _, f := range ipamaudit.Inspect(c.Inventory) {
 		i, ok := kindOf[f.Reason]
 		if !ok {
 			i = StatusTrue
@@ -35,16 +35,16 @@ func (c *checker) estate() {
 
 // claims asks that none of them waits, and that each has what it was told.
 func (c *checker) claims() {
-	for i := range c.Estate.Claims {
-		claim := &c.Estate.Claims[i]
+	for i := range c.Inventory.Claims {
+		claim := &c.Inventory.Claims[i]
 		c.bound(Object{v1alpha1.SubnetClaimKind, claim.Namespace, claim.Name}, claim, claim.Status.Phase, claim.Status.Message)
 		told := c.ledger.Blocks[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}]
 		if told != "" && claim.Status.AllocatedCIDR != told {
 			c.addf(NothingLost, Object{v1alpha1.SubnetClaimKind, claim.Namespace, claim.Name}, "was told %s and has %q now", told, claim.Status.AllocatedCIDR)
 		}
 	}
-	for i := range c.Estate.PoolClaims {
-		claim := &c.Estate.PoolClaims[i]
+	for i := range c.Inventory.PoolClaims {
+		claim := &c.Inventory.PoolClaims[i]
 		c.bound(Object{v1alpha1.SubnetPoolClaimKind, claim.Namespace, claim.Name}, claim, claim.Status.Phase, claim.Status.Message)
 	}
 }
@@ -59,17 +59,17 @@ func (c *checker) bound(o Object, claim client.Object, phase v1alpha1.ClaimPhase
 func (c *checker) all() map[Object]client.Object {
 	all := map[Object]client.Object{}
 	put := func(kind string, o client.Object) { all[Object{kind, o.GetNamespace(), o.GetName()}] = o }
-	for i := range c.Estate.Pools {
-		put(v1alpha1.SubnetPoolKind, &c.Estate.Pools[i])
+	for i := range c.Inventory.Pools {
+		put(v1alpha1.SubnetPoolKind, &c.Inventory.Pools[i])
 	}
-	for i := range c.Estate.Subnets {
-		put(v1alpha1.SubnetKind, &c.Estate.Subnets[i])
+	for i := range c.Inventory.Subnets {
+		put(v1alpha1.SubnetKind, &c.Inventory.Subnets[i])
 	}
-	for i := range c.Estate.Claims {
-		put(v1alpha1.SubnetClaimKind, &c.Estate.Claims[i])
+	for i := range c.Inventory.Claims {
+		put(v1alpha1.SubnetClaimKind, &c.Inventory.Claims[i])
 	}
-	for i := range c.Estate.PoolClaims {
-		put(v1alpha1.SubnetPoolClaimKind, &c.Estate.PoolClaims[i])
+	for i := range c.Inventory.PoolClaims {
+		put(v1alpha1.SubnetPoolClaimKind, &c.Inventory.PoolClaims[i])
 	}
 	for i := range c.PodGroups {
 		put(v2alpha2.PodGroupKind, &c.PodGroups[i])
@@ -99,7 +99,7 @@ func (c *checker) going() {
 			c.addf(NothingStuck, o, "is to go and has the finalizers %v", is.GetFinalizers())
 		}
 	}
-	for _, s := range c.Estate.Subnets {
+	for _, s := range c.Inventory.Subnets {
 		if s.Status.Phase == v1alpha1.SubnetFailed {
 			c.addf(NothingStuck, Object{v1alpha1.SubnetKind, s.Namespace, s.Name}, "Failed and is there still")
 		}

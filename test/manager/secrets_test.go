@@ -107,7 +107,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 	})
 }
 
-// isKnown is what docs/security.md says is told. What a program says while it fails
+// isKnown is what docs/safety/security.md says is told. What a program says while it fails
 // is on its composition and in an event. The API server logs what it refuses by itself.
 func isKnown(what, where string) bool {
 	said := where == "compositions" || where == "events" || strings.HasPrefix(where, "arbor delivery")

@@ -24,7 +24,7 @@ func page(t *testing.T, name string) string {
 // TestAlertsAreExplained finds alerts that wake somebody and do not say what to do,
 // and sections about alerts that are no more.
 func TestAlertsAreExplained(t *testing.T) {
-	text := page(t, "monitoring.md")
+	text := page(t, "tasks/monitoring.md")
 	there := map[string]bool{}
 	for _, r := range rules(t) {
 		if r.Alert == "" {
@@ -33,13 +33,13 @@ func TestAlertsAreExplained(t *testing.T) {
 		there[r.Alert] = true
 		for _, want := range []string{"\n### " + r.Alert + "\n", "[`" + r.Alert + "`](#" + strings.ToLower(r.Alert) + ") | " + r.Labels["severity"] + " |"} {
 			if !strings.Contains(text, want) {
-				t.Errorf("docs/monitoring.md does not have %q", want)
+				t.Errorf("docs/tasks/monitoring.md does not have %q", want)
 			}
 		}
 	}
 	for _, m := range listed.FindAllStringSubmatch(text, -1) {
 		if !there[m[1]] {
-			t.Errorf("docs/monitoring.md lists the alert %s, and there is none", m[1])
+			t.Errorf("docs/tasks/monitoring.md lists the alert %s, and there is none", m[1])
 		}
 	}
 }
@@ -90,7 +90,7 @@ var listed = regexp.MustCompile("(?m)^\\| \\[`(\\w+)`\\]")
 
 // TestMetricsAreExplained finds metrics of ours that no document names.
 func TestMetricsAreExplained(t *testing.T) {
-	text := page(t, "monitoring.md") + page(t, "podgroups.md") + page(t, "fields.md")
+	text := page(t, "tasks/monitoring.md") + page(t, "reference/podgroups.md") + page(t, "concepts/fields.md")
 	for name := range own(t) {
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("no document names %s", name)

@@ -284,7 +284,7 @@ var documented = regexp.MustCompile("(?m)^\\| ((?:`\\w+`(?:, )?)+) \\| (?:gauge|
 // metrics looks for all that are Arbor's own, and for all that are promised.
 func (w *world) metrics(t *testing.T) {
 	names := slices.Collect(maps.Keys(own(t)))
-	for _, m := range documented.FindAllStringSubmatch(page(t, "monitoring.md")+page(t, "podgroups.md")+page(t, "fields.md"), -1) {
+	for _, m := range documented.FindAllStringSubmatch(page(t, "tasks/monitoring.md")+page(t, "reference/podgroups.md")+page(t, "concepts/fields.md"), -1) {
 		names = append(names, strings.Split(strings.ReplaceAll(m[1], "`", ""), ", ")...)
 	}
 	slices.Sort(names)

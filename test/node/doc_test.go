@@ -1,6 +1,6 @@
 // Package node_test runs the chart and the images on a real node: a kubelet, containerd and
 // runc, on a real control plane, in namespaces of its own. `make node-test` builds the
-// programs and runs it; it needs Linux and root. docs/node-tests.md has the details.
+// programs and runs it; it needs Linux and root. docs/contribute/node-tests.md has the details.
 //
 // kwok, which plays the nodes of all other tests, ends pods at once and has no Services,
 // probes and images. What depends on these is tested here: rollouts while requests are

@@ -49,11 +49,11 @@ func awaitSound(t *testing.T, ns, want string) {
 	})
 }
 
-// tryIt does what "Try it" of docs/subnets.md and README.md say, and compares what the
+// tryIt does what "Try it" of docs/concepts/subnets.md and README.md say, and compares what the
 // commands print. Only the age of objects may differ.
 func tryIt(t *testing.T, c client.Client) {
 	t.Helper()
-	for i, step := range documented(t, filepath.Join("docs", "subnets.md"), "## Try it") {
+	for i, step := range documented(t, filepath.Join("docs", "concepts", "subnets.md"), "## Try it") {
 		args := strings.Fields(step.command)
 		if i == 0 {
 			args = append([]string{"arbor"}, args...)

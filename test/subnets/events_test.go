@@ -17,11 +17,11 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// documentedEvents returns what the table of events in docs/subnets.md has, as
+// documentedEvents returns what the table of events in docs/concepts/subnets.md has, as
 // "Kind reason".
 func documentedEvents(t *testing.T) map[string]bool {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(cluster.Root(), "docs", "subnets.md"))
+	text, err := os.ReadFile(filepath.Join(cluster.Root(), "docs", "concepts", "subnets.md"))
 	must(t, err)
 	row := regexp.MustCompile(`(?m)^\| (Subnet\w*) \| (?:Normal|Warning)[^|]*\| ([^|]*) \|`)
 	reason := regexp.MustCompile("`(\\w+)`")

@@ -12,7 +12,7 @@ import (
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/engine/ledger"
 	"github.com/arbor-control/arbor/internal/controller/poolstatus"
-	"github.com/arbor-control/arbor/internal/view"
+	"github.com/arbor-control/arbor/internal/ipamcache"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
@@ -24,9 +24,9 @@ func TestLaggingCache(t *testing.T) {
 	pool := newPool(cluster.Namespace(t, c), "p", "10.0.0.0/16")
 	must(t, c.Create(t.Context(), pool))
 	key := client.ObjectKeyFromObject(pool)
-	pools, cached := view.NewPools(), &lagging{Client: c}
+	pools, cached := ipamcache.NewPools(), &lagging{Client: c}
 	pools.SetRange(key, netip.MustParsePrefix(pool.Spec.CIDR))
-	r := poolstatus.New(cached, c, pools, view.NewFeed(pools, func(string) {}), poolstatus.NewMetrics(prometheus.NewRegistry()), poolstatus.NewObstacles())
+	r := poolstatus.New(cached, c, pools, ipamcache.NewFeed(pools, func(string) {}), poolstatus.NewMetrics(prometheus.NewRegistry()), poolstatus.NewObstacles())
 	counts := func(want int64) {
 		t.Helper()
 		_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})

@@ -1,4 +1,4 @@
-// Package tutorial_test does what docs/delivery-tutorial.md says, on a real control
+// Package tutorial_test does what docs/start/delivery-tutorial.md says, on a real control
 // plane with nodes, and then what nobody should do: it kills managers while
 // everything changes.
 package tutorial_test

@@ -22,7 +22,7 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// The stock synthesizers deliver what docs/stock-synthesizers.md says.
+// The stock synthesizers deliver what docs/tasks/stock-synthesizers.md says.
 func TestStock(t *testing.T) {
 	bin := filepath.Join(cluster.Root(), "bin")
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))

@@ -18,7 +18,7 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// TestTutorial goes through docs/delivery-tutorial.md, section by section. Each
+// TestTutorial goes through docs/start/delivery-tutorial.md, section by section. Each
 // goes on where the one before has ended.
 func TestTutorial(t *testing.T) {
 	server.StartManager(t, both...)

@@ -13,7 +13,7 @@ import (
 )
 
 // released are the definitions of the last release. Who makes a release copies those
-// of api/crds here; see docs/releasing.md.
+// of api/crds here; see docs/contribute/releasing.md.
 func released(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	files, err := filepath.Glob("released/*.yaml")

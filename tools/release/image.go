@@ -107,20 +107,6 @@ func (o options) writeImage(image oci.Image, to string) error {
 	return nil
 }
 
-// makeNotices writes the licences of others that go along with an image.
-func (o options) makeNotices(ctx context.Context, name string) error {
-	at := slices.IndexFunc(product.Images, func(i product.Image) bool { return i.Name == name })
-	if at < 0 {
-		return fmt.Errorf("%q is no image; say whose notices: notices %s", name, product.Images[0].Name)
-	}
-	files, err := o.texts(ctx, product.Platforms[0], product.Images[at])
-	if err != nil {
-		return err
-	}
-
-	return os.WriteFile(o.out, files[1].Data, 0o644) //nolint:gosec // what is released may be read
-}
-
 // texts are the licences that go along: Arbor's own, and those of others.
 func (o options) texts(ctx context.Context, p product.Platform, i product.Image) ([]oci.File, error) {
 	own, err := os.ReadFile(filepath.Join(o.root, "LICENSE"))

@@ -39,7 +39,9 @@ type options struct {
 	// programs is a folder of programs that are built already, for images of one platform.
 	programs string
 	// signKey is the file with the key that a release is signed with; "" if it is not signed.
-	signKey  string
+	signKey string
+	// baseURL is where the files of a release are downloaded from; "" if that is not known.
+	baseURL  string
 	progress io.Writer
 }
 
@@ -52,17 +54,15 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags.StringVar(&o.revision, "revision", "", "commit that it is built from")
 	flags.StringVar(&o.registry, "registry", "localhost", "first part of the names of the images, once they are loaded")
 	platforms := flags.String("platforms", "", "platforms, such as linux/amd64; all if it is empty")
-	flags.StringVar(&o.out, "out", "", "what is written: the folder of images or of a release, the file of notices")
+	flags.StringVar(&o.out, "out", "", "the directory of images or of a release that is written")
 	flags.StringVar(&o.programs, "programs", "", "folder of programs that are built already, for images of one platform; they are built if it is empty")
 	flags.StringVar(&o.signKey, "sign-key", "", "file with the private key, P-256 in PEM, that the checksums of a release are signed with; unsigned if it is empty")
+	flags.StringVar(&o.baseURL, "base-url", "", "URL of the directory that the files of a release are downloaded from, for the krew manifest; there is none if it is empty")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if o.out == "" {
 		return fmt.Errorf("--out is empty: say where to write the %s", flags.Arg(0))
-	}
-	if flags.Arg(0) == "notices" {
-		return o.makeNotices(ctx, flags.Arg(1))
 	}
 	var err error
 	if o.platforms, err = chosen(*platforms); err != nil {
@@ -78,7 +78,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	case "release":
 		return o.makeRelease(ctx)
 	default:
-		return fmt.Errorf("%q is nothing that can be made; known are images, notices and release", flags.Arg(0))
+		return fmt.Errorf("%q is nothing that can be made; known are images and release", flags.Arg(0))
 	}
 }
 

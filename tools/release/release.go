@@ -18,7 +18,7 @@ import (
 const checksums = "SHA256SUMS"
 
 // makeRelease writes a folder with all that is released: programs, their SBOMs,
-// the images, the licences, the checksums of all these, and their signature if there is a key.
+// the plugin of kubectl, the images, the licences, the checksums of all these, and their signature if there is a key.
 func (o options) makeRelease(ctx context.Context) error {
 	if entries, err := os.ReadDir(o.out); err == nil && len(entries) > 0 {
 		return fmt.Errorf("%s is not empty: remove it first, so that nothing of another release gets into this one", o.out)
@@ -36,6 +36,11 @@ func (o options) makeRelease(ctx context.Context) error {
 		}
 		all = append(all, modules)
 	}
+	plugin, err := o.makePlugin(ctx)
+	if err != nil {
+		return err
+	}
+	all = append(all, plugin...)
 	var notices bytes.Buffer
 	if err := licence.Notices(&notices, licence.Merge(all...)); err != nil {
 		return err
@@ -62,19 +67,16 @@ func (o options) makeRelease(ctx context.Context) error {
 // buildPrograms builds all for one platform, and returns what they are made of.
 func (o options) buildPrograms(ctx context.Context, p product.Platform) ([]licence.Module, error) {
 	commands := product.InRelease
-	modules, err := licence.Linked(ctx, o.root, p.OS, p.Arch, product.Packages(commands)...)
+	modules, err := o.linked(ctx, p, commands)
 	if err != nil {
 		return nil, err
-	}
-	if wrong := licence.Check(modules); len(wrong) > 0 {
-		return nil, errors.New(wrong[0])
 	}
 	for _, name := range commands {
 		file := filepath.Join(o.out, fmt.Sprintf("%s_%s_%s", name, p.OS, p.Arch))
 		if err := o.build(ctx, p, "./cmd/"+name, file); err != nil {
 			return nil, err
 		}
-		if err := o.bill(name, file, modules); err != nil {
+		if err := o.bill(name, file, file, modules); err != nil {
 			return nil, err
 		}
 	}
@@ -82,8 +84,21 @@ func (o options) buildPrograms(ctx context.Context, p product.Platform) ([]licen
 	return modules, nil
 }
 
-// bill writes the SBOM of a program beside it.
-func (o options) bill(name, file string, modules []licence.Module) error {
+// linked returns the modules of commands. It fails for one that must not be shipped.
+func (o options) linked(ctx context.Context, p product.Platform, commands []string) ([]licence.Module, error) {
+	modules, err := licence.Linked(ctx, o.root, p.OS, p.Arch, product.Packages(commands)...)
+	if err != nil {
+		return nil, err
+	}
+	if wrong := licence.Check(modules); len(wrong) > 0 {
+		return nil, errors.New(wrong[0])
+	}
+
+	return modules, nil
+}
+
+// bill writes the SBOM of a program next to what it is released as.
+func (o options) bill(name, file, released string, modules []licence.Module) error {
 	var b bytes.Buffer
 	p := sbom.Program{Name: name, Version: o.version, File: file, Created: o.created, License: "Apache-2.0", Licences: func(path string) []string {
 		if i := slices.IndexFunc(modules, func(m licence.Module) bool { return m.Path == path }); i >= 0 {
@@ -95,9 +110,9 @@ func (o options) bill(name, file string, modules []licence.Module) error {
 	if err := p.Write(&b); err != nil {
 		return err
 	}
-	fmt.Fprintln(o.progress, filepath.Base(file))
+	fmt.Fprintln(o.progress, filepath.Base(released))
 
-	return os.WriteFile(file+".cdx.json", b.Bytes(), 0o644) //nolint:gosec // what is released may be read
+	return os.WriteFile(released+".cdx.json", b.Bytes(), 0o644) //nolint:gosec // what is released may be read
 }
 
 // sum writes the checksums of all files of a folder, for sha256sum -c.

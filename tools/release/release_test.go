@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	"github.com/arbor-control/arbor/tools/release/product"
 )
@@ -31,7 +32,7 @@ func tiny(t *testing.T) string {
 	dir := t.TempDir()
 	all := map[string]string{"go.mod": "module example.com/tiny\n\ngo 1.26.0\n", "LICENSE": "do as you like\n"}
 	const program = "package main\n\nimport \"os\"\n\nvar release string\n\nfunc main() { os.Stdout.WriteString(\"tiny \" + release + \"\\n\") }\n"
-	for _, name := range product.InRelease {
+	for _, name := range append([]string{product.Plugin}, product.InRelease...) {
 		all["cmd/"+name+"/main.go"] = program
 	}
 	for _, i := range product.Images {
@@ -283,14 +284,18 @@ func checkProgram(t *testing.T, data []byte, arch string) {
 func TestRelease(t *testing.T) {
 	root, dir := tiny(t), filepath.Join(t.TempDir(), "dist")
 	key, file := newKey(t, "PRIVATE KEY")
-	produce(t, "release", root, dir, "-sign-key", file)
+	produce(t, "release", root, dir, "-sign-key", file, "-base-url", "https://example.com/v1.2.3/")
 	entries, err := os.ReadDir(dir)
 	must(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	want := []string{"SHA256SUMS", "SHA256SUMS.sig", "THIRD_PARTY_NOTICES"}
+	want := []string{"SHA256SUMS", "SHA256SUMS.sig", "THIRD_PARTY_NOTICES", krewManifest}
+	for _, p := range product.PluginPlatforms {
+		name := "kubectl-arbor_" + p.OS + "_" + p.Arch
+		want = append(want, name+".tar.gz", name+".cdx.json")
+	}
 	for _, i := range product.Images {
 		want = append(want, i.Name+".oci.tar")
 	}
@@ -310,8 +315,57 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the checksums: %v\n%s", err, out)
 	}
 	checkSignature(t, dir, key)
+	checkPlugin(t, dir)
 	if err := run(t.Context(), []string{"-root", root, "-out", dir, "release"}, io.Discard); err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("a release was written over another one: %v", err)
+	}
+}
+
+// checkPlugin reads the krew manifest as krew does: each archive has the checksum and the program
+// that it names.
+func checkPlugin(t *testing.T, dir string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, krewManifest))
+	must(t, err)
+	var plugin struct {
+		Spec struct {
+			Version   string
+			Platforms []struct {
+				Selector         struct{ MatchLabels map[string]string }
+				URI, SHA256, Bin string
+			}
+		}
+	}
+	must(t, yaml.Unmarshal(data, &plugin))
+	if plugin.Spec.Version != "v1.2.3" || len(plugin.Spec.Platforms) != len(product.PluginPlatforms) {
+		t.Errorf("got %+v", plugin)
+	}
+	for _, p := range plugin.Spec.Platforms {
+		name, ok := strings.CutPrefix(p.URI, "https://example.com/v1.2.3/")
+		archive, err := os.ReadFile(filepath.Join(dir, name))
+		must(t, err)
+		if sum := fmt.Sprintf("%x", sha256.Sum256(archive)); !ok || sum != p.SHA256 {
+			t.Errorf("%s has the checksum %s, and %s is written", p.URI, sum, p.SHA256)
+		}
+		z, err := gzip.NewReader(bytes.NewReader(archive))
+		must(t, err)
+		plain, err := io.ReadAll(z)
+		must(t, err)
+		files, headers := untar(t, plain)
+		if len(files) != 2 || files["LICENSE"] == nil || headers[p.Bin] == nil || headers[p.Bin].Mode != 0o755 {
+			t.Fatalf("%s has no %s: %v", name, p.Bin, headers)
+		}
+		at := filepath.Join(t.TempDir(), "program")
+		must(t, os.WriteFile(at, files[p.Bin], 0o600))
+		info, err := buildinfo.ReadFile(at)
+		must(t, err)
+		for key, label := range map[string]string{"GOOS": "os", "GOARCH": "arch"} {
+			if !slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool {
+				return s.Key == key && s.Value == p.Selector.MatchLabels[label]
+			}) {
+				t.Errorf("%s is not for %v: %v", name, p.Selector.MatchLabels, info.Settings)
+			}
+		}
 	}
 }
 
@@ -324,9 +378,8 @@ func TestBadArguments(t *testing.T) {
 	}{
 		"NoTime":   {"Without a time no two releases are the same.", "", []string{"-out", "x", "images"}, `SOURCE_DATE_EPOCH "": it must be the time of the commit`},
 		"NoOut":    {"It must be known where to write.", "1", []string{"images"}, "--out is empty: say where to write the images"},
-		"Unknown":  {"A typo makes nothing.", "1", []string{"-out", "x", "imgaes"}, `"imgaes" is nothing that can be made; known are images, notices and release`},
+		"Unknown":  {"A typo makes nothing.", "1", []string{"-out", "x", "imgaes"}, `"imgaes" is nothing that can be made; known are images and release`},
 		"Platform": {"What is not built for is named.", "1", []string{"-out", "x", "-platforms", "linux/amd64,plan9/386", "images"}, `--platforms "linux/amd64,plan9/386": it must be some of [linux/amd64 linux/arm64]`},
-		"Notices":  {"Each image has its own.", "1", []string{"-out", "x", "notices"}, `"" is no image; say whose notices: notices arbor-manager`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -359,59 +412,5 @@ func TestPlatforms(t *testing.T) {
 	all := l.document(t, l.read(t, "index.json")["manifests"].([]any)[0])["manifests"].([]any)
 	if len(all) != 1 || all[0].(map[string]any)["platform"].(map[string]any)["architecture"] != "arm64" {
 		t.Errorf("it is for %v", all)
-	}
-}
-
-// The Dockerfile makes the same images.
-func TestDockerfile(t *testing.T) {
-	data, err := os.ReadFile("../../Dockerfile")
-	must(t, err)
-	text := string(data)
-	for _, i := range product.Images {
-		t.Run(i.Name, func(t *testing.T) { checkStages(t, i, text) })
-	}
-	if _, last, _ := strings.Cut(text, "\nFROM scratch AS "+product.Images[0].Stage+"\n"); strings.Contains(last, "\nFROM ") {
-		t.Errorf("%s is not the last image of the Dockerfile, which is what is built if nobody says which", product.Images[0].Name)
-	}
-	modfile, err := os.ReadFile("../../go.mod")
-	must(t, err)
-	_, version, _ := strings.Cut(string(modfile), "\ntoolchain go")
-	version, _, _ = strings.Cut(version, "\n")
-	for _, want := range []string{"\nARG GO_IMAGE=golang:" + version + "\n", "\nFROM --platform=$BUILDPLATFORM $GO_IMAGE AS build\n"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the Dockerfile has no %q", strings.TrimSpace(want))
-		}
-	}
-}
-
-// stage is a part of the Dockerfile, without what comes before and after it.
-func stage(t *testing.T, text, from string) string {
-	t.Helper()
-	_, rest, ok := strings.Cut(text, "\nFROM "+from+"\n")
-	if !ok {
-		t.Fatalf("the Dockerfile has no FROM %s", from)
-	}
-	one, _, _ := strings.Cut(rest, "\nFROM ")
-
-	return "\n" + one
-}
-
-func checkStages(t *testing.T, i product.Image, text string) {
-	t.Helper()
-	image := stage(t, text, "scratch AS "+i.Stage)
-	wants := []string{"\nCOPY --from=build-" + i.Stage + " /image/ /\n", "\nUSER " + product.User + "\n", "\nENTRYPOINT [\"" + i.Entrypoint() + "\"]\n", product.VersionLabel + `="$RELEASE"`}
-	for name, value := range i.Labels() {
-		wants = append(wants, fmt.Sprintf("%s=%q", name, value))
-	}
-	for _, want := range wants {
-		if !strings.Contains(image, want) {
-			t.Errorf("the image has no %q", strings.TrimSpace(want))
-		}
-	}
-	build := stage(t, text, "build AS build-"+i.Stage)
-	for _, want := range []string{"for name in " + strings.Join(i.Commands, " ") + " ;", "CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH", "-trimpath -buildvcs=false", "THIRD_PARTY_NOTICES notices " + i.Name + "\n"} {
-		if !strings.Contains(build, want) {
-			t.Errorf("its build has no %q", want)
-		}
 	}
 }

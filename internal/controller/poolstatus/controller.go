@@ -17,10 +17,10 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/engine/ledger"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
-	"github.com/arbor-control/arbor/internal/decide/poolblocks"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	"github.com/arbor-control/arbor/internal/decide/ipam/poolblocks"
+	"github.com/arbor-control/arbor/internal/ipamcache"
 	"github.com/arbor-control/arbor/internal/kube"
-	"github.com/arbor-control/arbor/internal/view"
 )
 
 const (
@@ -44,8 +44,8 @@ var errBehind = errors.New("the cache is behind the last write")
 type Reconciler struct {
 	client  client.Client
 	reader  client.Reader
-	view    *view.Pools
-	feed    *view.Feed
+	view    *ipamcache.Pools
+	feed    *ipamcache.Feed
 	metrics *Metrics
 	now     func() time.Time
 	// obstacles are why backing Subnets could not be created.
@@ -53,17 +53,17 @@ type Reconciler struct {
 }
 
 // New returns a Reconciler. The client reads from a cache; the reader does not.
-func New(c client.Client, reader client.Reader, v *view.Pools, feed *view.Feed, m *Metrics, o *Obstacles) *Reconciler {
+func New(c client.Client, reader client.Reader, v *ipamcache.Pools, feed *ipamcache.Feed, m *Metrics, o *Obstacles) *Reconciler {
 	return &Reconciler{client: c, reader: reader, view: v, feed: feed, metrics: m, obstacles: o, now: time.Now}
 }
 
 // SetupWithManager adds the controller to a manager.
-func SetupWithManager(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, t *Trigger, m *Metrics, o *Obstacles) error {
+func SetupWithManager(mgr ctrl.Manager, v *ipamcache.Pools, feed *ipamcache.Feed, t *Trigger, m *Metrics, o *Obstacles) error {
 	r := New(mgr.GetClient(), mgr.GetAPIReader(), v, feed, m, o)
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("PoolStatus").
-		WatchesRawSource(feed.Source(view.Everything, gather)).
+		WatchesRawSource(feed.Source(ipamcache.Everything, gather)).
 		WatchesRawSource(t.source()).
 		Watches(&v1alpha1.SubnetPool{}, onPools(mgr.GetClient())).
 		Watches(&v1alpha1.Subnet{}, onSubnets(mgr.GetClient())).
@@ -116,15 +116,15 @@ func (r *Reconciler) update(ctx context.Context, request reconcile.Request) erro
 
 // write writes a verdict and the figures on a pool, on condition that the pool has the
 // version that was judged. The pool belongs to the cache.
-func (r *Reconciler) write(ctx context.Context, pool *v1alpha1.SubnetPool, verdict poolrules.Verdict) error {
+func (r *Reconciler) write(ctx context.Context, pool *v1alpha1.SubnetPool, verdict ipamrules.PoolDecision) error {
 	key, now := client.ObjectKeyFromObject(pool), r.now()
 	judged := *pool
-	judged.Status = poolrules.Judged(pool, verdict, metav1.NewTime(now))
+	judged.Status = ipamrules.DecidedStatus(pool, verdict, metav1.NewTime(now))
 	decided := isDecided(&pool.Status, &judged.Status)
-	if figures, ok := r.figures(&judged); ok && verdict.Action != poolrules.Clear {
-		judged.Status = poolrules.Status(&judged, figures, metav1.NewTime(now))
+	if figures, ok := r.figures(&judged); ok && verdict.Action != ipamrules.Clear {
+		judged.Status = ipamrules.PoolStatus(&judged, figures, metav1.NewTime(now))
 	}
-	if verdict.Action == poolrules.Keep && verdict.Reason != "" {
+	if verdict.Action == ipamrules.Keep && verdict.Reason != "" {
 		meta.SetStatusCondition(&judged.Status.Conditions, metav1.Condition{
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: verdict.Reason, Message: verdict.Message,
 			ObservedGeneration: pool.Generation, LastTransitionTime: metav1.NewTime(now),
@@ -168,17 +168,17 @@ func isDecided(before, after *v1alpha1.SubnetPoolStatus) bool {
 // figures returns the figures of a pool. It is false while the view has not seen the
 // range that the pool has: the figures of another range must not be written under the
 // pool's generation. The event that brings the view the range wakes this controller.
-func (r *Reconciler) figures(pool *v1alpha1.SubnetPool) (poolrules.Figures, bool) {
+func (r *Reconciler) figures(pool *v1alpha1.SubnetPool) (ipamrules.PoolFigures, bool) {
 	has, _ := poolblocks.RangeOf(pool)
 	if !has.IsValid() {
-		return poolrules.Figures{}, true
+		return ipamrules.PoolFigures{}, true
 	}
-	f := r.view.Figures(client.ObjectKeyFromObject(pool), poolrules.MaxListed)
+	f := r.view.Figures(client.ObjectKeyFromObject(pool), ipamrules.MaxListedBlocks)
 	if f.All == nil || f.All.Prefix() != has {
-		return poolrules.Figures{}, false
+		return ipamrules.PoolFigures{}, false
 	}
 
-	return poolrules.Figures{All: f.All, Own: f.Own, Delegated: f.Delegated, Listed: listed(f.First, pool.Status.AllocatedCIDRs)}, true
+	return ipamrules.PoolFigures{All: f.All, Own: f.Own, Delegated: f.Delegated, Listed: listed(f.First, pool.Status.AllocatedCIDRs)}, true
 }
 
 // listed maps blocks to their owners. It returns the map from before if that says the

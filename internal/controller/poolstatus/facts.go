@@ -11,25 +11,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
-	subnetrules "github.com/arbor-control/arbor/internal/decide/subnet"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // gatherFacts reads what the verdict on a pool depends on from a cache.
-func gatherFacts(ctx context.Context, cache client.Reader, pool *v1alpha1.SubnetPool, prefix netip.Prefix) (poolrules.Facts, error) {
+func gatherFacts(ctx context.Context, cache client.Reader, pool *v1alpha1.SubnetPool, prefix netip.Prefix) (ipamrules.PoolFacts, error) {
 	g := &gatherer{cache: cache, pool: pool, prefix: prefix, pools: map[string]*v1alpha1.SubnetPool{}}
-	var facts poolrules.Facts
+	var facts ipamrules.PoolFacts
 	near, err := kube.PoolsNear(ctx, cache, pool.Namespace, prefix)
 	if err != nil {
 		return facts, err
 	}
 	for i := range near {
-		facts.Others = append(facts.Others, poolrules.OtherOf(&near[i]))
+		facts.Others = append(facts.Others, ipamrules.OtherPoolOf(&near[i]))
 	}
 	// In one order, so that a message does not change from one reconciliation to the
 	// next.
-	slices.SortFunc(facts.Others, func(a, b poolrules.Other) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(facts.Others, func(a, b ipamrules.OtherPool) int { return strings.Compare(a.Name, b.Name) })
 	if facts.Strays, err = g.strays(ctx); err != nil {
 		return facts, err
 	}
@@ -78,7 +77,7 @@ func (g *gatherer) named(ctx context.Context, name string) (*v1alpha1.SubnetPool
 
 // strays returns the Allocated Subnets that overlap the pool's range although no open
 // pool contains them.
-func (g *gatherer) strays(ctx context.Context) ([]poolrules.Stray, error) {
+func (g *gatherer) strays(ctx context.Context) ([]ipamrules.StraySubnet, error) {
 	near, err := kube.SubnetsAt(ctx, g.cache, g.pool.Namespace, g.prefix)
 	if err != nil {
 		return nil, err
@@ -87,7 +86,7 @@ func (g *gatherer) strays(ctx context.Context) ([]poolrules.Stray, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found []poolrules.Stray
+	var found []ipamrules.StraySubnet
 	delegated := g.delegated(near)
 	for i := range near {
 		s := &near[i]
@@ -107,7 +106,7 @@ func (g *gatherer) strays(ctx context.Context) ([]poolrules.Stray, error) {
 			found = append(found, stray)
 		}
 	}
-	slices.SortFunc(found, func(a, b poolrules.Stray) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(found, func(a, b ipamrules.StraySubnet) int { return strings.Compare(a.Name, b.Name) })
 
 	return found, nil
 }
@@ -135,9 +134,9 @@ func (g *gatherer) delegated(near []v1alpha1.Subnet) []netip.Prefix {
 
 // stray describes a Subnet of another pool. It is false if that pool is open and
 // contains the Subnet.
-func (g *gatherer) stray(ctx context.Context, s *v1alpha1.Subnet, block netip.Prefix) (poolrules.Stray, bool, error) {
+func (g *gatherer) stray(ctx context.Context, s *v1alpha1.Subnet, block netip.Prefix) (ipamrules.StraySubnet, bool, error) {
 	of, err := g.named(ctx, s.Spec.PoolRef)
-	stray := poolrules.Stray{Name: s.Name, CIDR: s.Spec.CIDR, Pool: s.Spec.PoolRef}
+	stray := ipamrules.StraySubnet{Name: s.Name, CIDR: s.Spec.CIDR, Pool: s.Spec.PoolRef}
 	if err != nil || of == nil {
 		return stray, true, err
 	}
@@ -149,26 +148,22 @@ func (g *gatherer) stray(ctx context.Context, s *v1alpha1.Subnet, block netip.Pr
 
 // ancestors returns the names of the pools above the pool.
 func (g *gatherer) ancestors(ctx context.Context) (map[string]bool, error) {
+	names, _, err := ipamrules.Ancestors(g.pool.ParentName(), func(name string) (*v1alpha1.SubnetPool, error) { return g.named(ctx, name) })
 	above := map[string]bool{}
-	for p := g.pool; p != nil && p.ParentName() != "" && !above[p.ParentName()]; {
-		name := p.ParentName()
+	for _, name := range names {
 		above[name] = true
-		var err error
-		if p, err = g.named(ctx, name); err != nil {
-			return nil, err
-		}
 	}
 
-	return above, nil
+	return above, err
 }
 
 // backing returns the Subnet that backs a child pool, or why there is none.
-func (g *gatherer) backing(ctx context.Context, parent *v1alpha1.SubnetPool) (poolrules.Backing, error) {
+func (g *gatherer) backing(ctx context.Context, parent *v1alpha1.SubnetPool) (ipamrules.Backing, error) {
 	subnets, err := kube.BackingOf(ctx, g.cache, g.pool)
 	if err != nil {
-		return poolrules.Backing{}, err
+		return ipamrules.Backing{}, err
 	}
-	var other poolrules.Backing
+	var other ipamrules.Backing
 	var failed *v1alpha1.Subnet
 	undecided := false
 	for i := range subnets {
@@ -181,14 +176,14 @@ func (g *gatherer) backing(ctx context.Context, parent *v1alpha1.SubnetPool) (po
 		case !g.backedBy(s):
 			undecided = undecided || g.mayBack(s, block)
 		case contains(block, g.prefix):
-			return poolrules.Backing{Prefix: block.Masked()}, nil
+			return ipamrules.Backing{Prefix: block.Masked()}, nil
 		default:
 			other.Prefix = block.Masked()
 		}
 	}
 	switch {
 	case undecided:
-		return poolrules.Backing{}, nil
+		return ipamrules.Backing{}, nil
 	case other.Prefix.IsValid():
 		return other, nil
 	}
@@ -209,16 +204,16 @@ func (g *gatherer) mayBack(s *v1alpha1.Subnet, block netip.Prefix) bool {
 
 // unbacked returns why a pool has no Subnet: it has failed, nil if there is none, or the
 // parent does not contain it. Otherwise the Subnet is still to be created.
-func (g *gatherer) unbacked(parent *v1alpha1.SubnetPool, failed *v1alpha1.Subnet) poolrules.Backing {
+func (g *gatherer) unbacked(parent *v1alpha1.SubnetPool, failed *v1alpha1.Subnet) ipamrules.Backing {
 	if failed != nil {
 		return refused(failed)
 	}
 	open, err := netip.ParsePrefix(parent.Open())
 	if err != nil || contains(open, g.prefix) {
-		return poolrules.Backing{}
+		return ipamrules.Backing{}
 	}
 
-	return poolrules.Backing{Reason: poolrules.ReasonOutsideBlock, Message: fmt.Sprintf(
+	return ipamrules.Backing{Reason: ipamrules.ReasonOutsideBlock, Message: fmt.Sprintf(
 		"%s is not inside of %s, which the parent %s has: choose a part of that, or another parent", g.prefix, open, parent.Name)}
 }
 
@@ -234,18 +229,18 @@ func protected(s *v1alpha1.Subnet) bool {
 }
 
 // refused returns why a pool has no block: the parent did not give it one.
-func refused(s *v1alpha1.Subnet) poolrules.Backing {
-	b := poolrules.Backing{Reason: poolrules.ReasonOutsideBlock, Message: "the parent " + s.Spec.PoolRef + " has no such block"}
+func refused(s *v1alpha1.Subnet) ipamrules.Backing {
+	b := ipamrules.Backing{Reason: ipamrules.ReasonOutsideBlock, Message: "the parent " + s.Spec.PoolRef + " has no such block"}
 	c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
 	if c == nil {
 		return b
 	}
 	b.Message += ": " + c.Message
 	switch c.Reason {
-	case subnetrules.ReasonOverlap:
-		b.Reason = poolrules.ReasonOverlap
-	case subnetrules.ReasonPoolDeleting:
-		b.Reason = poolrules.ReasonNoParent
+	case ipamrules.ReasonOverlap:
+		b.Reason = ipamrules.ReasonOverlap
+	case ipamrules.ReasonPoolDeleting:
+		b.Reason = ipamrules.ReasonNoParent
 	}
 
 	return b

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -112,8 +112,8 @@ func backing(of, cidr string, change func(*v1alpha1.Subnet)) v1alpha1.Subnet {
 
 func TestStrays(t *testing.T) {
 	root, inner := pool("root", "10.0.0.0/8", ""), pool("inner", "10.1.0.0/16", "root")
-	stray := poolrules.Stray{Name: "s", CIDR: "10.1.2.0/24", Pool: "inner", Exists: true, Parent: "root"}
-	backed, orphan := stray, poolrules.Stray{Name: "s", CIDR: "10.1.2.0/24", Pool: "gone"}
+	stray := ipamrules.StraySubnet{Name: "s", CIDR: "10.1.2.0/24", Pool: "inner", Exists: true, Parent: "root"}
+	backed, orphan := stray, ipamrules.StraySubnet{Name: "s", CIDR: "10.1.2.0/24", Pool: "gone"}
 	backed.Backed = true
 	foreign := taken("s", "inner", "10.1.2.0/24")
 	foreign.Status.UID = "old"
@@ -122,13 +122,13 @@ func TestStrays(t *testing.T) {
 		judged  v1alpha1.SubnetPool
 		others  []v1alpha1.SubnetPool
 		subnets []v1alpha1.Subnet
-		want    []poolrules.Stray
+		want    []ipamrules.StraySubnet
 	}{
 		"Own":       {"Subnets of the pool are not strays.", root, nil, []v1alpha1.Subnet{taken("s", "root", "10.1.2.0/24")}, nil},
-		"Closed":    {"A child pool that was never opened has Subnets.", root, []v1alpha1.SubnetPool{inner}, []v1alpha1.Subnet{taken("s", "inner", "10.1.2.0/24")}, []poolrules.Stray{stray}},
+		"Closed":    {"A child pool that was never opened has Subnets.", root, []v1alpha1.SubnetPool{inner}, []v1alpha1.Subnet{taken("s", "inner", "10.1.2.0/24")}, []ipamrules.StraySubnet{stray}},
 		"Open":      {"An open pool keeps its Subnets.", root, []v1alpha1.SubnetPool{open(inner)}, []v1alpha1.Subnet{taken("s", "inner", "10.1.2.0/24")}, nil},
-		"Backed":    {"The pool never allocates the block of a child.", root, []v1alpha1.SubnetPool{inner}, []v1alpha1.Subnet{taken("s", "inner", "10.1.2.0/24"), backing("root", "10.1.0.0/16", nil)}, []poolrules.Stray{backed}},
-		"Orphan":    {"The pool of a Subnet is gone.", root, nil, []v1alpha1.Subnet{taken("s", "gone", "10.1.2.0/24")}, []poolrules.Stray{orphan}},
+		"Backed":    {"The pool never allocates the block of a child.", root, []v1alpha1.SubnetPool{inner}, []v1alpha1.Subnet{taken("s", "inner", "10.1.2.0/24"), backing("root", "10.1.0.0/16", nil)}, []ipamrules.StraySubnet{backed}},
+		"Orphan":    {"The pool of a Subnet is gone.", root, nil, []v1alpha1.Subnet{taken("s", "gone", "10.1.2.0/24")}, []ipamrules.StraySubnet{orphan}},
 		"Elsewhere": {"It is not in the range.", root, nil, []v1alpha1.Subnet{taken("s", "gone", "11.1.2.0/24")}, nil},
 		"Restored":  {"A status from a backup counts as none.", root, []v1alpha1.SubnetPool{inner}, []v1alpha1.Subnet{foreign}, nil},
 		"Parent":    {"A pool lies in its own block, whether the parent is open or not.", inner, []v1alpha1.SubnetPool{root}, []v1alpha1.Subnet{backing("root", "10.1.0.0/16", nil)}, nil},
@@ -149,20 +149,20 @@ func TestStrays(t *testing.T) {
 
 func TestBacking(t *testing.T) {
 	const cidr = "10.1.0.0/16"
-	found := poolrules.Backing{Prefix: netip.MustParsePrefix(cidr)}
+	found := ipamrules.Backing{Prefix: netip.MustParsePrefix(cidr)}
 	cases := map[string]struct {
 		reason  string
 		subnets []v1alpha1.Subnet
-		want    poolrules.Backing
+		want    ipamrules.Backing
 	}{
 		"Fits":      {"It is Allocated, protected and bound.", []v1alpha1.Subnet{backing("root", cidr, nil)}, found},
-		"None":      {"The guard has not created it yet.", nil, poolrules.Backing{}},
-		"Pending":   {"It is not decided.", []v1alpha1.Subnet{backing("root", cidr, func(s *v1alpha1.Subnet) { s.Status.Phase = "" })}, poolrules.Backing{}},
-		"Bare":      {"It could be deleted under the pool.", []v1alpha1.Subnet{backing("root", cidr, func(s *v1alpha1.Subnet) { s.Finalizers = nil })}, poolrules.Backing{}},
-		"Deleting":  {"It is being deleted.", []v1alpha1.Subnet{backing("root", cidr, func(s *v1alpha1.Subnet) { s.DeletionTimestamp = new(metav1.Now()) })}, poolrules.Backing{}},
-		"OtherPool": {"It is bound to a pool of the past.", []v1alpha1.Subnet{backing("root", cidr, func(s *v1alpha1.Subnet) { s.Status.PoolUID = "old" })}, poolrules.Backing{}},
-		"OtherName": {"A Subnet that names another pool is released with that.", []v1alpha1.Subnet{backing("root", cidr, func(s *v1alpha1.Subnet) { s.Spec.Backs.Name = "x" })}, poolrules.Backing{}},
-		"Elsewhere": {"It is a Subnet of another pool than the parent.", []v1alpha1.Subnet{backing("far", cidr, nil)}, poolrules.Backing{}},
+		"None":      {"The guard has not created it yet.", nil, ipamrules.Backing{}},
+		"Pending":   {"It is not decided.", []v1alpha1.Subnet{backing("root", cidr, func(s *v1alpha1.Subnet) { s.Status.Phase = "" })}, ipamrules.Backing{}},
+		"Bare":      {"It could be deleted under the pool.", []v1alpha1.Subnet{backing("root", cidr, func(s *v1alpha1.Subnet) { s.Finalizers = nil })}, ipamrules.Backing{}},
+		"Deleting":  {"It is being deleted.", []v1alpha1.Subnet{backing("root", cidr, func(s *v1alpha1.Subnet) { s.DeletionTimestamp = new(metav1.Now()) })}, ipamrules.Backing{}},
+		"OtherPool": {"It is bound to a pool of the past.", []v1alpha1.Subnet{backing("root", cidr, func(s *v1alpha1.Subnet) { s.Status.PoolUID = "old" })}, ipamrules.Backing{}},
+		"OtherName": {"A Subnet that names another pool is released with that.", []v1alpha1.Subnet{backing("root", cidr, func(s *v1alpha1.Subnet) { s.Spec.Backs.Name = "x" })}, ipamrules.Backing{}},
+		"Elsewhere": {"It is a Subnet of another pool than the parent.", []v1alpha1.Subnet{backing("far", cidr, nil)}, ipamrules.Backing{}},
 		"Second": {"One that fits is enough, whatever comes of the other.", []v1alpha1.Subnet{
 			backing("root", "10.9.0.0/16", func(s *v1alpha1.Subnet) { s.Name, s.UID, s.Status.Phase = "y", "y", "" }),
 			backing("root", cidr, nil),
@@ -173,7 +173,7 @@ func TestBacking(t *testing.T) {
 				s.Status.Phase = v1alpha1.SubnetFailed
 				s.Status.Conditions = []metav1.Condition{{Type: "Ready", Reason: "Overlap", Message: "it overlaps x"}}
 			})},
-			poolrules.Backing{Reason: "Overlap", Message: "the parent root has no such block: it overlaps x"},
+			ipamrules.Backing{Reason: "Overlap", Message: "the parent root has no such block: it overlaps x"},
 		},
 	}
 	for name, tc := range cases {
@@ -214,13 +214,13 @@ func TestExplain(t *testing.T) {
 		labels  map[string]string
 		subnets []v1alpha1.Subnet
 		error   string
-		want    poolrules.Verdict
+		want    ipamrules.PoolDecision
 	}{
-		"Claimed": {"The SubnetPoolClaim may not exist.", label, nil, "", poolrules.Verdict{Reason: reasonNoBlock, Message: "no Subnet of the parent root backs this pool: " +
+		"Claimed": {"The SubnetPoolClaim may not exist.", label, nil, "", ipamrules.PoolDecision{Reason: reasonNoBlock, Message: "no Subnet of the parent root backs this pool: " +
 			"SubnetPoolClaim inner gets one; create that again if it does not exist"}},
-		"Manual":  {"The guard creates the Subnet.", nil, nil, "", poolrules.Verdict{}},
-		"Quota":   {"The guard could not create the Subnet.", nil, nil, "exceeded quota", poolrules.Verdict{Reason: reasonNotCreated, Message: "exceeded quota"}},
-		"Pending": {"The Subnet is not decided.", label, []v1alpha1.Subnet{backing("root", cidr, func(s *v1alpha1.Subnet) { s.Status.Phase = "" })}, "exceeded quota", poolrules.Verdict{}},
+		"Manual":  {"The guard creates the Subnet.", nil, nil, "", ipamrules.PoolDecision{}},
+		"Quota":   {"The guard could not create the Subnet.", nil, nil, "exceeded quota", ipamrules.PoolDecision{Reason: reasonNotCreated, Message: "exceeded quota"}},
+		"Pending": {"The Subnet is not decided.", label, []v1alpha1.Subnet{backing("root", cidr, func(s *v1alpha1.Subnet) { s.Status.Phase = "" })}, "exceeded quota", ipamrules.PoolDecision{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/engine/ledger"
-	"github.com/arbor-control/arbor/internal/view"
+	"github.com/arbor-control/arbor/internal/ipamcache"
 )
 
 // A writable is a store whose pools can be given another status.
@@ -117,8 +117,8 @@ func TestFiguresOfFormerRange(t *testing.T) {
 			// The API server answers by the selectable field.
 			s.indexes["spec.poolRef"] = func(o client.Object) []string { return []string{o.(*v1alpha1.Subnet).Spec.PoolRef} }
 			w := &writable{cached: cached{store: s}, status: statusWriter{store: s, version: 2}}
-			pools := view.NewPools()
-			r := New(w, w, pools, view.NewFeed(pools, func(string) {}), NewMetrics(prometheus.NewRegistry()), NewObstacles())
+			pools := ipamcache.NewPools()
+			r := New(w, w, pools, ipamcache.NewFeed(pools, func(string) {}), NewMetrics(prometheus.NewRegistry()), NewObstacles())
 			r.now = func() time.Time { return time.Unix(1, 0) }
 			key := client.ObjectKeyFromObject(&p)
 			reconciled := func() v1alpha1.SubnetPoolStatus {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -26,44 +24,44 @@ const (
 
 // judge decides whether a pool, as the cache has it, gets the range of its spec. What
 // the decision depends on is read after the pool.
-func (r *Reconciler) judge(ctx context.Context, pool *v1alpha1.SubnetPool) (poolrules.Verdict, error) {
+func (r *Reconciler) judge(ctx context.Context, pool *v1alpha1.SubnetPool) (ipamrules.PoolDecision, error) {
 	if !undecided(pool) {
-		return poolrules.Verdict{}, nil
+		return ipamrules.PoolDecision{}, nil
 	}
 	prefix, err := netip.ParsePrefix(pool.Spec.CIDR)
 	if err != nil {
-		return poolrules.Open(pool, poolrules.Facts{}), nil //nolint:nilerr // an invalid range is the verdict
+		return ipamrules.DecidePool(pool, ipamrules.PoolFacts{}), nil //nolint:nilerr // an invalid range is the verdict
 	}
 	facts, err := gatherFacts(ctx, r.client, pool, prefix.Masked())
 	if err != nil {
-		return poolrules.Verdict{}, err
+		return ipamrules.PoolDecision{}, err
 	}
-	verdict := poolrules.Open(pool, facts)
+	verdict := ipamrules.DecidePool(pool, facts)
 	switch verdict.Action {
-	case poolrules.Keep:
+	case ipamrules.Keep:
 		return r.explain(ctx, pool, facts)
-	case poolrules.NeedsList:
-	case poolrules.Grant, poolrules.Refuse, poolrules.Clear:
+	case ipamrules.NeedsList:
+	case ipamrules.Grant, ipamrules.Refuse, ipamrules.Clear:
 		return verdict, nil
 	}
 	facts.Outside, err = liveOutside(ctx, r.reader, pool, prefix.Masked())
 	if err != nil {
-		return poolrules.Verdict{}, err
+		return ipamrules.PoolDecision{}, err
 	}
 
-	return poolrules.Open(pool, facts), nil
+	return ipamrules.DecidePool(pool, facts), nil
 }
 
 // explain returns why a pool is not decided yet, if it waits for its backing Subnet. The
 // pool is not refused for that: the parent must keep its addresses until the
 // SubnetPoolClaim is restored, or the Subnet can be created.
-func (r *Reconciler) explain(ctx context.Context, pool *v1alpha1.SubnetPool, facts poolrules.Facts) (poolrules.Verdict, error) {
+func (r *Reconciler) explain(ctx context.Context, pool *v1alpha1.SubnetPool, facts ipamrules.PoolFacts) (ipamrules.PoolDecision, error) {
 	if pool.ParentName() == "" || !facts.HasParent || facts.Backing.Prefix.IsValid() {
-		return poolrules.Verdict{}, nil
+		return ipamrules.PoolDecision{}, nil
 	}
 	subnets, err := kube.BackingOf(ctx, r.client, pool)
 	if err != nil || len(subnets) > 0 {
-		return poolrules.Verdict{}, err
+		return ipamrules.PoolDecision{}, err
 	}
 	if parent, err := r.closedParent(ctx, pool); err != nil || parent.Reason != "" {
 		return parent, err
@@ -71,42 +69,39 @@ func (r *Reconciler) explain(ctx context.Context, pool *v1alpha1.SubnetPool, fac
 	claim, obstacle := v1alpha1.PoolClaimOf(pool), r.obstacles.of(client.ObjectKeyFromObject(pool))
 	switch {
 	case obstacle != "":
-		return poolrules.Verdict{Reason: reasonNotCreated, Message: obstacle}, nil
+		return ipamrules.PoolDecision{Reason: reasonNotCreated, Message: obstacle}, nil
 	case claim == "":
-		return poolrules.Verdict{}, nil
+		return ipamrules.PoolDecision{}, nil
 	}
 
-	return poolrules.Verdict{Reason: reasonNoBlock, Message: fmt.Sprintf("no Subnet of the parent %s backs this pool: SubnetPoolClaim %s gets one; "+
+	return ipamrules.PoolDecision{Reason: reasonNoBlock, Message: fmt.Sprintf("no Subnet of the parent %s backs this pool: SubnetPoolClaim %s gets one; "+
 		"create that again if it does not exist", pool.ParentName(), claim)}, nil
 }
 
 // closedParent returns why a child pool waits if its parent has no addresses yet, and a
 // verdict without a reason if it has.
-func (r *Reconciler) closedParent(ctx context.Context, pool *v1alpha1.SubnetPool) (poolrules.Verdict, error) {
-	way := []string{pool.Name}
-	for at := pool; at.ParentName() != ""; {
-		parent := &v1alpha1.SubnetPool{}
-		err := r.client.Get(ctx, client.ObjectKey{Namespace: pool.Namespace, Name: at.ParentName()}, parent, client.UnsafeDisableDeepCopy)
-		if apierrors.IsNotFound(err) {
-			break // a pool above waits for it
+func (r *Reconciler) closedParent(ctx context.Context, pool *v1alpha1.SubnetPool) (ipamrules.PoolDecision, error) {
+	read := func(name string) (*v1alpha1.SubnetPool, error) {
+		if name == pool.Name {
+			return pool, nil
 		}
-		if err != nil {
-			return poolrules.Verdict{}, fmt.Errorf("cannot read pool %s/%s: %w", pool.Namespace, at.ParentName(), err)
-		}
-		if len(way) == 1 && parent.Open() != "" {
-			return poolrules.Verdict{}, nil
-		}
-		if slices.Contains(way, parent.Name) {
-			return poolrules.Verdict{Reason: poolrules.ReasonCycle, Message: fmt.Sprintf(
-				"its parents form a cycle, %s -> %s: delete these pools, and create them with other parents", strings.Join(way, " -> "), parent.Name)}, nil
-		}
-		way, at = append(way, parent.Name), parent
+
+		return kube.Find(ctx, r.client, &v1alpha1.SubnetPool{}, pool.Namespace, name)
 	}
-	if len(way) == 1 {
-		return poolrules.Verdict{}, nil
+	parent, err := read(pool.ParentName())
+	if err != nil || parent == nil || parent.Open() != "" {
+		return ipamrules.PoolDecision{}, err
+	}
+	path, back, err := ipamrules.Ancestors(pool.Name, read)
+	if err != nil {
+		return ipamrules.PoolDecision{}, err
+	}
+	if back >= 0 {
+		return ipamrules.PoolDecision{Reason: ipamrules.ReasonCycle, Message: fmt.Sprintf(
+			"its parents form a cycle, %s -> %s: delete these pools, and create them with other parents", strings.Join(path, " -> "), path[back])}, nil
 	}
 
-	return poolrules.Verdict{Reason: reasonParentNotReady, Message: fmt.Sprintf("the parent %s has no addresses yet: see its condition Ready", way[1])}, nil
+	return ipamrules.PoolDecision{Reason: reasonParentNotReady, Message: fmt.Sprintf("the parent %s has no addresses yet: see its condition Ready", parent.Name)}, nil
 }
 
 // undecided reports whether a pool asks for a range that it does not have, refused or
@@ -118,11 +113,11 @@ func undecided(p *v1alpha1.SubnetPool) bool {
 // cachedOutside looks in the cache for Subnets of a pool that are not inside of a
 // range, and returns the first by name. A Subnet that the cache shows needs no live
 // list. That there is none, only the API server can tell.
-func cachedOutside(ctx context.Context, cache client.Reader, pool *v1alpha1.SubnetPool, prefix netip.Prefix) (poolrules.Listing, error) {
+func cachedOutside(ctx context.Context, cache client.Reader, pool *v1alpha1.SubnetPool, prefix netip.Prefix) (ipamrules.SubnetListing, error) {
 	list := &v1alpha1.SubnetList{}
 	fields := client.MatchingFields{kube.SubnetPoolRefIndexKey: pool.Name}
 	if err := cache.List(ctx, list, client.InNamespace(pool.Namespace), fields, client.UnsafeDisableDeepCopy); err != nil {
-		return poolrules.Listing{}, fmt.Errorf("cannot list Subnets: %w", err)
+		return ipamrules.SubnetListing{}, fmt.Errorf("cannot list Subnets: %w", err)
 	}
 	var first *v1alpha1.Subnet
 	for i := range list.Items {
@@ -131,12 +126,12 @@ func cachedOutside(ctx context.Context, cache client.Reader, pool *v1alpha1.Subn
 		}
 	}
 
-	return poolrules.Listing{Example: example(first)}, nil
+	return ipamrules.SubnetListing{Example: example(first)}, nil
 }
 
 // liveOutside looks at the API server for Subnets of a pool that are not inside of a
 // range.
-func liveOutside(ctx context.Context, live client.Reader, pool *v1alpha1.SubnetPool, prefix netip.Prefix) (poolrules.Listing, error) {
+func liveOutside(ctx context.Context, live client.Reader, pool *v1alpha1.SubnetPool, prefix netip.Prefix) (ipamrules.SubnetListing, error) {
 	var first *v1alpha1.Subnet
 	err := kube.LiveSubnets(ctx, live, pool.Namespace, pool.Name, func(s *v1alpha1.Subnet) bool {
 		if isOutside(s, prefix) {
@@ -146,7 +141,7 @@ func liveOutside(ctx context.Context, live client.Reader, pool *v1alpha1.SubnetP
 		return first == nil
 	})
 
-	return poolrules.Listing{Live: true, Example: example(first)}, err
+	return ipamrules.SubnetListing{Live: true, Example: example(first)}, err
 }
 
 // isOutside reports whether a Subnet has addresses that are not in a range. Text that is

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/ipamcache"
 	"github.com/arbor-control/arbor/internal/kube"
-	"github.com/arbor-control/arbor/internal/view"
 )
 
 // Values of the label result.
@@ -59,7 +59,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		exhausted:     ofPool("subnetpool_exhausted", "1 when no block of a pool's default size is left, else 0."),
 	}
 	// A series that appears with its first event hides that event from a rate.
-	for _, kind := range []string{view.Created, view.Updated, view.Deleted} {
+	for _, kind := range []string{ipamcache.Created, ipamcache.Updated, ipamcache.Deleted} {
 		m.requeues.WithLabelValues(kind)
 	}
 	for _, result := range []string{resultSuccess, resultError, resultConflict} {

@@ -19,8 +19,8 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/engine/ledger"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
-	"github.com/arbor-control/arbor/internal/view"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	"github.com/arbor-control/arbor/internal/ipamcache"
 )
 
 // genericPatch is the twin of patchOf: it encodes both pools and compares the results.
@@ -191,26 +191,26 @@ func (s *answeringStatus) Patch(_ context.Context, o client.Object, patch client
 // BenchmarkWrite writes the status of a pool for a Subnet that is not among the listed
 // ones. What it costs must hardly depend on how many are listed.
 func BenchmarkWrite(b *testing.B) {
-	for _, n := range []int{100, poolrules.MaxListed} {
+	for _, n := range []int{100, ipamrules.MaxListedBlocks} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			p := open(pool("p", "10.0.0.0/8", ""))
 			key := client.ObjectKeyFromObject(&p)
-			pools := view.NewPools()
+			pools := ipamcache.NewPools()
 			pools.SetRange(key, netip.MustParsePrefix(p.Spec.CIDR))
 			for i := range n {
 				prefix := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 0}), 24)
 				pools.Put(key, ledger.Block{ID: strconv.Itoa(i), Name: fmt.Sprintf("s-%d", i), Owner: fmt.Sprintf("c-%d", i), Prefix: prefix})
 			}
 			c := &answering{}
-			r := New(c, c, pools, view.NewFeed(pools, func(string) {}), NewMetrics(prometheus.NewRegistry()), NewObstacles())
+			r := New(c, c, pools, ipamcache.NewFeed(pools, func(string) {}), NewMetrics(prometheus.NewRegistry()), NewObstacles())
 			f, _ := r.figures(&p)
-			p.Status = poolrules.Status(&p, f, metav1.NewTime(time.Unix(1, 0)))
+			p.Status = ipamrules.PoolStatus(&p, f, metav1.NewTime(time.Unix(1, 0)))
 			p.Status.AllocatedCount++ // one that is gone
 			c.pool, _ = json.Marshal(&p)
 			c.metadata, _ = json.Marshal(&metav1.PartialObjectMetadata{ObjectMeta: p.ObjectMeta})
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := r.write(b.Context(), &p, poolrules.Verdict{}); err != nil {
+				if err := r.write(b.Context(), &p, ipamrules.PoolDecision{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -14,9 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	claimrules "github.com/arbor-control/arbor/internal/decide/claim"
-	"github.com/arbor-control/arbor/internal/decide/release"
-	decide "github.com/arbor-control/arbor/internal/decide/subnet"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	"github.com/arbor-control/arbor/internal/decide/ipam/release"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -28,31 +27,31 @@ const action = "Judge"
 func (r *Reconciler) judge(ctx context.Context, s *v1alpha1.Subnet) error {
 	b, ok := block(s)
 	if !ok {
-		return r.apply(ctx, s, decide.Verdict{
-			Phase: v1alpha1.SubnetFailed, Reason: decide.ReasonOutsidePool, Message: fmt.Sprintf("%q is not a CIDR", s.Spec.CIDR),
+		return r.apply(ctx, s, ipamrules.SubnetDecision{
+			Phase: v1alpha1.SubnetFailed, Reason: ipamrules.ReasonOutsidePool, Message: fmt.Sprintf("%q is not a CIDR", s.Spec.CIDR),
 		})
 	}
 	p, err := r.pools.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Spec.PoolRef})
 	if err != nil {
 		return err
 	}
-	var pool *decide.Pool
+	var pool *ipamrules.PoolRanges
 	if p != nil {
-		pool = decide.PoolOf(p)
+		pool = ipamrules.PoolRangesOf(p)
 	}
 	others, err := r.others(ctx, s, b)
 	if err != nil {
 		return err
 	}
 
-	return r.apply(ctx, s, decide.Judge(b, pool, others))
+	return r.apply(ctx, s, ipamrules.DecideSubnet(b, pool, others))
 }
 
 // others returns the Subnets of the pool that may overlap a block or have its
 // clusterID. They are read from the informer's store, which holds the block that is
 // judged; the judge asks no more of a snapshot. The proof compares pairs, so the store
 // may change between these reads.
-func (r *Reconciler) others(ctx context.Context, s *v1alpha1.Subnet, b decide.Block) (iter.Seq[decide.Block], error) {
+func (r *Reconciler) others(ctx context.Context, s *v1alpha1.Subnet, b ipamrules.SubnetFacts) (iter.Seq[ipamrules.SubnetFacts], error) {
 	near, err := kube.SubnetsNear(ctx, r.client, s.Namespace, s.Spec.PoolRef, b.Prefix)
 	if err != nil {
 		return nil, err
@@ -65,7 +64,7 @@ func (r *Reconciler) others(ctx context.Context, s *v1alpha1.Subnet, b decide.Bl
 		near = slices.Concat(near, same)
 	}
 
-	return func(yield func(decide.Block) bool) {
+	return func(yield func(ipamrules.SubnetFacts) bool) {
 		for i := range near {
 			if o, ok := block(&near[i]); ok && !yield(o) {
 				return
@@ -75,7 +74,7 @@ func (r *Reconciler) others(ctx context.Context, s *v1alpha1.Subnet, b decide.Bl
 }
 
 // apply writes a verdict, on condition that the Subnet is as it was judged.
-func (r *Reconciler) apply(ctx context.Context, s *v1alpha1.Subnet, v decide.Verdict) error {
+func (r *Reconciler) apply(ctx context.Context, s *v1alpha1.Subnet, v ipamrules.SubnetDecision) error {
 	if v.Phase == v1alpha1.SubnetPending {
 		// Nothing is written: a new resourceVersion would make this Subnet younger
 		// than those that were created after it, and they would win.
@@ -112,7 +111,7 @@ func (r *Reconciler) apply(ctx context.Context, s *v1alpha1.Subnet, v decide.Ver
 func (r *Reconciler) hold(ctx context.Context, s *v1alpha1.Subnet) error {
 	if s.Spec.ClaimRef != nil {
 		var reader client.Reader = r.client
-		if !claimrules.Original(s) {
+		if !ipamrules.IsOriginal(s) {
 			reader = r.reader
 		}
 		c, err := kube.Find(ctx, reader, &v1alpha1.SubnetClaim{}, s.Namespace, s.Spec.ClaimRef.Name)
@@ -133,13 +132,13 @@ func (r *Reconciler) hold(ctx context.Context, s *v1alpha1.Subnet) error {
 	return nil
 }
 
-func block(s *v1alpha1.Subnet) (decide.Block, bool) {
+func block(s *v1alpha1.Subnet) (ipamrules.SubnetFacts, bool) {
 	prefix, err := netip.ParsePrefix(s.Spec.CIDR)
 	if err != nil {
-		return decide.Block{}, false
+		return ipamrules.SubnetFacts{}, false
 	}
 
-	return decide.Block{
+	return ipamrules.SubnetFacts{
 		Name: s.Name, Prefix: prefix.Masked(), Phase: s.Status.Phase, Version: s.ResourceVersion,
 		Cluster: s.Spec.ClusterID, Claimed: s.Spec.ClaimRef != nil && s.DeletionTimestamp == nil,
 	}, true

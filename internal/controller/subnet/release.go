@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/decide/release"
+	"github.com/arbor-control/arbor/internal/decide/ipam/release"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/decide/claim"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -64,7 +64,7 @@ func (r *Reconciler) claimEvents() handler.EventHandler {
 			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() {
 				r.claimDeleted(ctx, e.ObjectOld, q)
 			}
-			r.enqueue(ctx, e.ObjectNew, q, claim.Surplus)
+			r.enqueue(ctx, e.ObjectNew, q, ipamrules.IsSurplus)
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { r.claimDeleted(ctx, e.Object, q) },
 	}

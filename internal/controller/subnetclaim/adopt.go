@@ -10,13 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	decide "github.com/arbor-control/arbor/internal/decide/claim"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 )
 
 // adoptOne returns the Subnet that a claim has, nil if there is none. After a restore
 // the claim and the Subnet have new UIDs, and the claim adopts the Subnet by name.
 func (b *Binder) adoptOne(ctx context.Context, c *v1alpha1.SubnetClaim, subnets []v1alpha1.Subnet) (*v1alpha1.Subnet, error) {
-	i := slices.IndexFunc(subnets, func(s v1alpha1.Subnet) bool { return decide.Adopts(c, &s) })
+	i := slices.IndexFunc(subnets, func(s v1alpha1.Subnet) bool { return ipamrules.ClaimAdopts(c, &s) })
 	if i < 0 {
 		return nil, nil //nolint:nilnil // there is none
 	}
@@ -41,7 +41,7 @@ func (b *Binder) adoptOne(ctx context.Context, c *v1alpha1.SubnetClaim, subnets 
 // from the claim that has it, or from one that is not restored yet. A Subnet that Arbor
 // created for the claim can be no other's. One of a backup can name the claim, too.
 func (b *Binder) confirm(ctx context.Context, c *v1alpha1.SubnetClaim, s *v1alpha1.Subnet) error {
-	if s.Status.ClaimUID == "" && s.Spec.ClaimRef.UID == c.UID && decide.Original(s) {
+	if s.Status.ClaimUID == "" && s.Spec.ClaimRef.UID == c.UID && ipamrules.IsOriginal(s) {
 		return nil
 	}
 	live := &v1alpha1.SubnetClaim{}
@@ -66,7 +66,7 @@ func (b *Binder) confirmLost(ctx context.Context, c *v1alpha1.SubnetClaim) error
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot read Subnet %s/%s: %w", c.Namespace, c.Status.SubnetRef, err)
 	}
-	if err == nil && decide.Adopts(c, s) {
+	if err == nil && ipamrules.ClaimAdopts(c, s) {
 		return behind("subnets", s.Name)
 	}
 

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	decide "github.com/arbor-control/arbor/internal/decide/claim"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	"github.com/arbor-control/arbor/internal/ipamcache"
 	"github.com/arbor-control/arbor/internal/kube"
-	"github.com/arbor-control/arbor/internal/view"
 )
 
 const (
@@ -36,7 +36,7 @@ const (
 // time.
 type Allocator struct {
 	api     api
-	view    *view.Pools
+	view    *ipamcache.Pools
 	metrics *Metrics
 	others  *contention
 	backoff *backoff
@@ -48,7 +48,7 @@ type Allocator struct {
 }
 
 // SetupAllocator starts it with the manager.
-func SetupAllocator(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, m *Metrics, enqueue func(context.Context, types.NamespacedName)) error {
+func SetupAllocator(mgr ctrl.Manager, v *ipamcache.Pools, feed *ipamcache.Feed, m *Metrics, enqueue func(context.Context, types.NamespacedName)) error {
 	a := &Allocator{
 		api:  &server{cached: mgr.GetClient(), live: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder("arbor-subnets")},
 		view: v, metrics: m, others: newContention(), backoff: newBackoff(), now: time.Now, enqueue: enqueue,
@@ -61,7 +61,7 @@ func SetupAllocator(mgr ctrl.Manager, v *view.Pools, feed *view.Feed, m *Metrics
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("allocator").
 		Watches(&v1alpha1.SubnetClaim{}, claimEvents()).
-		WatchesRawSource(feed.Source(view.Room, 0)).
+		WatchesRawSource(feed.Source(ipamcache.Room, 0)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: pools,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, safetyNet),
@@ -118,10 +118,10 @@ func (a *Allocator) claims(ctx context.Context, pool types.NamespacedName) ([]v1
 // rank is lower for the claims that are served first: those that had a block, and then
 // those that can be given only one.
 func rank(c *v1alpha1.SubnetClaim) int {
-	if _, ok := decide.Recorded(c); ok {
+	if _, ok := ipamrules.RecordedBlock(c); ok {
 		return 0
 	}
-	if _, ok := decide.Exact(c); ok {
+	if _, ok := ipamrules.ExactBlock(c); ok {
 		return 1
 	}
 

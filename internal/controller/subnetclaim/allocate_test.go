@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	decide "github.com/arbor-control/arbor/internal/decide/claim"
-	"github.com/arbor-control/arbor/internal/decide/poolblocks"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	"github.com/arbor-control/arbor/internal/decide/ipam/poolblocks"
 )
 
 var errQuota = apierrors.NewForbidden(resources, "p-10-0-0-0-26", errors.New("exceeded quota: small, requested: count/subnets=1"))
@@ -117,7 +117,7 @@ func TestPoolNotReady(t *testing.T) {
 			b.claim("c", 26)
 		}
 		b.round()
-		if got := b.claims["c"].Status.Message; b.reason("c") != decide.ReasonPoolNotReady || got != "pool p is not ready: Overlap; see its status" {
+		if got := b.claims["c"].Status.Message; b.reason("c") != ipamrules.ReasonPoolNotReady || got != "pool p is not ready: Overlap; see its status" {
 			t.Errorf("the claim says %s: %s", b.reason("c"), got)
 		}
 	}
@@ -169,7 +169,7 @@ func TestRejected(t *testing.T) {
 				t.Errorf("the others (-want +got):\n%s", diff)
 			}
 			status := b.claims["bad"].Status
-			if b.reason("bad") != decide.ReasonNotCreated || status.Phase != v1alpha1.ClaimPending || !strings.Contains(status.Message, reject.Error()) {
+			if b.reason("bad") != ipamrules.ReasonNotCreated || status.Phase != v1alpha1.ClaimPending || !strings.Contains(status.Message, reject.Error()) {
 				t.Errorf("the claim says %+v, want the words of the API server", status)
 			}
 			late := b.claim("late", 26)
@@ -235,7 +235,7 @@ func TestUnknownOutcome(t *testing.T) {
 					b.before = fail
 				}
 				b.round()
-				if b.reason("c") != decide.ReasonNotCreated || !strings.Contains(b.claims["c"].Status.Message, broken.Error()) {
+				if b.reason("c") != ipamrules.ReasonNotCreated || !strings.Contains(b.claims["c"].Status.Message, broken.Error()) {
 					t.Errorf("the claim says %+v", b.claims["c"].Status)
 				}
 				b.before, b.after = func(*v1alpha1.Subnet) error { return nil }, func(*v1alpha1.Subnet) error { return nil }
@@ -364,7 +364,7 @@ func TestBothNamesTaken(t *testing.T) {
 		b.store(&v1alpha1.Subnet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: v1alpha1.SubnetSpec{PoolRef: "q", CIDR: "10.0.0.0/26"}})
 	}
 	b.claim("c", 26)
-	if after := b.round(); after != firstDelay || b.reason("c") != decide.ReasonNotCreated {
+	if after := b.round(); after != firstDelay || b.reason("c") != ipamrules.ReasonNotCreated {
 		t.Errorf("next round in %s, the claim says %q", after, b.claims["c"].Status.Message)
 	}
 }
@@ -430,7 +430,7 @@ func TestExhaustedIsQuiet(t *testing.T) {
 		b.claim(fmt.Sprintf("c%d", i), 25)
 	}
 	b.round()
-	if b.writes != many || b.reason("c7") != decide.ReasonExhausted {
+	if b.writes != many || b.reason("c7") != ipamrules.ReasonExhausted {
 		t.Fatalf("%d writes, a claim says %q", b.writes, b.claims["c7"].Status.Message)
 	}
 	for _, cidr := range []string{"10.0.0.192/26", "10.0.0.160/27", "10.0.0.144/28"} { // the largest free block shrinks
@@ -461,8 +461,8 @@ func TestRestore(t *testing.T) {
 		t.Errorf("while restoring (-want +got):\n%s", diff)
 	}
 	for name, want := range map[string]string{
-		"new": decide.ReasonPoolRestoring, "elsewhere": decide.ReasonPoolRestoring,
-		"taken": decide.ReasonRecordTaken, "wrong": decide.ReasonInvalidRecord, "had": "",
+		"new": ipamrules.ReasonPoolRestoring, "elsewhere": ipamrules.ReasonPoolRestoring,
+		"taken": ipamrules.ReasonRecordTaken, "wrong": ipamrules.ReasonInvalidRecord, "had": "",
 	} {
 		if got := b.reason(name); got != want {
 			t.Errorf("claim %s says %q, want %q", name, got, want)
@@ -487,19 +487,19 @@ func TestUnavailable(t *testing.T) {
 		want    string
 		message string
 	}{
-		"Absent":   {"There is no pool.", func(b *bench) { b.pool = nil }, decide.ReasonPoolNotFound, "pool p does not exist"},
-		"Deleting": {"It is on its way out.", func(b *bench) { b.pool.DeletionTimestamp = new(metav1.NewTime(b.clock)) }, decide.ReasonPoolInvalid, "being deleted"},
-		"New":      {"No verdict yet.", func(b *bench) { b.pool.Status = v1alpha1.SubnetPoolStatus{} }, decide.ReasonPoolNotReady, "not been checked"},
-		"Restored": {"The verdict is of another pool.", func(b *bench) { b.pool.Status.UID = "before" }, decide.ReasonPoolNotReady, "not been checked"},
+		"Absent":   {"There is no pool.", func(b *bench) { b.pool = nil }, ipamrules.ReasonPoolNotFound, "pool p does not exist"},
+		"Deleting": {"It is on its way out.", func(b *bench) { b.pool.DeletionTimestamp = new(metav1.NewTime(b.clock)) }, ipamrules.ReasonPoolInvalid, "being deleted"},
+		"New":      {"No verdict yet.", func(b *bench) { b.pool.Status = v1alpha1.SubnetPoolStatus{} }, ipamrules.ReasonPoolNotReady, "not been checked"},
+		"Restored": {"The verdict is of another pool.", func(b *bench) { b.pool.Status.UID = "before" }, ipamrules.ReasonPoolNotReady, "not been checked"},
 		"Lost": {
 			"The reason of the pool.",
 			func(b *bench) { b.pool.Status = v1alpha1.SubnetPoolStatus{Lost: 1, Conditions: overlap} },
-			decide.ReasonPoolNotReady, "Overlap; see its status",
+			ipamrules.ReasonPoolNotReady, "Overlap; see its status",
 		},
 		"Moved": {
 			"Open, but for addresses that it does not want any more.",
 			func(b *bench) { b.pool.Spec.CIDR, b.pool.Status.Conditions = "10.9.0.0/24", overlap },
-			decide.ReasonPoolNotReady, "Overlap",
+			ipamrules.ReasonPoolNotReady, "Overlap",
 		},
 	}
 	for name, tc := range cases {

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	decide "github.com/arbor-control/arbor/internal/decide/claim"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -104,9 +104,9 @@ func (b *Binder) resetStatus(ctx context.Context, c *v1alpha1.SubnetClaim) (bool
 	if c.Status.UID == "" || c.Status.UID == c.UID {
 		return false, nil
 	}
-	if _, recorded := decide.Recorded(c); !recorded && c.Status.Phase == v1alpha1.ClaimBound && c.Status.AllocatedCIDR != "" {
+	if _, recorded := ipamrules.RecordedBlock(c); !recorded && c.Status.Phase == v1alpha1.ClaimBound && c.Status.AllocatedCIDR != "" {
 		before := c.DeepCopy()
-		metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.BlockAnnotation, decide.Record(c))
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.BlockAnnotation, ipamrules.ClaimRecord(c))
 		if err := b.client.Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 			return true, client.IgnoreNotFound(fmt.Errorf("cannot record the block of SubnetClaim %s/%s: %w", c.Namespace, c.Name, err))
 		}
@@ -145,7 +145,7 @@ func (b *Binder) clear(ctx context.Context, subnets []v1alpha1.Subnet) error {
 }
 
 func (b *Binder) bind(ctx context.Context, c *v1alpha1.SubnetClaim, s *v1alpha1.Subnet) error {
-	w := word{v1alpha1.ClaimBound, metav1.ConditionTrue, decide.ReasonBound, fmt.Sprintf("%s is allocated", s.Spec.CIDR)}
+	w := word{v1alpha1.ClaimBound, metav1.ConditionTrue, ipamrules.ReasonBound, fmt.Sprintf("%s is allocated", s.Spec.CIDR)}
 	wrote, err := write(ctx, b.client, c, w, func(st *v1alpha1.SubnetClaimStatus) {
 		st.AllocatedCIDR, st.SubnetRef = s.Spec.CIDR, s.Name
 	})
@@ -170,13 +170,13 @@ func (b *Binder) checkBound(ctx context.Context, c *v1alpha1.SubnetClaim, subnet
 	if err != nil {
 		return err
 	}
-	w := word{v1alpha1.ClaimBound, metav1.ConditionTrue, decide.ReasonBound, fmt.Sprintf("%s is allocated", c.Status.AllocatedCIDR)}
+	w := word{v1alpha1.ClaimBound, metav1.ConditionTrue, ipamrules.ReasonBound, fmt.Sprintf("%s is allocated", c.Status.AllocatedCIDR)}
 	ref := c.Status.SubnetRef
 	if s != nil {
 		ref = s.Name
 		b.records.want(c)
 	} else {
-		w.ready, w.reason = metav1.ConditionFalse, decide.ReasonSubnetLost
+		w.ready, w.reason = metav1.ConditionFalse, ipamrules.ReasonSubnetLost
 		w.message = fmt.Sprintf("its Subnet is gone: %s may be allocated to another claim; delete this claim and create another", c.Status.AllocatedCIDR)
 	}
 	wrote, err := write(ctx, b.client, c, w, func(st *v1alpha1.SubnetClaimStatus) { st.SubnetRef = ref })

@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	decide "github.com/arbor-control/arbor/internal/decide/claim"
-	"github.com/arbor-control/arbor/internal/decide/poolblocks"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	"github.com/arbor-control/arbor/internal/decide/ipam/poolblocks"
 )
 
 // create creates the Subnet of a reserved block. If another object has the name of
 // the block, it takes a name that has the claim in it.
 func (r *round) create(ctx context.Context, c *choice) {
 	var err error
-	for _, name := range decide.Names(r.key.Name, c.block, c.claim.UID) {
-		s := decide.Subnet(c.claim, r.pool, c.block, name, r.Allocator.now())
+	for _, name := range ipamrules.SubnetNames(r.key.Name, c.block, c.claim.UID) {
+		s := ipamrules.NewSubnet(c.claim, r.pool, c.block, name, r.Allocator.now())
 		if err = r.api.Create(ctx, s); err == nil {
 			r.created(c, s)
 
@@ -45,9 +45,9 @@ func (r *round) resolve(ctx context.Context, c *choice, name string) bool {
 		return false
 	case err != nil:
 		r.failed(ctx, c, err)
-	case decide.Owns(c.claim.UID, r.key.Name, c.block, s):
+	case ipamrules.OwnsBlock(c.claim.UID, r.key.Name, c.block, s):
 		r.created(c, s)
-	case decide.Takes(r.key.Name, c.block, s):
+	case ipamrules.TakesBlock(r.key.Name, c.block, s):
 		// Another manager was faster, and the watch has not brought it yet.
 		r.view.Cancel(r.key, string(c.claim.UID))
 		if b, ok := poolblocks.BlockOf(s); ok {
@@ -84,7 +84,7 @@ func (r *round) failed(ctx context.Context, c *choice, err error) {
 	delay := r.backoff.failed(r.key, c.claim.UID, r.now)
 	r.again(delay)
 	logr.FromContextOrDiscard(ctx).Info("Cannot create a Subnet; retrying", "claim", c.claim.Name, "block", c.block.String(), "after", delay.String(), "error", err.Error())
-	r.report(ctx, c.claim, *pending(decide.ReasonNotCreated, fmt.Sprintf("cannot create the Subnet for %s: %s", c.block, err)))
+	r.report(ctx, c.claim, *pending(ipamrules.ReasonNotCreated, fmt.Sprintf("cannot create the Subnet for %s: %s", c.block, err)))
 }
 
 // isRejected reports whether an error means that the API server has not carried out

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	decide "github.com/arbor-control/arbor/internal/decide/claim"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 )
 
 const (
@@ -65,7 +65,7 @@ func newRecords(c client.Client, unrecorded prometheus.Gauge) *records {
 
 // want adds a bound claim, unless it has its record.
 func (q *records) want(c *v1alpha1.SubnetClaim) {
-	if c.Annotations[v1alpha1.BlockAnnotation] == decide.Record(c) {
+	if c.Annotations[v1alpha1.BlockAnnotation] == ipamrules.ClaimRecord(c) {
 		return
 	}
 	q.add(client.ObjectKeyFromObject(c))
@@ -242,7 +242,7 @@ func record(ctx context.Context, w client.Client, key types.NamespacedName) erro
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": c.UID, "annotations": map[string]string{v1alpha1.BlockAnnotation: decide.Record(c)},
+		"uid": c.UID, "annotations": map[string]string{v1alpha1.BlockAnnotation: ipamrules.ClaimRecord(c)},
 	}})
 	if err != nil {
 		return fmt.Errorf("cannot encode a patch: %w", err)
@@ -267,5 +267,5 @@ func isMissing(ctx context.Context, cache client.Reader, key types.NamespacedNam
 
 // lacksRecord reports whether a claim needs a record that it does not have.
 func lacksRecord(c *v1alpha1.SubnetClaim) bool {
-	return c.DeletionTimestamp == nil && c.Status.Phase == v1alpha1.ClaimBound && c.Annotations[v1alpha1.BlockAnnotation] != decide.Record(c)
+	return c.DeletionTimestamp == nil && c.Status.Phase == v1alpha1.ClaimBound && c.Annotations[v1alpha1.BlockAnnotation] != ipamrules.ClaimRecord(c)
 }

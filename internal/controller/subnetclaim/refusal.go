@@ -11,8 +11,8 @@ import (
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/engine/cidr"
 	"github.com/arbor-control/arbor/engine/ledger"
-	decide "github.com/arbor-control/arbor/internal/decide/claim"
-	"github.com/arbor-control/arbor/internal/decide/poolblocks"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	"github.com/arbor-control/arbor/internal/decide/ipam/poolblocks"
 )
 
 const notReady = metav1.ConditionFalse
@@ -27,9 +27,9 @@ func pending(reason, message string) *word {
 func unavailable(name string, p *v1alpha1.SubnetPool) *word {
 	switch {
 	case p == nil:
-		return pending(decide.ReasonPoolNotFound, fmt.Sprintf("pool %s does not exist", name))
+		return pending(ipamrules.ReasonPoolNotFound, fmt.Sprintf("pool %s does not exist", name))
 	case p.DeletionTimestamp != nil:
-		return pending(decide.ReasonPoolInvalid, fmt.Sprintf("pool %s is being deleted and allocates nothing", name))
+		return pending(ipamrules.ReasonPoolInvalid, fmt.Sprintf("pool %s is being deleted and allocates nothing", name))
 	}
 	if prefix, open := poolblocks.RangeOf(p); open && prefix.IsValid() {
 		return nil
@@ -39,7 +39,7 @@ func unavailable(name string, p *v1alpha1.SubnetPool) *word {
 		why = ready.Reason + "; see its status"
 	}
 
-	return pending(decide.ReasonPoolNotReady, fmt.Sprintf("pool %s is not ready: %s", name, why))
+	return pending(ipamrules.ReasonPoolNotReady, fmt.Sprintf("pool %s is not ready: %s", name, why))
 }
 
 // coolingOr returns an error that says until when a block stays unused, if that is why
@@ -50,7 +50,7 @@ func (r *round) coolingOr(err error) error {
 		return err
 	}
 	holder, ok := r.view.Holder(r.key, overlap.With)
-	if until := decide.CoolsUntil(holder, r.pool); ok && until.After(r.now) {
+	if until := ipamrules.ReservedUntil(holder, r.pool); ok && until.After(r.now) {
 		return &coolingError{overlap, until}
 	}
 
@@ -72,18 +72,18 @@ func (e *coolingError) Unwrap() error { return e.overlap }
 
 // why returns why no block was reserved. The text stays the same as long as nothing
 // changes for the claim: it is not about what else is free.
-func why(pool string, wish decide.Wish, err error) *word {
+func why(pool string, wish ipamrules.Request, err error) *word {
 	if _, ok := errors.AsType[*ledger.OwnerHasBlockError](err); ok {
-		return pending(decide.ReasonClusterIDTaken, err.Error())
+		return pending(ipamrules.ReasonClusterIDInUse, err.Error())
 	}
 	if _, ok := errors.AsType[*cidr.Exhausted](err); ok {
-		return pending(decide.ReasonExhausted, fmt.Sprintf("pool %s has no free block of /%d: release blocks, ask for a smaller block, or use another pool", pool, wish.Length))
+		return pending(ipamrules.ReasonExhausted, fmt.Sprintf("pool %s has no free block of /%d: release blocks, ask for a smaller block, or use another pool", pool, wish.Length))
 	}
 	if _, ok := errors.AsType[*cidr.Overlap](err); ok && wish.Recorded {
-		return pending(decide.ReasonRecordTaken, fmt.Sprintf("%s; the claim had this block before; remove its annotation %s to get any free block", err, v1alpha1.BlockAnnotation))
+		return pending(ipamrules.ReasonRecordTaken, fmt.Sprintf("%s; the claim had this block before; remove its annotation %s to get any free block", err, v1alpha1.BlockAnnotation))
 	} else if ok {
-		return pending(decide.ReasonTaken, err.Error())
+		return pending(ipamrules.ReasonTaken, err.Error())
 	}
 
-	return pending(decide.ReasonPoolInvalid, err.Error())
+	return pending(ipamrules.ReasonPoolInvalid, err.Error())
 }

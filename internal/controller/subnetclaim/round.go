@@ -16,9 +16,8 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/engine/ledger"
-	decide "github.com/arbor-control/arbor/internal/decide/claim"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
-	"github.com/arbor-control/arbor/internal/decide/poolblocks"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	"github.com/arbor-control/arbor/internal/decide/ipam/poolblocks"
 )
 
 // A round serves the claims of one pool once.
@@ -119,17 +118,17 @@ func (r *round) choose(claims []v1alpha1.SubnetClaim) []choice {
 // the user.
 func (r *round) reserve(c *v1alpha1.SubnetClaim) (netip.Prefix, *word, error) {
 	prefix, _ := poolblocks.RangeOf(r.pool)
-	wish, refusal := decide.Read(c, r.pool, prefix)
+	wish, refusal := ipamrules.ReadClaim(c, r.pool, prefix)
 	if refusal != nil {
 		return netip.Prefix{}, &word{v1alpha1.ClaimError, notReady, refusal.Reason, refusal.Message}, nil
 	}
-	if poolrules.Restoring(r.pool) && !wish.Recorded {
-		return netip.Prefix{}, pending(decide.ReasonPoolRestoring, fmt.Sprintf(
+	if ipamrules.IsRestoring(r.pool) && !wish.Recorded {
+		return netip.Prefix{}, pending(ipamrules.ReasonPoolRestoring, fmt.Sprintf(
 			"pool %s is being restored and allocates only recorded blocks; once everything is restored, run: arbor pools restored %s", r.pool.Name, r.pool.Name)), nil
 	}
 	block, err := r.view.Reserve(r.key, ledger.Request{
-		Claim: string(c.UID), Owner: c.Spec.ClusterID, Backs: decide.ChildOf(c),
-		Exact: wish.Exact, Length: wish.Length, Strategy: decide.Strategy(r.pool.Spec.Strategy),
+		Claim: string(c.UID), Owner: c.Spec.ClusterID, Backs: ipamrules.ChildPoolOf(c),
+		Exact: wish.Exact, Length: wish.Length, Strategy: ipamrules.AllocationStrategy(r.pool.Spec.Strategy),
 	}, r.now)
 	if err != nil {
 		return netip.Prefix{}, why(r.pool.Name, wish, r.coolingOr(err)), err

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/decide/poolblocks"
-	"github.com/arbor-control/arbor/internal/view"
+	"github.com/arbor-control/arbor/internal/decide/ipam/poolblocks"
+	"github.com/arbor-control/arbor/internal/ipamcache"
 )
 
 var (
@@ -130,7 +130,7 @@ func newBench(t *testing.T, cidr string) *bench {
 		Status:     v1alpha1.SubnetPoolStatus{CIDR: cidr, UID: "pool"},
 	}
 	b.allocator = &Allocator{
-		api: b.recorder, view: view.NewPools(), metrics: NewMetrics(prometheus.NewRegistry()), others: newContention(), backoff: newBackoff(),
+		api: b.recorder, view: ipamcache.NewPools(), metrics: NewMetrics(prometheus.NewRegistry()), others: newContention(), backoff: newBackoff(),
 		now: func() time.Time { return b.clock },
 		recount: func(context.Context, types.NamespacedName) error {
 			b.calls = append(b.calls, "recount")

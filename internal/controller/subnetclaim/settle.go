@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/engine/ledger"
-	decide "github.com/arbor-control/arbor/internal/decide/claim"
-	"github.com/arbor-control/arbor/internal/decide/poolblocks"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	"github.com/arbor-control/arbor/internal/decide/ipam/poolblocks"
 )
 
 // settle finds out whether the Subnets of reserved blocks exist: at once if the
@@ -31,7 +31,7 @@ func (r *round) settle(ctx context.Context) {
 func (r *round) check(ctx context.Context, v ledger.Reservation) {
 	names := []string{v.Name}
 	if v.ID == "" {
-		names = decide.Names(r.key.Name, v.Prefix, types.UID(v.Claim))
+		names = ipamrules.SubnetNames(r.key.Name, v.Prefix, types.UID(v.Claim))
 	}
 	for _, name := range names {
 		s, err := r.api.Subnet(ctx, r.named(name))
@@ -44,7 +44,7 @@ func (r *round) check(ctx context.Context, v ledger.Reservation) {
 
 			return
 		}
-		if b, ok := poolblocks.BlockOf(s); ok && decide.Owns(types.UID(v.Claim), r.key.Name, v.Prefix, s) {
+		if b, ok := poolblocks.BlockOf(s); ok && ipamrules.OwnsBlock(types.UID(v.Claim), r.key.Name, v.Prefix, s) {
 			r.view.Created(r.key, v.Claim, b)
 
 			return

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -21,7 +21,7 @@ const uidDigits = 8
 
 // back sees to it that a child pool has a Subnet of its parent.
 func (g *Guard) back(ctx context.Context, p *v1alpha1.SubnetPool) error {
-	wants, err := netip.ParsePrefix(poolrules.RangeOf(p))
+	wants, err := netip.ParsePrefix(ipamrules.BackedRange(p))
 	if p.ParentName() == "" || err != nil || wants != wants.Masked() {
 		return nil //nolint:nilerr // a pool without a valid range is refused for that
 	}
@@ -30,16 +30,16 @@ func (g *Guard) back(ctx context.Context, p *v1alpha1.SubnetPool) error {
 		return err
 	}
 	message := ""
-	switch s, step := poolrules.Back(p, wants, subnets); step {
-	case poolrules.BindBlock:
+	switch s, step := ipamrules.DecideBacking(p, wants, subnets); step {
+	case ipamrules.BindBlock:
 		err = g.bind(ctx, p, s.DeepCopy())
-	case poolrules.RetryBlock:
+	case ipamrules.RetryBlock:
 		err = g.retry(ctx, p, s, wants)
-	case poolrules.CreateBlock:
+	case ipamrules.CreateBlock:
 		if err = g.createIn(ctx, p, wants); err != nil {
 			message = err.Error()
 		}
-	case poolrules.KeepBlock:
+	case ipamrules.KeepBlock:
 	}
 	g.unbacked(ctx, client.ObjectKeyFromObject(p), message)
 
@@ -69,13 +69,13 @@ func (g *Guard) createIn(ctx context.Context, p *v1alpha1.SubnetPool, wants neti
 // candidates returns the Subnets of the parent that back a pool or can be bound to it.
 func (g *Guard) candidates(ctx context.Context, p *v1alpha1.SubnetPool, wants netip.Prefix) ([]v1alpha1.Subnet, error) {
 	subnets, err := kube.BackingOf(ctx, g.client, p)
-	if err != nil || len(subnets) > 0 || !poolrules.IsClaimed(p) {
+	if err != nil || len(subnets) > 0 || !ipamrules.IsClaimed(p) {
 		return subnets, err
 	}
 	// Older versions did not write spec.backs.
 	near, err := kube.SubnetsNear(ctx, g.client, p.Namespace, p.ParentName(), wants)
 
-	return slices.DeleteFunc(near, func(s v1alpha1.Subnet) bool { return !poolrules.Backs(&s, p) }), err
+	return slices.DeleteFunc(near, func(s v1alpha1.Subnet) bool { return !ipamrules.Backs(&s, p) }), err
 }
 
 func protects(s *v1alpha1.Subnet) bool {
@@ -90,7 +90,7 @@ func (g *Guard) hasRoom(ctx context.Context, p *v1alpha1.SubnetPool, block netip
 	if err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	if parent.DeletionTimestamp != nil || !poolrules.Contains(parent.Open(), block) || !poolrules.Contains(parent.Spec.CIDR, block) {
+	if parent.DeletionTimestamp != nil || !ipamrules.Contains(parent.Open(), block) || !ipamrules.Contains(parent.Spec.CIDR, block) {
 		return false, nil
 	}
 	if !free {
@@ -108,7 +108,7 @@ func (g *Guard) hasRoom(ctx context.Context, p *v1alpha1.SubnetPool, block netip
 // create creates the backing Subnet of a pool. If its name is taken by another Subnet,
 // a part of the pool's UID follows it.
 func (g *Guard) create(ctx context.Context, p *v1alpha1.SubnetPool) error {
-	s := poolrules.BackingSubnet(p)
+	s := ipamrules.BackingSubnet(p)
 	names := []string{s.Name, s.Name + "-" + string(p.UID[:min(uidDigits, len(p.UID))])}
 	for _, name := range names {
 		fresh := s.DeepCopy()

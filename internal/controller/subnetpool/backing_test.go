@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 )
 
 func child(change func(*v1alpha1.SubnetPool)) *v1alpha1.SubnetPool {
@@ -25,7 +25,7 @@ func child(change func(*v1alpha1.SubnetPool)) *v1alpha1.SubnetPool {
 }
 
 func backingIn(phase v1alpha1.SubnetPhase, uid types.UID, change func(*v1alpha1.Subnet)) v1alpha1.Subnet {
-	s := poolrules.BackingSubnet(child(nil))
+	s := ipamrules.BackingSubnet(child(nil))
 	s.Status.Phase, s.Status.PoolUID = phase, uid
 	if change != nil {
 		change(s)

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/ipamcache"
 	"github.com/arbor-control/arbor/internal/kube"
-	"github.com/arbor-control/arbor/internal/view"
 )
 
 const (
@@ -41,7 +41,7 @@ type Guard struct {
 // SetupWithManager adds the controllers to a manager. A restored pool allocates again
 // when nothing of it has arrived for the time grace. Errors that keep a child pool from
 // having a backing Subnet go to unbacked.
-func SetupWithManager(mgr ctrl.Manager, feed *view.Feed, grace time.Duration, unbacked func(context.Context, types.NamespacedName, string)) error {
+func SetupWithManager(mgr ctrl.Manager, feed *ipamcache.Feed, grace time.Duration, unbacked func(context.Context, types.NamespacedName, string)) error {
 	g := &Guard{
 		unbacked: unbacked,
 		client:   mgr.GetClient(), reader: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder(recorderName),

@@ -7,13 +7,12 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -44,7 +43,7 @@ func protected(p *v1alpha1.SubnetPool) bool {
 // the claim has another UID, and the garbage collector would delete the pool. The owner
 // reference stays if a label could not name the claim: nothing else connects the two.
 func disown(p *v1alpha1.SubnetPool) {
-	i := slices.IndexFunc(p.OwnerReferences, poolrules.IsPoolClaim)
+	i := slices.IndexFunc(p.OwnerReferences, ipamrules.IsPoolClaim)
 	if i < 0 {
 		return
 	}
@@ -56,7 +55,7 @@ func disown(p *v1alpha1.SubnetPool) {
 		}
 		metav1.SetMetaDataLabel(&p.ObjectMeta, v1alpha1.PoolClaimLabel, value)
 	}
-	p.OwnerReferences = slices.DeleteFunc(p.OwnerReferences, poolrules.IsPoolClaim)
+	p.OwnerReferences = slices.DeleteFunc(p.OwnerReferences, ipamrules.IsPoolClaim)
 }
 
 // patch writes the metadata of a pool, on condition that it has not changed.
@@ -128,18 +127,23 @@ func (g *Guard) used(ctx context.Context, p *v1alpha1.SubnetPool) (bool, error) 
 // included, if all of them are being deleted. None of them would ever be the first to
 // be empty.
 func (g *Guard) ring(ctx context.Context, p *v1alpha1.SubnetPool) (map[string]bool, error) {
+	names, back, err := ipamrules.Ancestors(p.Name, func(name string) (*v1alpha1.SubnetPool, error) {
+		if name == p.Name {
+			return p, nil
+		}
+		above, err := kube.Find(ctx, g.client, &v1alpha1.SubnetPool{}, p.Namespace, name)
+		if above != nil && above.DeletionTimestamp == nil {
+			above = nil // not a ring
+		}
+
+		return above, err
+	})
 	ring := map[string]bool{p.Name: true}
-	for name := p.ParentName(); name != p.Name; {
-		above := &v1alpha1.SubnetPool{}
-		err := g.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, above, client.UnsafeDisableDeepCopy)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("cannot read pool %s/%s: %w", p.Namespace, name, err)
-		}
-		if apierrors.IsNotFound(err) || above.DeletionTimestamp == nil || above.ParentName() == "" || ring[name] {
-			return map[string]bool{p.Name: true}, nil
-		}
+	if err != nil || back != 0 {
+		return ring, err
+	}
+	for _, name := range names {
 		ring[name] = true
-		name = above.ParentName()
 	}
 
 	return ring, nil

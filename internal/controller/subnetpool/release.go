@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
-	"github.com/arbor-control/arbor/internal/decide/release"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	"github.com/arbor-control/arbor/internal/decide/ipam/release"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -142,7 +142,7 @@ func (r *Releaser) inside(ctx context.Context, s *v1alpha1.Subnet) (string, erro
 	reason := ""
 	err = kube.LiveSubnets(ctx, r.reader, s.Namespace, pool, func(o *v1alpha1.Subnet) bool {
 		has, err := netip.ParsePrefix(o.Spec.CIDR)
-		if err == nil && !above[o.Spec.PoolRef] && poolrules.Contains(s.Spec.CIDR, has.Masked()) && o.Status.Phase != v1alpha1.SubnetFailed {
+		if err == nil && !above[o.Spec.PoolRef] && ipamrules.Contains(s.Spec.CIDR, has.Masked()) && o.Status.Phase != v1alpha1.SubnetFailed {
 			reason = fmt.Sprintf("Subnet %s of pool %s, which is gone, is in it", o.Name, o.Spec.PoolRef)
 		}
 
@@ -155,20 +155,15 @@ func (r *Releaser) inside(ctx context.Context, s *v1alpha1.Subnet) (string, erro
 // above returns the names of the pool of a Subnet and of the pools above it. The blocks
 // that those are made of contain the Subnet.
 func (r *Releaser) above(ctx context.Context, s *v1alpha1.Subnet) (map[string]bool, error) {
-	names := map[string]bool{}
-	for name := s.Spec.PoolRef; name != "" && !names[name]; {
-		names[name] = true
-		p, err := kube.Find(ctx, r.client, &v1alpha1.SubnetPool{}, s.Namespace, name)
-		if err != nil {
-			return nil, err
-		}
-		name = ""
-		if p != nil {
-			name = p.ParentName()
-		}
+	names, _, err := ipamrules.Ancestors(s.Spec.PoolRef, func(name string) (*v1alpha1.SubnetPool, error) {
+		return kube.Find(ctx, r.client, &v1alpha1.SubnetPool{}, s.Namespace, name)
+	})
+	above := map[string]bool{}
+	for _, name := range names {
+		above[name] = true
 	}
 
-	return names, nil
+	return above, err
 }
 
 // discard deletes a Subnet, on condition that it has not changed, and then removes its

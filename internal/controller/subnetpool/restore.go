@@ -13,8 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	claimrules "github.com/arbor-control/arbor/internal/decide/claim"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -83,7 +82,7 @@ func (r *restores) forget(pool types.NamespacedName) {
 // have it and nothing has arrived for the grace period. The event of a claim that is
 // bound or deleted comes back here.
 func (g *Guard) endRestore(ctx context.Context, p *v1alpha1.SubnetPool) (reconcile.Result, error) {
-	if !poolrules.Restoring(p) {
+	if !ipamrules.IsRestoring(p) {
 		g.restores.forget(client.ObjectKeyFromObject(p))
 
 		return reconcile.Result{}, nil
@@ -113,7 +112,7 @@ func (g *Guard) recordedWaits(ctx context.Context, p *v1alpha1.SubnetPool) (bool
 		return false, fmt.Errorf("cannot list SubnetClaims: %w", err)
 	}
 	for i := range list.Items {
-		if _, recorded := claimrules.Recorded(&list.Items[i]); recorded {
+		if _, recorded := ipamrules.RecordedBlock(&list.Items[i]); recorded {
 			return true, nil
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -132,7 +132,7 @@ func TestNameOfBackingSubnet(t *testing.T) {
 		return child(func(p *v1alpha1.SubnetPool) { p.UID = "0123456789" })
 	}
 	other := func() *v1alpha1.Subnet { return &v1alpha1.Subnet{Spec: v1alpha1.SubnetSpec{PoolRef: "q"}} }
-	own := poolrules.BackingSubnet(pool())
+	own := ipamrules.BackingSubnet(pool())
 	cases := map[string]struct {
 		reason string
 		taken  map[string]*v1alpha1.Subnet

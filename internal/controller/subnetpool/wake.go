@@ -15,9 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	claimrules "github.com/arbor-control/arbor/internal/decide/claim"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
-	"github.com/arbor-control/arbor/internal/decide/release"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	"github.com/arbor-control/arbor/internal/decide/ipam/release"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -36,7 +35,7 @@ var comesOrGoes = predicate.Funcs{
 	CreateFunc: func(e event.CreateEvent) bool {
 		c, ok := e.Object.(*v1alpha1.SubnetClaim)
 
-		return ok && !e.IsInInitialList && claimrules.ChildOf(c) != ""
+		return ok && !e.IsInInitialList && ipamrules.ChildPoolOf(c) != ""
 	},
 	UpdateFunc: func(event.UpdateEvent) bool { return false },
 }
@@ -51,7 +50,7 @@ var released = predicate.Funcs{
 		before, ok := e.ObjectOld.(*v1alpha1.SubnetPool)
 		now, is := e.ObjectNew.(*v1alpha1.SubnetPool)
 
-		return ok && is && (before.UID != now.UID || before.Spec.CIDR != now.Spec.CIDR || poolrules.Restoring(before) && !poolrules.Restoring(now) || deletionBegan(before, now))
+		return ok && is && (before.UID != now.UID || before.Spec.CIDR != now.Spec.CIDR || ipamrules.IsRestoring(before) && !ipamrules.IsRestoring(now) || deletionBegan(before, now))
 	},
 }
 
@@ -288,5 +287,5 @@ func (w *waker) restoring(ctx context.Context, o client.Object) (client.ObjectKe
 	err := w.cache.Get(ctx, key, p, client.UnsafeDisableDeepCopy)
 	check(ctx, client.IgnoreNotFound(err))
 
-	return key, err == nil && poolrules.Restoring(p)
+	return key, err == nil && ipamrules.IsRestoring(p)
 }

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	claimrules "github.com/arbor-control/arbor/internal/decide/claim"
-	"github.com/arbor-control/arbor/internal/decide/release"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
+	"github.com/arbor-control/arbor/internal/decide/ipam/release"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -118,7 +118,7 @@ func (r *Reconciler) isExpected(ctx context.Context, pool types.NamespacedName) 
 	}
 
 	return slices.ContainsFunc(list.Items, func(c v1alpha1.SubnetClaim) bool {
-		_, recorded := claimrules.Recorded(&c)
+		_, recorded := ipamrules.RecordedBlock(&c)
 
 		return recorded
 	}), nil

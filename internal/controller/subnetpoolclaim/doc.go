@@ -15,5 +15,5 @@
 // Two managers may serve one SubnetPoolClaim at the same time: one creates an object for it
 // while the other releases it. So the SubnetPoolClaim is read from the API server before and
 // after each creation. A claim for a block that is left behind nevertheless is released after
-// the restore grace period; see PoolBlock in internal/decide/release.
+// the restore grace period; see PoolBlock in internal/decide/ipam/release.
 package subnetpoolclaim

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 )
 
 // A nameTakenError means that another object has the name that one of a claim needs.
@@ -208,7 +208,7 @@ func newPool(c *v1alpha1.SubnetPoolClaim, parent *v1alpha1.SubnetPool, cidr stri
 	if isLabel(c.Spec.ParentPoolRef) {
 		p.Labels[v1alpha1.ParentLabel] = c.Spec.ParentPoolRef
 	}
-	if poolrules.Restoring(parent) {
+	if ipamrules.IsRestoring(parent) {
 		p.Annotations = map[string]string{v1alpha1.PoolUIDAnnotation: parent.Annotations[v1alpha1.PoolUIDAnnotation]}
 	}
 

@@ -2,10 +2,10 @@ package symphony
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/engine/tree"
 )
 
 // A score is what the variations of a Symphony come to.
@@ -25,23 +25,34 @@ func read(spec *enov1.SymphonySpec) score {
 	if len(s.problems) > 0 {
 		return s // names do not identify dependencies then
 	}
-	byName := make(map[string]*enov1.Variation, len(spec.Variations))
+	byName := make(map[string]int, len(spec.Variations))
 	for i := range spec.Variations {
-		byName[nameOf(&spec.Variations[i])] = &spec.Variations[i]
+		byName[nameOf(&spec.Variations[i])] = i
 	}
 	s.problems = unknown(spec, byName)
 	if len(s.problems) > 0 {
 		return s
 	}
-	o := order{byName: byName, state: map[string]state{}}
-	for i := range spec.Variations {
-		if circle := o.visit(&spec.Variations[i]); circle != nil {
-			s.problems = []problem{{ReasonCircularDependency, "variations depend on each other in a circle: " + strings.Join(circle, " → ")}}
-
-			return s
+	order, cycle := tree.Order(len(spec.Variations), func(i int) []int {
+		var on []int
+		for _, d := range spec.Variations[i].DependsOn {
+			on = append(on, byName[d.Synthesizer])
 		}
+
+		return on
+	})
+	if cycle != nil {
+		var path []string
+		for _, i := range append(cycle, cycle[0]) {
+			path = append(path, nameOf(&spec.Variations[i]))
+		}
+		s.problems = []problem{{ReasonCircularDependency, "variations depend on each other in a circle: " + strings.Join(path, " → ")}}
+
+		return s
 	}
-	s.variations = o.done
+	for _, i := range order {
+		s.variations = append(s.variations, &spec.Variations[i])
+	}
 
 	return s
 }
@@ -66,56 +77,18 @@ func names(spec *enov1.SymphonySpec) []problem {
 }
 
 // unknown finds dependencies on variations that there are not.
-func unknown(spec *enov1.SymphonySpec, byName map[string]*enov1.Variation) []problem {
+func unknown(spec *enov1.SymphonySpec, byName map[string]int) []problem {
 	var all []problem
 	for i := range spec.Variations {
 		v := &spec.Variations[i]
 		for _, d := range v.DependsOn {
-			if byName[d.Synthesizer] == nil {
+			if _, found := byName[d.Synthesizer]; !found {
 				all = append(all, problem{ReasonUnknownDependency, fmt.Sprintf("variation %q depends on %q, which no variation has as its synthesizer", nameOf(v), d.Synthesizer)})
 			}
 		}
 	}
 
 	return all
-}
-
-// An order is found by going to what each variation depends on first.
-type order struct {
-	byName map[string]*enov1.Variation
-	state  map[string]state
-	path   []string
-	done   []*enov1.Variation
-}
-
-type state int
-
-const (
-	entered state = iota + 1
-	left
-)
-
-// visit puts a variation after all that it depends on, or returns a circle.
-func (o *order) visit(v *enov1.Variation) []string {
-	name := nameOf(v)
-	switch o.state[name] {
-	case left:
-		return nil
-	case entered:
-		return append(slices.Clone(o.path[slices.Index(o.path, name):]), name)
-	}
-	o.state[name] = entered
-	o.path = append(o.path, name)
-	for _, d := range v.DependsOn {
-		if circle := o.visit(o.byName[d.Synthesizer]); circle != nil {
-			return circle
-		}
-	}
-	o.path = o.path[:len(o.path)-1]
-	o.state[name] = left
-	o.done = append(o.done, v)
-
-	return nil
 }
 
 func nameOf(v *enov1.Variation) string { return v.Synthesizer.Name }

@@ -3,7 +3,10 @@ package synthesis
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/engine/tree"
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
@@ -24,7 +27,7 @@ func Dependencies(c *enov1.Composition, find Lookup, rules tenancy.Rules) *enov1
 		switch {
 		case on == nil && !hidden:
 			reason = enov1.ReasonDependencyNotFound
-		case !hidden && Reaches(on, c, visible(find, c.Namespace, rules)):
+		case !hidden && reaches(on, c, visible(find, c.Namespace, rules)):
 			reason, circular = enov1.ReasonCircularDependency, true
 		case isReady(on):
 			continue
@@ -66,7 +69,7 @@ func Dependents(c *enov1.Composition, dependents []*enov1.Composition, find Look
 	hidden := false
 	for _, d := range dependents {
 		switch {
-		case !rules.WaitsFor(c, d.Namespace) || !slices.Contains(d.Finalizers, enov1.Finalizer) || Reaches(c, d, find):
+		case !rules.WaitsFor(c, d.Namespace) || !slices.Contains(d.Finalizers, enov1.Finalizer) || reaches(c, d, find):
 		case rules.Hides(c.Namespace, d.Namespace):
 			hidden = true
 		default:
@@ -86,34 +89,35 @@ func Dependents(c *enov1.Composition, dependents []*enov1.Composition, find Look
 	return &enov1.DependencyStatus{Blocked: true, Reason: enov1.StatusWaitingOnDependents, BlockedBy: by}
 }
 
-// Reaches reports whether a composition depends on another, directly or indirectly, or is that one
-// itself.
-func Reaches(from, to *enov1.Composition, find Lookup) bool {
-	type key struct{ namespace, name string }
-	seen := map[key]bool{}
-	next := []*enov1.Composition{from}
-	for len(next) > 0 {
-		c := next[len(next)-1]
-		next = next[:len(next)-1]
-		k := key{c.Namespace, c.Name}
-		if k == (key{to.Namespace, to.Name}) {
-			return true
-		}
-		if seen[k] {
-			continue
-		}
-		seen[k] = true
-		for _, d := range c.Spec.DependsOn {
-			if on := find(namespaceOf(d, c), d.Name); on != nil {
-				next = append(next, on)
+// reaches reports whether a composition depends on another, directly or through others, or
+// is that one itself.
+func reaches(from, to *enov1.Composition, find Lookup) bool {
+	start, end := keyOf(from), keyOf(to)
+	read := map[types.NamespacedName]*enov1.Composition{start: from}
+	for k := range tree.Reachable([]types.NamespacedName{start}, func(k types.NamespacedName) []types.NamespacedName {
+		var on []types.NamespacedName
+		for _, d := range read[k].Spec.DependsOn {
+			if c := find(namespaceOf(d, read[k]), d.Name); c != nil {
+				read[keyOf(c)] = c
+				on = append(on, keyOf(c))
 			}
+		}
+
+		return on
+	}) {
+		if k == end {
+			return true
 		}
 	}
 
 	return false
 }
 
-// DependsOn reports whether a composition names another one.
+func keyOf(c *enov1.Composition) types.NamespacedName {
+	return types.NamespacedName{Namespace: c.Namespace, Name: c.Name}
+}
+
+// DependsOn says whether a composition names another one.
 func DependsOn(c *enov1.Composition, namespace, name string) bool {
 	return slices.ContainsFunc(c.Spec.DependsOn, func(d enov1.CompositionDependency) bool {
 		return d.Name == name && namespaceOf(d, c) == namespace

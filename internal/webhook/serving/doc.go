@@ -15,7 +15,9 @@
 //	                                ↑ ↑
 //	                      registered  and only then, a while later, used
 //
-// The libraries of the field that do such things mount the Secret into the pod
-// and wait for the kubelet to bring the files; here no kubelet is needed, so
-// the same code serves on a laptop.
+// cert-manager's DynamicAuthority signs in memory from a Secret too, and
+// cert-manager/webhook-cert-lib adds the pending authority. That library has no
+// release and may change without notice, and both register webhooks by Service
+// and DNS names only; this package also registers them by URL, for a manager that
+// runs on a laptop.
 package serving

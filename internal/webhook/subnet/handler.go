@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	decide "github.com/arbor-control/arbor/internal/decide/subnet"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/webhook"
@@ -41,12 +41,12 @@ func NewHandler(cache client.Reader, m *webhook.Metrics) admission.Handler {
 			return verdict.Verdict{}, err
 		}
 
-		return decide.Check(c.After, around), nil
+		return ipamrules.CheckSubnet(c.After, around), nil
 	})
 }
 
-func gather(ctx context.Context, cache client.Reader, s *v1alpha1.Subnet) (decide.Around, error) {
-	var around decide.Around
+func gather(ctx context.Context, cache client.Reader, s *v1alpha1.Subnet) (ipamrules.SubnetNeighbors, error) {
+	var around ipamrules.SubnetNeighbors
 	prefix, err := netip.ParsePrefix(s.Spec.CIDR)
 	if err != nil {
 		return around, nil //nolint:nilerr // an invalid CIDR is rejected for that

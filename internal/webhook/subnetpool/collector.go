@@ -3,15 +3,14 @@ package subnetpool
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
@@ -52,23 +51,19 @@ func (c *collector) near(ctx context.Context, p *v1alpha1.SubnetPool) error {
 
 // above collects the pool of a name and its ancestors.
 func (c *collector) above(ctx context.Context, name string) error {
-	for way := map[string]bool{}; name != "" && !way[name]; {
-		way[name] = true
-		p, known := c.found[name]
-		if !known {
-			err := c.cache.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, &p, client.UnsafeDisableDeepCopy)
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("cannot read pool %s/%s: %w", c.namespace, name, err)
-			}
-			c.found[name] = p
+	_, _, err := ipamrules.Ancestors(name, func(name string) (*v1alpha1.SubnetPool, error) {
+		if p, known := c.found[name]; known {
+			return &p, nil
 		}
-		name = p.ParentName()
-	}
+		p, err := kube.Find(ctx, c.cache, &v1alpha1.SubnetPool{}, c.namespace, name)
+		if p != nil {
+			c.found[name] = *p
+		}
 
-	return nil
+		return p, err
+	})
+
+	return err
 }
 
 func (c *collector) add(pools []v1alpha1.SubnetPool) {

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	poolrules "github.com/arbor-control/arbor/internal/decide/pool"
+	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 	"github.com/arbor-control/arbor/internal/kube"
 	"github.com/arbor-control/arbor/internal/webhook"
@@ -37,12 +37,12 @@ func NewHandler(cache client.Reader, m *webhook.Metrics) admission.Handler {
 			return verdict.Verdict{}, err
 		}
 
-		return poolrules.Admit(c.Before, c.After, around), nil
+		return ipamrules.AdmitPool(c.Before, c.After, around), nil
 	})
 }
 
-func gather(ctx context.Context, cache client.Reader, before, after *v1alpha1.SubnetPool) (poolrules.Around, error) {
-	var around poolrules.Around
+func gather(ctx context.Context, cache client.Reader, before, after *v1alpha1.SubnetPool) (ipamrules.PoolNeighbors, error) {
+	var around ipamrules.PoolNeighbors
 	pools := &collector{cache: cache, namespace: after.Namespace, found: map[string]v1alpha1.SubnetPool{}}
 	for _, p := range []*v1alpha1.SubnetPool{before, after} {
 		if p == nil {

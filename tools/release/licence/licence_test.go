@@ -39,6 +39,19 @@ func TestShipped(t *testing.T) {
 	}
 }
 
+// So has the plugin of kubectl, for every system.
+func TestPlugin(t *testing.T) {
+	for _, p := range product.PluginPlatforms {
+		modules, err := licence.Linked(t.Context(), root, p.OS, p.Arch, product.Packages([]string{product.Plugin})...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, wrong := range licence.Check(modules) {
+			t.Errorf("%s: %s", p, wrong)
+		}
+	}
+}
+
 // So has what is linked into the images, which have programs of their own.
 func TestImages(t *testing.T) {
 	for _, i := range product.Images {

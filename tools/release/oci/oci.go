@@ -1,9 +1,11 @@
-// Package oci writes container images as files, from nothing but what goes into
-// them: no daemon, no registry and no base image is asked.
+// Package oci writes container images as files, without a daemon, a registry or a
+// base image.
 //
 // Write writes an archive in the layout of the Open Container Initiative, with a
 // manifest for each platform. docker load, podman load, skopeo and containerd
-// read it. The same Image is always the same archive, byte for byte.
+// read it. The same Image is always the same archive, byte for byte. Manifests,
+// configurations, digests and the layout are written by go-containerregistry; this
+// package adds the files of the layer and the archive around the layout.
 package oci
 
 import (
@@ -11,22 +13,25 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-)
 
-const (
-	indexType    = "application/vnd.oci.image.index.v1+json"
-	manifestType = "application/vnd.oci.image.manifest.v1+json"
-	configType   = "application/vnd.oci.image.config.v1+json"
-	layerType    = "application/vnd.oci.image.layer.v1.tar+gzip"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 // An Image is what is written.
@@ -38,7 +43,7 @@ type Image struct {
 	User       string
 	Entrypoint []string
 	Labels     map[string]string
-	// Variants are one for each platform. Readers who know nothing of platforms get
+	// Variants are one for each platform. Readers that do not support platforms get
 	// the first one.
 	Variants []Variant
 }
@@ -49,7 +54,7 @@ type Variant struct {
 	Files    []File
 }
 
-// A File of an image. Everything belongs to root, and nobody may write.
+// A File of an image. It belongs to root and is read-only.
 type File struct {
 	// Path from the root, such as /etc/hosts.
 	Path       string
@@ -57,142 +62,95 @@ type File struct {
 	Data       []byte
 }
 
-type descriptor struct {
-	MediaType   string            `json:"mediaType"`
-	Digest      string            `json:"digest"`
-	Size        int               `json:"size"`
-	Platform    *platform         `json:"platform,omitempty"`
-	Annotations map[string]string `json:"annotations,omitempty"`
-}
-
-type platform struct {
-	Architecture string `json:"architecture"`
-	OS           string `json:"os"`
-}
-
-type index struct {
-	SchemaVersion int               `json:"schemaVersion"`
-	MediaType     string            `json:"mediaType"`
-	Manifests     []descriptor      `json:"manifests"`
-	Annotations   map[string]string `json:"annotations,omitempty"`
-}
-
-type manifest struct {
-	SchemaVersion int               `json:"schemaVersion"`
-	MediaType     string            `json:"mediaType"`
-	Config        descriptor        `json:"config"`
-	Layers        []descriptor      `json:"layers"`
-	Annotations   map[string]string `json:"annotations,omitempty"`
-}
-
-type config struct {
-	platform
-
-	Created time.Time  `json:"created"`
-	Config  runtime    `json:"config"`
-	RootFS  rootFS     `json:"rootfs"`
-	History []happened `json:"history"`
-}
-
-// The names of fields are Docker's.
-type runtime struct {
-	User       string            `json:"User"`
-	Entrypoint []string          `json:"Entrypoint"`
-	WorkingDir string            `json:"WorkingDir"`
-	Labels     map[string]string `json:"Labels"`
-}
-
-type rootFS struct {
-	Type    string   `json:"type"`
-	DiffIDs []string `json:"diff_ids"`
-}
-
-type happened struct {
-	Created   time.Time `json:"created"`
-	CreatedBy string    `json:"created_by"`
-}
-
-// saved is how Docker lists images where it does not know the layout.
-type saved struct {
-	Config   string   `json:"Config"`
-	RepoTags []string `json:"RepoTags"`
-	Layers   []string `json:"Layers"`
-}
-
-// Write writes the image as an archive, and returns the digest of its index,
-// which is what the image is known by in registries.
+// Write writes the image as an archive, and returns the digest of its index, which
+// identifies the image in registries.
 func (i Image) Write(w io.Writer) (digest string, err error) {
 	if len(i.Variants) == 0 {
 		return "", fmt.Errorf("cannot write image %s: it is for no platform", i.Name)
 	}
-	a := &archive{files: map[string][]byte{}}
-	top := index{SchemaVersion: 2, MediaType: indexType, Annotations: i.Labels}
-	var old []saved
+	var index v1.ImageIndex = empty.Index
+	var first v1.Image
 	for _, v := range i.Variants {
-		m, err := i.variant(a, v)
+		image, err := i.variant(v)
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("cannot write image %s for %s/%s: %w", i.Name, v.OS, v.Arch, err)
 		}
-		d, err := a.blob(manifestType, m)
-		if err != nil {
-			return "", err
-		}
-		d.Platform = &platform{v.Arch, v.OS}
-		top.Manifests = append(top.Manifests, d)
-		if old == nil {
-			old = []saved{{Config: blobPath(m.Config.Digest), RepoTags: []string{i.Name + ":" + i.Tag}, Layers: []string{blobPath(m.Layers[0].Digest)}}}
-		}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: v.OS, Architecture: v.Arch}}})
+		first = cmp.Or(first, image)
 	}
-	d, err := a.blob(indexType, top)
+	index = mutate.Annotations(index, i.Labels).(v1.ImageIndex) //nolint:forcetypeassert // it returns the type that it gets
+	hash, err := index.Digest()
 	if err != nil {
 		return "", err
 	}
-	d.Annotations = map[string]string{"io.containerd.image.name": i.Name + ":" + i.Tag, "org.opencontainers.image.ref.name": i.Tag}
-	for name, content := range map[string]any{
-		"oci-layout":    map[string]string{"imageLayoutVersion": "1.0.0"},
-		"index.json":    index{SchemaVersion: 2, MediaType: indexType, Manifests: []descriptor{d}},
-		"manifest.json": old,
-	} {
-		if a.files[name], err = json.Marshal(content); err != nil {
-			return "", err
-		}
-	}
 
-	return d.Digest, a.write(w, i.Created)
+	return hash.String(), i.archive(w, index, first)
 }
 
-// variant adds the layer and the configuration for one platform.
-func (i Image) variant(a *archive, v Variant) (manifest, error) {
-	plain, err := layer(v.Files, i.Created)
+// archive writes the layout of an index as a tar.
+func (i Image) archive(w io.Writer, index v1.ImageIndex, first v1.Image) error {
+	dir, err := os.MkdirTemp("", "arbor-oci-")
 	if err != nil {
-		return manifest{}, fmt.Errorf("cannot write the layer for %s/%s: %w", v.OS, v.Arch, err)
+		return err
 	}
-	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	defer func() { _ = os.RemoveAll(dir) }()
+	names := map[string]string{"io.containerd.image.name": i.Name + ":" + i.Tag, "org.opencontainers.image.ref.name": i.Tag}
+	top := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: index, Descriptor: v1.Descriptor{Annotations: names}})
+	if _, err := layout.Write(dir, top); err != nil {
+		return err
+	}
+	legacy, err := i.legacy(first)
 	if err != nil {
-		return manifest{}, err
+		return err
 	}
-	if _, err := z.Write(plain); err != nil {
-		return manifest{}, err
+	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), legacy, 0o600); err != nil {
+		return err
 	}
-	if err := z.Close(); err != nil {
-		return manifest{}, err
+
+	return pack(w, dir, i.Created)
+}
+
+// legacy is manifest.json: how Docker lists images if it does not read the layout. It
+// has one platform only.
+func (i Image) legacy(image v1.Image) ([]byte, error) {
+	m, err := image.Manifest()
+	if err != nil {
+		return nil, err
 	}
-	c, err := a.blob(configType, config{
-		platform: platform{v.Arch, v.OS}, Created: i.Created,
-		Config:  runtime{User: i.User, Entrypoint: i.Entrypoint, WorkingDir: "/", Labels: i.Labels},
-		RootFS:  rootFS{Type: "layers", DiffIDs: []string{digestOf(plain)}},
-		History: []happened{{Created: i.Created, CreatedBy: "make image"}},
+	blob := func(d v1.Descriptor) string { return path.Join("blobs", d.Digest.Algorithm, d.Digest.Hex) }
+
+	return json.Marshal(tarball.Manifest{{Config: blob(m.Config), RepoTags: []string{i.Name + ":" + i.Tag}, Layers: []string{blob(m.Layers[0])}}})
+}
+
+// variant is the image for one platform, of one layer.
+func (i Image) variant(v Variant) (v1.Image, error) {
+	plain, err := i.layer(v.Files)
+	if err != nil {
+		return nil, err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(plain)), nil },
+		tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
+	if err != nil {
+		return nil, err
+	}
+	created := v1.Time{Time: i.Created}
+	image, err := mutate.ConfigFile(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), &v1.ConfigFile{
+		OS: v.OS, Architecture: v.Arch, Created: created, RootFS: v1.RootFS{Type: "layers"},
+		Config: v1.Config{User: i.User, Entrypoint: i.Entrypoint, WorkingDir: "/", Labels: i.Labels},
 	})
+	if err != nil {
+		return nil, err
+	}
+	image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: "make image"}})
+	if err != nil {
+		return nil, err
+	}
 
-	return manifest{
-		SchemaVersion: 2, MediaType: manifestType, Config: c,
-		Layers: []descriptor{a.raw(layerType, packed.Bytes())}, Annotations: i.Labels,
-	}, err
+	return mutate.Annotations(image, i.Labels).(v1.Image), nil //nolint:forcetypeassert // it returns the type that it gets
 }
 
-// layer is the files as a tar, with the folders that they are in.
-func layer(files []File, created time.Time) ([]byte, error) {
+// layer is the files as a tar, sorted, with the directories that they are in.
+func (i Image) layer(files []File) ([]byte, error) {
 	headers, data := map[string]*tar.Header{}, map[string][]byte{}
 	for _, f := range files {
 		name := strings.TrimPrefix(path.Clean(f.Path), "/")
@@ -205,28 +163,13 @@ func layer(files []File, created time.Time) ([]byte, error) {
 		}
 		headers[name], data[name] = &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(f.Data)), Mode: mode}, f.Data
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			headers[dir+"/"] = &tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755}
+			headers[dir] = &tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755}
 		}
 	}
-
-	return pack(headers, data, created)
-}
-
-// pack writes a tar: sorted, at one time, and all of it root's.
-func pack(headers map[string]*tar.Header, data map[string][]byte, at time.Time) ([]byte, error) {
-	sorted := make([]*tar.Header, 0, len(headers))
-	for _, h := range headers {
-		h.ModTime, h.Format = at, tar.FormatUSTAR
-		sorted = append(sorted, h)
-	}
-	slices.SortFunc(sorted, func(a, b *tar.Header) int { return cmp.Compare(a.Name, b.Name) })
 	var b bytes.Buffer
 	t := tar.NewWriter(&b)
-	for _, h := range sorted {
-		if err := t.WriteHeader(h); err != nil {
-			return nil, err
-		}
-		if _, err := t.Write(data[h.Name]); err != nil {
+	for _, h := range slices.SortedFunc(maps.Values(headers), func(a, b *tar.Header) int { return cmp.Compare(a.Name, b.Name) }) {
+		if err := write(t, h, data[h.Name], i.Created); err != nil {
 			return nil, err
 		}
 	}
@@ -235,45 +178,35 @@ func pack(headers map[string]*tar.Header, data map[string][]byte, at time.Time) 
 	return b.Bytes(), err
 }
 
-// An archive is the files of a layout.
-type archive struct{ files map[string][]byte }
+// pack writes a directory as a tar, sorted, without its times and owners.
+func pack(w io.Writer, dir string, at time.Time) error {
+	t := tar.NewWriter(w)
+	root := os.DirFS(dir)
+	err := fs.WalkDir(root, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || name == "." {
+			return err
+		}
+		if e.IsDir() {
+			return write(t, &tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755}, nil, at)
+		}
+		data, err := fs.ReadFile(root, name)
+		if err != nil {
+			return err
+		}
 
-// blob adds a document.
-func (a *archive) blob(mediaType string, content any) (descriptor, error) {
-	data, err := json.Marshal(content)
+		return write(t, &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(data)), Mode: 0o644}, data, at)
+	})
 
-	return a.raw(mediaType, data), err
+	return errors.Join(err, t.Close())
 }
 
-// raw adds data, under its digest.
-func (a *archive) raw(mediaType string, data []byte) descriptor {
-	d := digestOf(data)
-	a.files[blobPath(d)] = data
-
-	return descriptor{MediaType: mediaType, Digest: d, Size: len(data)}
-}
-
-func (a *archive) write(w io.Writer, at time.Time) error {
-	headers := map[string]*tar.Header{
-		"blobs/":        {Typeflag: tar.TypeDir, Name: "blobs/", Mode: 0o755},
-		"blobs/sha256/": {Typeflag: tar.TypeDir, Name: "blobs/sha256/", Mode: 0o755},
-	}
-	for name, data := range a.files {
-		headers[name] = &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(data)), Mode: 0o644}
-	}
-	packed, err := pack(headers, a.files, at)
-	if err != nil {
+// write adds a file to a tar. It belongs to root.
+func write(t *tar.Writer, h *tar.Header, data []byte, at time.Time) error {
+	h.ModTime, h.Format = at, tar.FormatUSTAR
+	if err := t.WriteHeader(h); err != nil {
 		return err
 	}
-	_, err = w.Write(packed)
+	_, err := t.Write(data)
 
 	return err
 }
-
-func digestOf(data []byte) string {
-	sum := sha256.Sum256(data)
-
-	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
-func blobPath(digest string) string { return "blobs/" + strings.Replace(digest, ":", "/", 1) }

@@ -1,6 +1,5 @@
 // Package product says what Arbor ships, and in which form: the one list for the
-// images, the release and the check of licences. A test compares it with the
-// Dockerfile.
+// images, the release and the check of licences.
 package product
 
 // Module is the path of Arbor's module.
@@ -28,9 +27,7 @@ const (
 // An Image is one that is shipped.
 type Image struct {
 	// Name is that of the image, and of the command that runs if nothing else is said.
-	Name string
-	// Stage is the target in the Dockerfile.
-	Stage       string
+	Name        string
 	Description string
 	// Commands are the programs that it holds.
 	Commands []string
@@ -42,11 +39,11 @@ type Image struct {
 // Images are those of every release. The scheduler has one of its own: it is as large
 // as all the rest, and most clusters do without.
 var Images = []Image{
-	{Name: "arbor-manager", Stage: "manager", Description: "Arbor's controllers and admission webhooks", Commands: []string{"arbor-manager", "arbor-executor"}},
-	{Name: "arbor-scheduler", Stage: "scheduler", Description: "kube-scheduler that places the pods of a PodGroup together or not at all", Commands: []string{"arbor-scheduler"}},
-	{Name: "arbor-synthesizer-yaml", Stage: "synthesizer-yaml", Description: "Synthesizer that delivers plain manifests", Commands: []string{"arbor-synthesizer-yaml"}},
-	{Name: "arbor-synthesizer-kustomize", Stage: "synthesizer-kustomize", Description: "Synthesizer that delivers a kustomization", Commands: []string{"arbor-synthesizer-kustomize"}},
-	{Name: "arbor-synthesizer-helm", Stage: "synthesizer-helm", Description: "Synthesizer that delivers a Helm chart", Commands: []string{"arbor-synthesizer-helm"}, Module: "synthesizers/helm"},
+	{Name: "arbor-manager", Description: "Arbor's controllers and admission webhooks", Commands: []string{"arbor-manager", "arbor-executor"}},
+	{Name: "arbor-scheduler", Description: "kube-scheduler that places the pods of a PodGroup together or not at all", Commands: []string{"arbor-scheduler"}},
+	{Name: "arbor-synthesizer-yaml", Description: "Synthesizer that delivers plain manifests", Commands: []string{"arbor-synthesizer-yaml"}},
+	{Name: "arbor-synthesizer-kustomize", Description: "Synthesizer that delivers a kustomization", Commands: []string{"arbor-synthesizer-kustomize"}},
+	{Name: "arbor-synthesizer-helm", Description: "Synthesizer that delivers a Helm chart", Commands: []string{"arbor-synthesizer-helm"}, Module: "synthesizers/helm"},
 }
 
 // Packages are the import patterns of the programs of an image, within its module.
@@ -80,6 +77,12 @@ const (
 
 // InRelease are the commands that are released as files.
 var InRelease = []string{"arbor", "arbor-manager", "arbor-scheduler", "arbor-executor"}
+
+// Plugin is the command that is released as a plugin of kubectl.
+const Plugin = "kubectl-arbor"
+
+// PluginPlatforms are those of the plugin.
+var PluginPlatforms = []Platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"}}
 
 // Packages are the import patterns of commands.
 func Packages(names []string) []string {
