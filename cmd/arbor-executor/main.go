@@ -1,4 +1,4 @@
-// What runs in the pods of syntheses: a small static program, for Arbor's own
+// Command arbor-executor runs in the pods of syntheses: a small static program, for Arbor's own
 // image, that is copied into containers of synthesizers' images.
 package main
 

@@ -244,7 +244,7 @@ func (o *upOptions) welcome(ctx context.Context, out io.Writer, r controlplane.R
 	if o.bare {
 		fmt.Fprintf(out, "\nTry, in another terminal:\n\n  export KUBECONFIG=%s\n  kubectl get nodes\n", r.Kubeconfig)
 		if manager.Registered(ctx, r.Kubeconfig) {
-			fmt.Fprint(out, "\nArbor ran on this data before. Its webhooks are still registered, so what they admit is\nrefused until a manager runs, or: kubectl delete validatingwebhookconfiguration arbor\n")
+			fmt.Fprint(out, "\nArbor ran on this data before. Its webhooks are still registered, so requests for their kinds are\nrejected until a manager runs, or: kubectl delete validatingwebhookconfiguration arbor\n")
 		}
 	} else {
 		fmt.Fprintf(out, "  %-24s http://%s/metrics\n", "metrics", o.metrics)

@@ -19,13 +19,13 @@
 //
 // # Minimums
 //
-//   - A leaf needs minMember pods with a place; 1 if it does not say, and 0
-//     makes it elastic. The one leaf of a gang without subgroups has the
-//     minMember of the gang.
-//   - A set, which is a subgroup with others below it or the gang itself, needs
-//     minSubGroup of its direct children satisfied; all if it does not say.
-//   - A set with a minMember needs, on top of that, so many pods with a place
-//     anywhere below it. [Rules] has a switch for those who want that ignored.
+//   - A leaf needs minMember pods with a place. The default is 1, and 0 makes it
+//     elastic. The one leaf of a gang without subgroups has the minMember of the
+//     gang.
+//   - A set, which is a subgroup with children or the gang itself, needs
+//     minSubGroup of its direct children satisfied. The default is all.
+//   - A set with a minMember needs, in addition, so many pods with a place
+//     anywhere below it. [Rules] has a switch to ignore that.
 //
 // # Which children
 //

@@ -23,8 +23,8 @@ type run struct {
 	// waiting members of each leaf, in the order given.
 	waiting [][]int
 	// shape numbers members that are alike; misfits are by that number.
-	shape    []int
-	refusals []refusal
+	shape       []int
+	pastMisfits []pastMisfit
 	// version of the World: misfits of another version are void.
 	version int
 
@@ -50,8 +50,8 @@ type run struct {
 	notes []note
 }
 
-// A refusal is the misfit of a shape, and the version of the World that it is about.
-type refusal struct {
+// A pastMisfit is the misfit of a shape, and the version of the World that it is about.
+type pastMisfit struct {
 	version int
 	misfit  *Misfit
 }
@@ -93,9 +93,9 @@ func newRun(ctx context.Context, tree *podtree.Tree, members []Member, world Wor
 		}
 		number, known := byShape[m.Shape]
 		if !known || m.Shape == "" {
-			number = len(r.refusals)
+			number = len(r.pastMisfits)
 			byShape[m.Shape] = number
-			r.refusals = append(r.refusals, refusal{})
+			r.pastMisfits = append(r.pastMisfits, pastMisfit{})
 		}
 		r.shape[at] = number
 	}
@@ -132,7 +132,7 @@ func (r *run) rollback(to savepoint) {
 
 // try asks the World, unless it has answered already.
 func (r *run) try(member int) (bool, *Misfit, error) {
-	known := &r.refusals[r.shape[member]]
+	known := &r.pastMisfits[r.shape[member]]
 	if known.version == r.version {
 		return false, known.misfit, nil
 	}
@@ -144,7 +144,7 @@ func (r *run) try(member int) (bool, *Misfit, error) {
 		return false, nil, err
 	}
 	if misfit != nil {
-		*known = refusal{version: r.version, misfit: misfit}
+		*known = pastMisfit{version: r.version, misfit: misfit}
 
 		return false, misfit, nil
 	}

@@ -30,8 +30,8 @@ import (
 // Answers are kept for a short while, so that a busy caller does not make the
 // API server busy. A right that is taken away is gone after that.
 const (
-	remember = time.Minute
-	patience = 10 * time.Second
+	remember      = time.Minute
+	reviewTimeout = 10 * time.Second
 )
 
 // A Gate passes requests of callers that have the permission for them.
@@ -55,7 +55,7 @@ func New(config *rest.Config, c *http.Client) (*Gate, error) {
 		Anonymous:                &apiserver.AnonymousAuthConfig{Enabled: false},
 		CacheTTL:                 remember,
 		TokenAccessReviewClient:  reviews,
-		TokenAccessReviewTimeout: patience,
+		TokenAccessReviewTimeout: reviewTimeout,
 		WebhookRetryBackoff:      backoff,
 	}.New()
 	if err != nil {

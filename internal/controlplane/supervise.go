@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// patience is the time limit for a component to become ready.
-	patience = 2 * time.Minute
-	poll     = 100 * time.Millisecond
+	// readyTimeout is the time limit for a component to become ready.
+	readyTimeout = 2 * time.Minute
+	poll         = 100 * time.Millisecond
 	// grace is how long a component may take to end. Two rounds of it (the API server is stopped
 	// last) stay below the ten seconds that a user waits.
 	grace = 4 * time.Second
@@ -98,7 +98,7 @@ func (b *backoff) died(after time.Duration) {
 
 // await returns when the child is ready, and an error when it will not be.
 func (s *supervisor) await(ctx context.Context, c component, p *process) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	started, said := time.Now(), time.Now()
 	for {

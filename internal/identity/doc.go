@@ -32,7 +32,7 @@
 //
 //   - The target of a Patch is the object of the group and kind in its field patch, with
 //     the namespace and name of the Patch itself. [Identity.Target] is the target.
-//   - Several Patches of one target are different manifests. [Number] tells them apart by
+//   - Several Patches of one target are different manifests. [Number] distinguishes them by
 //     their order. Two manifests of one object that are not Patches are an error.
 //   - A Patch leaves no tombstone: what it changed is not reverted, and the target is not
 //     deleted. A resource that becomes a Patch of itself leaves no tombstone either. See

@@ -88,7 +88,7 @@ func TestParts(t *testing.T) {
 			t.Errorf("part %s: %v", p.name, err)
 		}
 		for _, h := range p.webhooks {
-			if strings.Count(h.Name, ".") < 2 || h.Path == "" || h.handler == nil || h.refused == nil {
+			if strings.Count(h.Name, ".") < 2 || h.Path == "" || h.handler == nil || h.mustReject == nil {
 				t.Errorf("part %s: webhook %+v", p.name, h.Webhook)
 			}
 		}

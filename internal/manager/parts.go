@@ -67,8 +67,8 @@ type hook struct {
 	serving.Webhook
 
 	handler func(mgr ctrl.Manager, o Options, m *webhook.Metrics) admission.Handler
-	// refused returns an object that the webhook must reject; see Probe.
-	refused func() client.Object
+	// mustReject returns an object that the webhook must reject; see Probe.
+	mustReject func() client.Object
 }
 
 // An endpoint is a URL of the manager's own that callers need a right for.
@@ -98,7 +98,7 @@ var parts = []part{
 			handler: func(mgr ctrl.Manager, o Options, m *webhook.Metrics) admission.Handler {
 				return podgroupwebhook.NewHandler(podgroup.Guard(o.PriorityClassGuard), o.webhookTimeout(), mgr.GetClient(), mgr.GetAPIReader(), m)
 			},
-			refused: func() client.Object {
+			mustReject: func() client.Object {
 				return &v2alpha2.PodGroup{
 					ObjectMeta: probe,
 					Spec:       v2alpha2.PodGroupSpec{SubGroups: []v2alpha2.SubGroup{{Name: "REFUSED"}}},
@@ -125,7 +125,7 @@ var parts = []part{
 				handler: func(mgr ctrl.Manager, _ Options, m *webhook.Metrics) admission.Handler {
 					return subnetpoolwebhook.NewHandler(mgr.GetClient(), m)
 				},
-				refused: func() client.Object {
+				mustReject: func() client.Object {
 					return &v1alpha1.SubnetPool{ObjectMeta: probe, Spec: v1alpha1.SubnetPoolSpec{CIDR: "10.0.0.1/8"}}
 				},
 			},
@@ -134,7 +134,7 @@ var parts = []part{
 				handler: func(mgr ctrl.Manager, _ Options, m *webhook.Metrics) admission.Handler {
 					return subnetwebhook.NewHandler(mgr.GetClient(), m)
 				},
-				refused: func() client.Object {
+				mustReject: func() client.Object {
 					return &v1alpha1.Subnet{ObjectMeta: probe, Spec: v1alpha1.SubnetSpec{PoolRef: "arbor-probe", CIDR: "10.0.0.1/8", ClusterID: "arbor-probe"}}
 				},
 			},

@@ -60,7 +60,7 @@ func Answers(ctx context.Context, config *rest.Config, controllers []string) (ma
 	answers := map[string]string{}
 	for _, p := range on {
 		for _, h := range p.webhooks {
-			err := c.Create(ctx, h.refused(), client.DryRunAll)
+			err := c.Create(ctx, h.mustReject(), client.DryRunAll)
 			switch {
 			case err == nil:
 				answers[h.Name] = "an object that it must reject was accepted"

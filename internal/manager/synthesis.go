@@ -19,8 +19,8 @@ import (
 	"github.com/arbor-control/arbor/internal/executor"
 )
 
-// refusal is the message of compositions if no program may be run.
-const refusal = "this manager runs no synthesizers; with --executor-image it runs them in pods, and with --local-synthesizers as local processes, as the user who started it"
+// noExecutor is the message of compositions if no program may be run.
+const noExecutor = "this manager runs no synthesizers; with --executor-image it runs them in pods, and with --local-synthesizers as local processes, as the user who started it"
 
 // maxHistory is the highest --history-limit: the status holds all of them, with the
 // results of each.
@@ -136,7 +136,7 @@ func podNamespace(o Options) string { return cmp.Or(o.Synthesis.PodNamespace, o.
 // compositions.
 func setupSynthesis(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	rules := tenancy.Rules{Scope: tenancy.Scope(o.Scope), InputNamespaces: o.InputNamespaces}
-	s := synthesis.Options{Rules: rules, Refusal: refusal, Timeout: o.Synthesis.Timeout, Concurrency: o.Synthesis.Concurrency, Cooldown: o.Synthesis.Cooldown, MaxFailures: o.Synthesis.MaxFailures, Namespace: o.Delivery.Namespace, Patience: o.Synthesis.Watchdog, HistoryLimit: o.Synthesis.HistoryLimit}
+	s := synthesis.Options{Rules: rules, Refusal: noExecutor, Timeout: o.Synthesis.Timeout, Concurrency: o.Synthesis.Concurrency, Cooldown: o.Synthesis.Cooldown, MaxFailures: o.Synthesis.MaxFailures, Namespace: o.Delivery.Namespace, Patience: o.Synthesis.Watchdog, HistoryLimit: o.Synthesis.HistoryLimit}
 	if o.Synthesis.Local {
 		s.Executor, s.Refusal = &executor.Process{}, ""
 		if n := executor.KillAbandoned(); n > 0 {

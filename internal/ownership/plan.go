@@ -189,7 +189,7 @@ func (w *planning) compute(ctx context.Context) error {
 // removed as soon as the manager drops its last field next to them.
 func (w *planning) adopt(ctx context.Context) error {
 	if w.known = w.probeLive(ctx, w.Live); w.known == nil {
-		return refuse(Untracked, "%s has no managed fields, and the server does not say what they would be", describe(w.Live))
+		return refuse(Untracked, "%s has no managed fields, and the server does not return what they would be", describe(w.Live))
 	}
 	if err := w.move(); err != nil {
 		return err

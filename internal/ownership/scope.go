@@ -27,7 +27,7 @@ var (
 	}
 )
 
-// DefaultScopes are the scopes of an object unless others are requested: those of its annotation,
+// DefaultScopes are the scopes of an object unless a request names some: those of its annotation,
 // or the init containers of a workload. There are none for other kinds.
 func DefaultScopes(object *unstructured.Unstructured) ([]fields.Scope, error) {
 	all, err := fields.ParseScopes(object.GetAnnotations()[ScopeAnnotation])

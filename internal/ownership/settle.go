@@ -105,7 +105,7 @@ func (s *settling) kept(values bool, anyway ...*unstructured.Unstructured) error
 		what := s.differs(was, n, values)
 		fine := func(u *settling) bool { return u.at[at] != nil && s.differs(u.is, u.at[at], values) == "" }
 		if what != "" && !slices.ContainsFunc(usual, fine) {
-			return refuse(Unsettled, "%s of %s %s, and nobody asked for that", fields.FormatPath(n.Path()), describe(s.Live), what)
+			return refuse(Unsettled, "%s of %s %s, which was not requested", fields.FormatPath(n.Path()), describe(s.Live), what)
 		}
 	}
 

@@ -14,8 +14,8 @@ import (
 	"github.com/arbor-control/arbor/internal/krm"
 )
 
-// maxSaid is how much of the log of a program is shown with its failure.
-const maxSaid = 1 << 10
+// maxLog is how much of the log of a program is shown with its failure.
+const maxLog = 1 << 10
 
 // made is what a synthesis made.
 type made struct {
@@ -47,18 +47,18 @@ func (r *Runner) make(ctx context.Context, c *enov1.Composition, s *enov1.Synthe
 	defer cancel()
 	result, err := r.Executor.Execute(limited, job)
 	if err != nil {
-		return m, &said{err, result.Log}
+		return m, &programError{err, result.Log}
 	}
 	out, err := krm.Decode(result.Output)
 	if err != nil {
-		return m, &said{err, result.Log}
+		return m, &programError{err, result.Log}
 	}
 	m.results = out.Results
 	if failed(m.results) {
 		return m, errors.New("the synthesizer reported an error")
 	}
 	if err := check(r.Manifests, out.Items); err != nil {
-		return m, &said{err, result.Log}
+		return m, &programError{err, result.Log}
 	}
 	for _, item := range out.Items {
 		m.manifests = append(m.manifests, item.Manifest)
@@ -67,27 +67,27 @@ func (r *Runner) make(ctx context.Context, c *enov1.Composition, s *enov1.Synthe
 	return m, nil
 }
 
-// A said is the failure of a program in its own output. The output may contain its inputs, so it is
+// A programError is the failure of a program in its own output. The output may contain its inputs, so it is
 // for the composition and not for the log.
-type said struct {
+type programError struct {
 	err error
 	// log is the end of what it wrote to standard error.
 	log string
 }
 
-func (s *said) Error() string {
+func (s *programError) Error() string {
 	if s.log == "" {
 		return "synthesizer error: " + s.err.Error()
 	}
 	log := s.log
-	if len(log) > maxSaid {
-		log = "…" + log[len(log)-maxSaid:]
+	if len(log) > maxLog {
+		log = "…" + log[len(log)-maxLog:]
 	}
 
 	return "synthesizer error: " + s.err.Error() + "; it said: " + log
 }
 
-func (s *said) Unwrap() error { return s.err }
+func (s *programError) Unwrap() error { return s.err }
 
 // read gets the inputs from the API server, and encodes them. Which versions they
 // have is what the synthesis is remembered by.

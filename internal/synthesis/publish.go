@@ -71,7 +71,7 @@ func (r *Runner) wanted(ctx context.Context, c *enov1.Composition, uuid string) 
 // the promotion would otherwise take the synthesis for superseded, and cancel it before the
 // response arrives.
 func (r *Runner) promote(ctx context.Context, c *enov1.Composition, done decide.Done) error {
-	ctx, cancel := lingering(ctx, farewell)
+	ctx, cancel := lingering(ctx, stopGrace)
 	defer cancel()
 	promoted := false
 	_, err := r.update(ctx, c, func(live *enov1.Composition) (enov1.CompositionStatus, bool) {

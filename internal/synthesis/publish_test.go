@@ -18,7 +18,7 @@ import (
 )
 
 // lossyServer is an API server with a composition whose slice is lost. Once a client has failed to
-// read the slice, the function meanwhile changes the server.
+// read the slice, a function of the test changes the server.
 type lossyServer struct {
 	client.Client
 

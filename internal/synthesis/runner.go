@@ -16,9 +16,9 @@ import (
 	"github.com/arbor-control/arbor/internal/krm"
 )
 
-// farewell is how long a process that is stopped may take to record that it gives up its synthesis,
+// stopGrace is how long a process that is stopped may take to record that it gives up its synthesis,
 // so that the next one need not wait for the timeout.
-const farewell = 2 * time.Second
+const stopGrace = 2 * time.Second
 
 // Why a synthesis ended without a result.
 var (
@@ -65,7 +65,7 @@ func (o Outcome) Reason() string {
 	if errors.Is(o.Err, executor.ErrLost) {
 		return o.Err.Error()
 	}
-	if _, ok := errors.AsType[*said](o.Err); ok {
+	if _, ok := errors.AsType[*programError](o.Err); ok {
 		return "the synthesizer failed; see the status of the composition"
 	}
 
@@ -115,7 +115,7 @@ func (r *Runner) GiveUp(ctx context.Context, c *enov1.Composition, why string) (
 
 // fail ends the synthesis, and writes why. The context may have ended.
 func (r *Runner) fail(ctx context.Context, c *enov1.Composition, results []enov1.Result) (bool, error) {
-	ctx, cancel := lingering(ctx, farewell)
+	ctx, cancel := lingering(ctx, stopGrace)
 	defer cancel()
 	uuid := c.Status.InFlightSynthesis.UUID
 

@@ -34,6 +34,10 @@ func texts(root, name string) (key string, all []text, err error) {
 
 		return filepath.Dir(name), all, err
 	case ".md":
+		if strings.HasPrefix(string(data), header) {
+			return "", nil, nil
+		}
+
 		return name, markdown(string(data)), nil
 	case ".yaml", ".yml":
 		all, err = descriptions(name, data)

@@ -18,7 +18,7 @@ import (
 // signature is the file with the signature of the checksums.
 const signature = checksums + ".sig"
 
-// readKey reads a private key of the curve P-256, as PEM. No file is no key.
+// readKey reads a private key of the curve P-256, as PEM. Without a file there is no key.
 func readKey(file string) (*ecdsa.PrivateKey, error) {
 	if file == "" {
 		return nil, nil //nolint:nilnil // without a key nothing is signed
@@ -35,8 +35,8 @@ func readKey(file string) (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// parseKey reads what openssl and others write. Files of openssl ecparam begin with the name of
-// the curve, in a block of its own.
+// parseKey reads the formats of openssl and similar tools. Files of openssl ecparam begin with the
+// name of the curve, in a separate block.
 func parseKey(data []byte) (*ecdsa.PrivateKey, error) {
 	var parsed any
 	var err error

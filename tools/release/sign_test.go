@@ -131,7 +131,7 @@ func TestBadKeys(t *testing.T) {
 	}
 }
 
-// A release without a key says that it is not signed.
+// A release without a key reports that it is not signed.
 func TestUnsigned(t *testing.T) {
 	var said bytes.Buffer
 	dir := filepath.Join(t.TempDir(), "dist")

@@ -42,10 +42,14 @@ const (
 
 	// AnnotationInputKey is on every input that is passed to a Synthesizer.
 	AnnotationInputKey = prefix + "input-key"
-	// AnnotationRevision and the two generations are on inputs, and delay a synthesis
-	// until they match.
-	AnnotationRevision              = prefix + "revision"
+	// AnnotationRevision on an input is its revision. All inputs with a revision must have
+	// the same one before a synthesis is started.
+	AnnotationRevision = prefix + "revision"
+	// AnnotationSynthesizerGeneration on an input is the generation of the Synthesizer that
+	// the input was written for. An older one delays the synthesis.
 	AnnotationSynthesizerGeneration = prefix + "synthesizer-generation"
+	// AnnotationCompositionGeneration on an input is the generation of the composition that
+	// the input was written for. An older one delays the synthesis.
 	AnnotationCompositionGeneration = prefix + "composition-generation"
 	// AnnotationIgnoreSideEffects on a composition, or on one of its inputs, prevents
 	// that a change of inputs triggers a new synthesis.
@@ -69,9 +73,10 @@ const (
 	LabelCompositionNamespace = prefix + "composition-namespace"
 	LabelSynthesizerName      = prefix + "synthesizer-name"
 	LabelSynthesisUUID        = prefix + "synthesis-uuid"
-	// AnnotationCompositionUID and AnnotationSynthesizerImage are on these pods too. So
-	// are the labels as annotations, since names can be longer than a label value.
-	AnnotationCompositionUID   = "arbor-control.dev/composition-uid"
+	// AnnotationCompositionUID on the pod of a synthesis is the UID of the composition. The
+	// labels of these pods are annotations too, since names can be longer than a label value.
+	AnnotationCompositionUID = "arbor-control.dev/composition-uid"
+	// AnnotationSynthesizerImage on the pod of a synthesis is the image of the Synthesizer.
 	AnnotationSynthesizerImage = "arbor-control.dev/synthesizer-image"
 
 	// Finalizer of compositions and slices.
@@ -229,28 +234,37 @@ const (
 	// are progressing, while the composition is suspended or being deleted, and if several
 	// deliveries share it.
 	ConditionHealthy = "Healthy"
-	// ReasonHealthy is that of ConditionHealthy if all objects are healthy. The following
-	// reasons are the state of the object in the worst state, which the message names.
-	ReasonHealthy     = "Healthy"
+	// ReasonHealthy is that of ConditionHealthy if all objects are healthy.
+	ReasonHealthy = "Healthy"
+	// ReasonProgressing is that of ConditionHealthy if an object is progressing and none is in
+	// a worse state. The message names the object.
 	ReasonProgressing = "Progressing"
-	ReasonDegraded    = "Degraded"
-	ReasonFailed      = "Failed"
-	// ReasonSuspended, ReasonDeleting and ReasonShared are those of ConditionHealthy while
-	// health is not assessed. A composition is shared if no delivery has all of its
-	// manifests.
+	// ReasonDegraded is that of ConditionHealthy if an object is degraded and none has failed.
+	// The message names the object.
+	ReasonDegraded = "Degraded"
+	// ReasonFailed is that of ConditionHealthy if an object has failed. The message names it.
+	ReasonFailed = "Failed"
+	// ReasonSuspended is that of ConditionHealthy while the composition is suspended. Health is
+	// not assessed.
 	ReasonSuspended = "Suspended"
-	ReasonDeleting  = "Deleting"
-	ReasonShared    = "Shared"
+	// ReasonDeleting is that of ConditionHealthy while the composition is being deleted. Health
+	// is not assessed.
+	ReasonDeleting = "Deleting"
+	// ReasonShared is that of ConditionHealthy if no delivery has all manifests of the
+	// composition. Health is not assessed.
+	ReasonShared = "Shared"
 	// ConditionReady is true if all objects are ready.
 	ConditionReady = "Ready"
 	// ConditionInputForbidden is true while the composition has bindings that are not allowed.
 	// It is absent otherwise. The objects of such bindings are not read.
 	ConditionInputForbidden = "InputForbidden"
-	// ReasonNamespaceNotAllowed and ReasonClusterScoped are those of ConditionInputForbidden
-	// for objects that only a Synthesizer may bind. Until they are removed, nothing is
+	// ReasonNamespaceNotAllowed is that of ConditionInputForbidden for an object in a namespace
+	// whose objects only a Synthesizer may bind. Until the binding is removed, nothing is
 	// synthesized.
 	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
-	ReasonClusterScoped       = "ClusterScoped"
+	// ReasonClusterScoped is that of ConditionInputForbidden for a cluster-scoped object, which
+	// only a Synthesizer may bind. Until the binding is removed, nothing is synthesized.
+	ReasonClusterScoped = "ClusterScoped"
 	// ReasonPinned is that of ConditionInputForbidden for an input whose object the Synthesizer
 	// has pinned. The pinned object is used.
 	ReasonPinned = "Pinned"

@@ -30,7 +30,7 @@ type census struct {
 
 func newCensus() *census {
 	return &census{
-		health: prometheus.NewDesc("eno_composition_health", "Compositions by what their simplified status says.", []string{"status"}, nil),
+		health: prometheus.NewDesc("eno_composition_health", "Compositions by their simplified status.", []string{"status"}, nil),
 		stuck: prometheus.NewDesc("eno_compositions_stuck_reconciling_total",
 			"Compositions, now, that the cluster has not agreed with, or that could not be deleted, for longer than --watchdog-threshold.", []string{"synthesizer", "owner"}, nil),
 		halted: prometheus.NewDesc("eno_synthesizer_rollout_halted", "1 if the rollout of the Synthesizer is halted because too many compositions failed, 0 if not.",

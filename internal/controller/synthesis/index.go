@@ -102,10 +102,10 @@ func (r *Reconciler) usersOf(ctx context.Context, o client.Object) []reconcile.R
 	return r.list(ctx, client.MatchingFields{bySynthesizer: o.GetName()})
 }
 
-// neighboursOf maps a composition to those that depend on it, which may be
+// neighborsOf maps a composition to those that depend on it, which may be
 // waiting for it to be ready, and to those that it depends on, which may be
 // waiting for it to be gone.
-func (r *Reconciler) neighboursOf(ctx context.Context, o client.Object) []reconcile.Request {
+func (r *Reconciler) neighborsOf(ctx context.Context, o client.Object) []reconcile.Request {
 	all := r.list(ctx, client.MatchingFields{byDependency: client.ObjectKeyFromObject(o).String()})
 	for _, key := range dependencies(o) {
 		all = append(all, reconcile.Request{NamespacedName: key})

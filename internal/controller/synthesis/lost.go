@@ -46,6 +46,6 @@ func (r *Reconciler) reportLost(v decide.View) {
 		}
 	}
 	if len(names) > 0 && !v.Composition.Abandoned() {
-		r.worker.recorder.Eventf(whoever(v.Composition), nil, corev1.EventTypeWarning, "SliceLost", "Synthesize", "%s", decide.Lost(strings.Join(names, ", ")))
+		r.worker.recorder.Eventf(eventTarget(v.Composition), nil, corev1.EventTypeWarning, "SliceLost", "Synthesize", "%s", decide.Lost(strings.Join(names, ", ")))
 	}
 }

@@ -102,7 +102,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("synthesis").
 		For(&enov1.Composition{}).
-		Watches(&enov1.Composition{}, handler.EnqueueRequestsFromMapFunc(r.neighboursOf)).
+		Watches(&enov1.Composition{}, handler.EnqueueRequestsFromMapFunc(r.neighborsOf)).
 		Watches(&enov1.Synthesizer{}, handler.EnqueueRequestsFromMapFunc(r.usersOf)).
 		Watches(&enov1.ResourceSlice{}, handler.EnqueueRequestsFromMapFunc(compositionOf)).
 		Watches(&enov1.Symphony{}, handler.EnqueueRequestsFromMapFunc(r.membersOf), builder.WithPredicates(gone)).

@@ -129,7 +129,7 @@ func (w *Worker) watch(c *enov1.Composition, f *flight, current decide.Progress)
 		// The result of the current synthesis can be reported as long as it is this one, and its
 		// slices were read.
 		if s := c.Status.CurrentSynthesis; s.UUID == f.uuid && current.Slices == len(s.ResourceSlices) {
-			w.tellDone(c, s, current.Total)
+			w.reportDone(c, s, current.Total)
 		}
 	case end == decide.GivenUp:
 		result = resultFailure
@@ -172,7 +172,7 @@ func (w *Worker) run(ctx context.Context, f *flight, c *enov1.Composition, s *en
 	switch {
 	case out.Err == nil:
 		w.metrics.ended(resultSuccess, took)
-		w.tellDone(c, c.Status.InFlightSynthesis, out.Resources)
+		w.reportDone(c, c.Status.InFlightSynthesis, out.Resources)
 	case errors.Is(out.Err, synthesis.ErrSuperseded):
 		w.metrics.ended(resultSuperseded, took)
 		log.Info("A synthesis was superseded")
@@ -189,27 +189,27 @@ func (w *Worker) run(ctx context.Context, f *flight, c *enov1.Composition, s *en
 	}
 }
 
-// tellDone reports once for each synthesis what it created.
-func (w *Worker) tellDone(c *enov1.Composition, s *enov1.Synthesis, resources int) {
+// reportDone reports once for each synthesis what it created.
+func (w *Worker) reportDone(c *enov1.Composition, s *enov1.Synthesis, resources int) {
 	if s.RolledBackTo != "" {
-		w.recorder.Eventf(whoever(c), nil, corev1.EventTypeNormal, "RolledBack", "RollBack", "The manifests are those of synthesis %s", s.RolledBackTo)
+		w.recorder.Eventf(eventTarget(c), nil, corev1.EventTypeNormal, "RolledBack", "RollBack", "The manifests are those of synthesis %s", s.RolledBackTo)
 
 		return
 	}
-	w.recorder.Eventf(whoever(c), nil, corev1.EventTypeNormal, "Synthesized", "Synthesize", "%s", decide.Made(s.UUID, resources))
+	w.recorder.Eventf(eventTarget(c), nil, corev1.EventTypeNormal, "Synthesized", "Synthesize", "%s", decide.Made(s.UUID, resources))
 }
 
 // tellFailed is heard less and less often while the same thing fails again and
 // again: the first time, the second, the fourth, the eighth.
 func (w *Worker) tellFailed(c *enov1.Composition, s *enov1.Synthesis, why string) {
 	if n := s.Attempts; n&(n-1) == 0 {
-		w.recorder.Eventf(whoever(c), nil, corev1.EventTypeWarning, "SynthesisFailed", "Synthesize", "%s", why)
+		w.recorder.Eventf(eventTarget(c), nil, corev1.EventTypeWarning, "SynthesisFailed", "Synthesize", "%s", why)
 	}
 }
 
-// whoever is a composition without its version, so that two equal events about it become one with a
+// eventTarget is a composition without its version, so that two equal events about it become one with a
 // count of two.
-func whoever(c *enov1.Composition) *enov1.Composition {
+func eventTarget(c *enov1.Composition) *enov1.Composition {
 	c = c.DeepCopy()
 	c.ResourceVersion = ""
 

@@ -73,8 +73,8 @@ const (
 // apps is the API group of workloads.
 const apps = "apps"
 
-// judged are the kinds of Kubernetes that kstatus has rules for.
-var judged = map[schema.GroupKind]bool{
+// assessed are the kinds of Kubernetes that kstatus has rules for.
+var assessed = map[schema.GroupKind]bool{
 	{Kind: "Pod"}:                                                     true,
 	{Kind: "Service"}:                                                 true,
 	{Kind: "PersistentVolumeClaim"}:                                   true,
@@ -101,7 +101,7 @@ var builtIn = map[string]bool{
 // RuleOf returns how the health of a kind is found out.
 func RuleOf(kind schema.GroupKind) Rule {
 	switch {
-	case judged[kind]:
+	case assessed[kind]:
 		return Always
 	case builtIn[kind.Group]:
 		return Applied

@@ -132,7 +132,7 @@ func treeProblems(pg *v2alpha2.PodGroup) []verdict.Problem {
 	if len(violations) == 0 {
 		return nil
 	}
-	m := newMender(pg.Spec.SubGroups)
+	m := newFixer(pg.Spec.SubGroups)
 	found := make([]verdict.Problem, len(violations))
 	for i, v := range violations {
 		kind, g := kinds[v.Kind], &pg.Spec.SubGroups[v.Index]

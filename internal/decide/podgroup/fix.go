@@ -12,8 +12,8 @@ import (
 // so that advice stays linear in a list where everything is wrong.
 const maxSearches = 8
 
-// A mender suggests fixes for violations of one list.
-type mender struct {
+// A fixer suggests fixes for violations of one list.
+type fixer struct {
 	groups []v2alpha2.SubGroup
 	// exact and lower hold the first holder of each name, as written and in
 	// lower case.
@@ -21,8 +21,8 @@ type mender struct {
 	searches     int
 }
 
-func newMender(groups []v2alpha2.SubGroup) *mender {
-	m := &mender{
+func newFixer(groups []v2alpha2.SubGroup) *fixer {
+	m := &fixer{
 		groups: groups,
 		exact:  make(map[string]int, len(groups)),
 		lower:  make(map[string]int, len(groups)),
@@ -42,7 +42,7 @@ func enter(holders map[string]int, name string, i int) {
 }
 
 // owner is the subgroup that has the lower-case name, or that gets it first when names are fixed.
-func (m *mender) owner(lower string) int {
+func (m *fixer) owner(lower string) int {
 	if i, ok := m.exact[lower]; ok {
 		return i
 	}
@@ -50,7 +50,7 @@ func (m *mender) owner(lower string) int {
 	return m.lower[lower]
 }
 
-func (m *mender) fix(v podtree.Violation) string {
+func (m *fixer) fix(v podtree.Violation) string {
 	switch v.Kind {
 	case podtree.NameEmpty:
 		return "give it a name"
@@ -69,7 +69,7 @@ func (m *mender) fix(v podtree.Violation) string {
 	return ""
 }
 
-func (m *mender) fixName(v podtree.Violation) string {
+func (m *fixer) fixName(v podtree.Violation) string {
 	lower := strings.ToLower(v.Name)
 	if i := m.owner(lower); i != v.Index {
 		return fmt.Sprintf("choose another name, because %q belongs to %s", lower, entry(i))
@@ -80,7 +80,7 @@ func (m *mender) fixName(v podtree.Violation) string {
 
 // fixParentCase looks out for a parent that means one subgroup as written and
 // another one in lower case.
-func (m *mender) fixParentCase(v podtree.Violation) string {
+func (m *fixer) fixParentCase(v podtree.Violation) string {
 	lower := strings.ToLower(v.Parent)
 	meant, exists := m.exact[v.Parent]
 	if i := m.owner(lower); exists && i != meant {
@@ -90,7 +90,7 @@ func (m *mender) fixParentCase(v podtree.Violation) string {
 	return fmt.Sprintf("write %q", lower)
 }
 
-func (m *mender) fixParent(v podtree.Violation) string {
+func (m *fixer) fixParent(v podtree.Violation) string {
 	lower := strings.ToLower(v.Parent)
 	if strings.TrimSpace(lower) == "" {
 		return "remove the empty parent to put it under the group itself"
@@ -105,7 +105,7 @@ func (m *mender) fixParent(v podtree.Violation) string {
 
 // nearest returns the name, in lower case, that is most like the parent of
 // the i-th subgroup, the first of several, and "" if none is close.
-func (m *mender) nearest(i int, parent string) string {
+func (m *fixer) nearest(i int, parent string) string {
 	if m.searches == maxSearches {
 		return ""
 	}

@@ -291,8 +291,8 @@ func (t *part) write(d *Decision) {
 	}
 }
 
-// played reports whether the spec of a composition matches its variation.
-func (t *part) played() bool {
+// upToDate reports whether the spec of a composition matches its variation.
+func (t *part) upToDate() bool {
 	return t.have != nil && t.want != nil && equality.Semantic.DeepEqual(t.have.Spec, t.want.Spec)
 }
 

@@ -94,8 +94,8 @@ func sliced(c *enov1.Composition) {
 
 func going(c *enov1.Composition) { c.DeletionTimestamp = after(0) }
 
-// told is everything that a decision has done, in its order.
-func told(d symphony.Decision) []string {
+// actions is everything that a decision has done, in its order.
+func actions(d symphony.Decision) []string {
 	var all []string
 	if d.Hold {
 		all = append(all, "hold")
@@ -404,7 +404,7 @@ func TestDecide(t *testing.T) {
 				tc.change(tc.symphony)
 			}
 			d := symphony.Decide(symphony.View{Symphony: tc.symphony, Compositions: tc.compositions}, epoch)
-			if diff := cmp.Diff(tc.want, told(d)); diff != "" {
+			if diff := cmp.Diff(tc.want, actions(d)); diff != "" {
 				t.Errorf("%s\n%s", tc.reason, diff)
 			}
 			if d.Idle() != (len(tc.want) == 0) {

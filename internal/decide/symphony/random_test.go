@@ -230,7 +230,7 @@ func (w *world) settle() {
 		// One for what must be removed, one for each that waits for another, and one for changes
 		// that waited for the last. And one for those that are deleted when all are synthesized.
 		if rounds++; rounds > len(variations)+3 {
-			w.t.Fatalf("seed %d: after %d rounds there is still %v to do", w.seed, rounds, told(d))
+			w.t.Fatalf("seed %d: after %d rounds there is still %v to do", w.seed, rounds, actions(d))
 		}
 		w.apply(d, 1000)
 		w.synthesize(1)

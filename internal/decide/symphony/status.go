@@ -97,7 +97,7 @@ func (p *plan) status(s *enov1.Symphony, now time.Time) enov1.SymphonyStatus {
 // current is the synthesis that counts: of the composition as it is, and that one
 // as it should be. It is empty if there is none.
 func (t *part) current() *enov1.Synthesis {
-	if t.played() {
+	if t.upToDate() {
 		if c := t.have.Status.CurrentSynthesis; c != nil && c.ObservedCompositionGeneration == t.have.Generation {
 			return c
 		}
@@ -112,7 +112,7 @@ func (t *part) blocked() string {
 		return fmt.Sprintf("variation %q has no composition yet", nameOf(t.variation))
 	}
 	name := fmt.Sprintf("Composition %s/%s", t.have.Namespace, t.have.Name)
-	if !t.played() {
+	if !t.upToDate() {
 		return name + ": it does not match its variation yet"
 	}
 	for _, kind := range []string{enov1.ConditionSynthesized, enov1.ConditionReconciled, enov1.ConditionReady} {

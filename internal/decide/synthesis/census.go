@@ -39,8 +39,8 @@ type Program struct{ Name, Owner string }
 // longer than they are given.
 func Count(all []enov1.Composition, synthesizers []enov1.Synthesizer, given time.Duration, now time.Time) Census {
 	c := Census{States: make(map[string]int, len(words)), Stuck: make(map[Program]int, len(synthesizers)), Halted: make(map[Program]int, len(synthesizers))}
-	for _, word := range words {
-		c.States[word] = 0
+	for _, conditionText := range words {
+		c.States[conditionText] = 0
 	}
 	programs := make(map[string]Program, len(synthesizers))
 	for i := range synthesizers {

@@ -12,8 +12,8 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/synthesis"
 )
 
-func simply(word string) func(*enov1.Composition) {
-	return func(c *enov1.Composition) { c.Status.Simplified = &enov1.SimplifiedStatus{Status: word} }
+func simply(conditionText string) func(*enov1.Composition) {
+	return func(c *enov1.Composition) { c.Status.Simplified = &enov1.SimplifiedStatus{Status: conditionText} }
 }
 
 func TestCountStates(t *testing.T) {
@@ -26,9 +26,9 @@ func TestCountStates(t *testing.T) {
 		t.Errorf("there are %d states: what nobody is in is 0, and what nobody knows makes no series: %v", len(got), got)
 	}
 	want := map[string]int{enov1.StatusReady: 2, enov1.StatusSynthesisBackoff: 1, enov1.StatusUnknown: 2}
-	for word, n := range got {
-		if n != want[word] {
-			t.Errorf("%d are %s, want %d", n, word, want[word])
+	for conditionText, n := range got {
+		if n != want[conditionText] {
+			t.Errorf("%d are %s, want %d", n, conditionText, want[conditionText])
 		}
 	}
 }

@@ -95,7 +95,7 @@ func errorOf(w Waiting) string {
 		return ""
 	}
 
-	return shorten(w.say(""))
+	return shorten(w.describe(""))
 }
 
 // Failure is why a synthesis was given up.
@@ -109,17 +109,17 @@ func Failure(s *enov1.Synthesis) string {
 	return timedOut
 }
 
-// word is the content of a condition.
-type word struct {
+// conditionText is the content of a condition.
+type conditionText struct {
 	status          metav1.ConditionStatus
 	reason, message string
 }
 
-// say writes the conditions. Their texts depend on nothing but the state, so that they stay the
+// writeConditions writes the conditions. Their texts depend on nothing but the state, so that they stay the
 // same as long as it does.
-func say(v View, after *enov1.Composition, o *anObstacle, p Progress, now time.Time) {
+func writeConditions(v View, after *enov1.Composition, o *anObstacle, p Progress, now time.Time) {
 	for _, c := range []struct {
-		word
+		conditionText
 
 		kind string
 	}{
@@ -134,40 +134,40 @@ func say(v View, after *enov1.Composition, o *anObstacle, p Progress, now time.T
 	}
 }
 
-func synthesized(v View, after *enov1.Composition, o *anObstacle, p Progress) word {
+func synthesized(v View, after *enov1.Composition, o *anObstacle, p Progress) conditionText {
 	st := &after.Status
 	to := after.Annotations[enov1.AnnotationRollback]
 	switch {
 	case after.DeletionTimestamp != nil:
-		return word{metav1.ConditionFalse, enov1.StatusDeleting, "the composition is being deleted"}
+		return conditionText{metav1.ConditionFalse, enov1.StatusDeleting, "the composition is being deleted"}
 	case Running(st):
-		return word{metav1.ConditionFalse, enov1.StatusSynthesizing, "a synthesis is in flight"}
+		return conditionText{metav1.ConditionFalse, enov1.StatusSynthesizing, "a synthesis is in flight"}
 	case pinned(after):
 		return rolledBack(after, to)
 	case to == "" && o != nil:
-		return word{metav1.ConditionFalse, o.reason, o.message}
+		return conditionText{metav1.ConditionFalse, o.reason, o.message}
 	case st.InFlightSynthesis != nil:
-		return word{metav1.ConditionFalse, enov1.StatusSynthesisBackoff, Failure(st.InFlightSynthesis)}
+		return conditionText{metav1.ConditionFalse, enov1.StatusSynthesisBackoff, Failure(st.InFlightSynthesis)}
 	default:
 		return idle(v, after, p)
 	}
 }
 
 // idle is the condition while nothing is in flight and there is no obstacle.
-func idle(v View, after *enov1.Composition, p Progress) word {
+func idle(v View, after *enov1.Composition, p Progress) conditionText {
 	st := &after.Status
 	wish, ok := Want(after, v.Synthesizer)
 	switch {
 	case st.CurrentSynthesis == nil:
-		return word{metav1.ConditionFalse, enov1.StatusPendingSynthesis, "the first synthesis waits for its turn"}
+		return conditionText{metav1.ConditionFalse, enov1.StatusPendingSynthesis, "the first synthesis waits for its turn"}
 	case ok && wish.Cause.deferred() && isHeld(v, after):
-		return word{metav1.ConditionTrue, ReasonRolloutHalted, fmt.Sprintf("the rollout of Synthesizer %s, generation %d, is halted; for the reason: arbor delivery rollout %s", v.Synthesizer.Name, v.Synthesizer.Generation, v.Synthesizer.Name)}
+		return conditionText{metav1.ConditionTrue, ReasonRolloutHalted, fmt.Sprintf("the rollout of Synthesizer %s, generation %d, is halted; for the reason: arbor delivery rollout %s", v.Synthesizer.Name, v.Synthesizer.Generation, v.Synthesizer.Name)}
 	case ok && wish.Cause.deferred():
-		return word{metav1.ConditionTrue, ReasonRolloutPending, fmt.Sprintf("the next synthesis waits for its turn in a rollout (%s)", wish.Cause)}
+		return conditionText{metav1.ConditionTrue, ReasonRolloutPending, fmt.Sprintf("the next synthesis waits for its turn in a rollout (%s)", wish.Cause)}
 	case ok:
-		return word{metav1.ConditionFalse, enov1.StatusPendingSynthesis, fmt.Sprintf("the next synthesis waits for its turn (%s)", wish.Cause)}
+		return conditionText{metav1.ConditionFalse, enov1.StatusPendingSynthesis, fmt.Sprintf("the next synthesis waits for its turn (%s)", wish.Cause)}
 	default:
-		return word{metav1.ConditionTrue, ReasonSynthesized, counted(p.Total, "resource") + " in " + counted(len(st.CurrentSynthesis.ResourceSlices), "slice")}
+		return conditionText{metav1.ConditionTrue, ReasonSynthesized, counted(p.Total, "resource") + " in " + counted(len(st.CurrentSynthesis.ResourceSlices), "slice")}
 	}
 }
 
@@ -176,34 +176,34 @@ func isHeld(v View, after *enov1.Composition) bool {
 	return (Halted(v.Synthesizer, v.Scope) != nil || Halted(v.Synthesizer, after.Namespace) != nil) && guardedStage(after, v.Synthesizer) != StageFailed
 }
 
-func rolledBack(after *enov1.Composition, to string) word {
+func rolledBack(after *enov1.Composition, to string) conditionText {
 	current := after.Status.CurrentSynthesis
 	switch {
 	case current != nil && (current.UUID == to || current.RolledBackTo == to):
-		return word{metav1.ConditionTrue, ReasonRolledBack, fmt.Sprintf("the manifests are those of synthesis %s; nothing is synthesized until the annotation %s is removed", to, enov1.AnnotationRollback)}
+		return conditionText{metav1.ConditionTrue, ReasonRolledBack, fmt.Sprintf("the manifests are those of synthesis %s; nothing is synthesized until the annotation %s is removed", to, enov1.AnnotationRollback)}
 	case Find(&after.Status, to) == nil:
-		return word{metav1.ConditionFalse, ReasonRollbackUnknown, fmt.Sprintf("annotation %s: there is no synthesis %s in currentSynthesis, previousSynthesis or history; nothing is synthesized until it names one of them or is removed", enov1.AnnotationRollback, to)}
+		return conditionText{metav1.ConditionFalse, ReasonRollbackUnknown, fmt.Sprintf("annotation %s: there is no synthesis %s in currentSynthesis, previousSynthesis or history; nothing is synthesized until it names one of them or is removed", enov1.AnnotationRollback, to)}
 	default:
-		return word{metav1.ConditionFalse, enov1.StatusPendingSynthesis, fmt.Sprintf("the rollback to %s waits for its turn", to)}
+		return conditionText{metav1.ConditionFalse, enov1.StatusPendingSynthesis, fmt.Sprintf("the rollback to %s waits for its turn", to)}
 	}
 }
 
-func reconciled(after *enov1.Composition, p Progress) word {
+func reconciled(after *enov1.Composition, p Progress) conditionText {
 	switch current := after.Status.CurrentSynthesis; {
 	case after.DeletionTimestamp != nil && after.Status.DependencyStatus != nil:
-		return word{metav1.ConditionFalse, enov1.StatusWaitingOnDependents, dependent(after.Status.DependencyStatus.BlockedBy[0])}
+		return conditionText{metav1.ConditionFalse, enov1.StatusWaitingOnDependents, dependent(after.Status.DependencyStatus.BlockedBy[0])}
 	case after.DeletionTimestamp != nil && p.Undeleted.Count > 0:
-		return word{metav1.ConditionFalse, enov1.StatusDeleting, p.Undeleted.say("it is not deleted yet")}
+		return conditionText{metav1.ConditionFalse, enov1.StatusDeleting, p.Undeleted.describe("it is not deleted yet")}
 	case after.DeletionTimestamp != nil:
-		return word{metav1.ConditionFalse, enov1.StatusDeleting, "no object is left"}
+		return conditionText{metav1.ConditionFalse, enov1.StatusDeleting, "no object is left"}
 	case current == nil:
-		return word{metav1.ConditionFalse, ReasonNotSynthesized, "nothing was synthesized yet"}
+		return conditionText{metav1.ConditionFalse, ReasonNotSynthesized, "nothing was synthesized yet"}
 	case p.Lost > 0:
-		return word{metav1.ConditionFalse, ReasonSliceLost, lost(p)}
+		return conditionText{metav1.ConditionFalse, ReasonSliceLost, lost(p)}
 	case current.Reconciled == nil:
-		return word{metav1.ConditionFalse, enov1.StatusReconciling, p.Unreconciled.say("it is not reconciled yet")}
+		return conditionText{metav1.ConditionFalse, enov1.StatusReconciling, p.Unreconciled.describe("it is not reconciled yet")}
 	default:
-		return word{metav1.ConditionTrue, ReasonReconciled, fmt.Sprintf("the cluster agrees with all %d resources", p.Total)}
+		return conditionText{metav1.ConditionTrue, ReasonReconciled, fmt.Sprintf("the cluster agrees with all %d resources", p.Total)}
 	}
 }
 
@@ -225,18 +225,18 @@ func dependent(by enov1.BlockedBy) string {
 	return fmt.Sprintf("Composition %s/%s depends on this one and is not deleted", by.Namespace, by.Name)
 }
 
-func ready(after *enov1.Composition, p Progress) word {
+func ready(after *enov1.Composition, p Progress) conditionText {
 	switch current := after.Status.CurrentSynthesis; {
 	case after.DeletionTimestamp != nil:
-		return word{metav1.ConditionFalse, enov1.StatusDeleting, "the composition is being deleted"}
+		return conditionText{metav1.ConditionFalse, enov1.StatusDeleting, "the composition is being deleted"}
 	case current == nil:
-		return word{metav1.ConditionFalse, ReasonNotSynthesized, "nothing was synthesized yet"}
+		return conditionText{metav1.ConditionFalse, ReasonNotSynthesized, "nothing was synthesized yet"}
 	case current.Ready != nil:
-		return word{metav1.ConditionTrue, enov1.StatusReady, fmt.Sprintf("all %d resources are ready", p.Total)}
+		return conditionText{metav1.ConditionTrue, enov1.StatusReady, fmt.Sprintf("all %d resources are ready", p.Total)}
 	case p.Unready.Count > 0:
-		return word{metav1.ConditionFalse, enov1.StatusNotReady, p.Unready.say("it is not ready yet")}
+		return conditionText{metav1.ConditionFalse, enov1.StatusNotReady, p.Unready.describe("it is not ready yet")}
 	default:
-		return word{metav1.ConditionFalse, enov1.StatusReconciling, "all resources are ready, and not all are reconciled"}
+		return conditionText{metav1.ConditionFalse, enov1.StatusReconciling, "all resources are ready, and not all are reconciled"}
 	}
 }
 

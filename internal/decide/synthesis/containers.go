@@ -72,7 +72,7 @@ func deadline(v PodView, active, mine *corev1.Pod) (over time.Time, why string) 
 	case phase == podStarting && !since.IsZero():
 		return since.Add(v.PullTimeout), slow(active, v.Warnings, v.PullTimeout)
 	case in.Initialized != nil:
-		return in.Initialized.Add(v.Timeout + said), overdue(mine)
+		return in.Initialized.Add(v.Timeout + reportGrace), overdue(mine)
 	default:
 		return time.Time{}, ""
 	}

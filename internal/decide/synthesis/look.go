@@ -115,7 +115,7 @@ func Look(v View, now time.Time) Decision {
 	after.Status = *st
 	o := obstacleOf(v, &after)
 	st.Simplified = simplified(v, &after, o, progress)
-	say(v, &after, o, progress, now)
+	writeConditions(v, &after, o, progress, now)
 	reportViolations(v, &after, now)
 	st.Conditions = after.Status.Conditions
 
@@ -183,7 +183,7 @@ func startup(v View, in *enov1.Synthesis) time.Duration {
 		return 0
 	}
 
-	return v.Startup + said + slack
+	return v.Startup + reportGrace + slack
 }
 
 // startDeletion makes delivery delete the objects of a composition that is being deleted, once no

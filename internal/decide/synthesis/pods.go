@@ -35,9 +35,9 @@ const (
 	PodKubeletTimeout       = "kubelet_timeout"
 )
 
-// said is how long the process in a pod may take to report why it did not end in time, before that
+// reportGrace is how long the process in a pod may take to report why it did not end in time, before that
 // is reported for it. It is less than grace, after which the pod is ignored.
-const said = time.Second
+const reportGrace = time.Second
 
 // slack is the same for a pod that runs: the kubelet reports when containers started in
 // whole seconds, and the publisher begins to count when it is up.

@@ -109,8 +109,8 @@ func (w *Waiting) add(m enov1.Manifest, state enov1.ResourceState) {
 	}
 }
 
-// say names what is stuck, and how many more there are.
-func (w *Waiting) say(otherwise string) string {
+// describe names what is stuck, and how many more there are.
+func (w *Waiting) describe(otherwise string) string {
 	text := w.First.String() + ": " + otherwise
 	if w.Error != "" {
 		text = w.First.String() + ": " + w.Error

@@ -5,7 +5,6 @@
 //	metadata decodes ── unknown fields ── defaults ── metadata is valid
 //	── OpenAPI schema ── list types ── x-kubernetes-validations
 //
-// The code behind each step is that of the API server. What this package adds
-// is the order, words that name the field and the mending, and a result that
-// is sorted, because the API server's is in map order.
+// The code behind each step is that of the API server. This package adds the order, messages that
+// name the field and the fix, and a sorted result, because that of the API server is in map order.
 package schema

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// metadata judges the object's metadata as it will be when an API server has
-// filled in what a manifest may leave out.
+// metadata validates the metadata of the object as it will be when an API server has filled in what
+// a manifest may leave out.
 func (v *Validator) metadata(obj map[string]any) []Violation {
 	written, present := obj["metadata"]
 	fields, isObject := written.(map[string]any)
@@ -104,7 +104,7 @@ func undecodable(metadata map[string]any) []Violation {
 	return out
 }
 
-// decodes says whether a field of metadata can hold a value.
+// decodes reports whether a field of metadata can hold a value.
 func decodes(key string, value any) bool {
 	one := map[string]any{"metadata": map[string]any{key: value}}
 	_, _, err := objectmeta.GetObjectMeta(one, false)
@@ -112,7 +112,7 @@ func decodes(key string, value any) bool {
 	return err == nil
 }
 
-// kindOf says in words what a JSON value is.
+// kindOf returns the type of a JSON value for messages.
 func kindOf(v any) string {
 	switch v.(type) {
 	case nil:

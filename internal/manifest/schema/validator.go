@@ -35,8 +35,7 @@ type version struct {
 	rules      *cel.Validator
 }
 
-// New returns the validator of a definition. Schemas are compiled when their
-// version is first used.
+// New returns the validator of a CRD. Schemas are compiled when their version is first used.
 func New(crd *apiextensionsv1.CustomResourceDefinition) *Validator {
 	v := &Validator{
 		namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
@@ -54,7 +53,7 @@ func New(crd *apiextensionsv1.CustomResourceDefinition) *Validator {
 	return v
 }
 
-// Served returns the names of the served versions in the definition's order.
+// Served returns the names of the served versions in the order of the CRD.
 func (v *Validator) Served() []string { return slices.Clone(v.served) }
 
 func compile(ver *apiextensionsv1.CustomResourceDefinitionVersion) (*version, error) {
@@ -86,8 +85,8 @@ func compile(ver *apiextensionsv1.CustomResourceDefinitionVersion) (*version, er
 	}, nil
 }
 
-// Validate returns what an API server would refuse about a new object, in the
-// order of the fields. obj holds JSON values and is not changed.
+// Validate returns what an API server would reject about a new object, in the order of the fields.
+// obj holds JSON values and is not changed.
 func (v *Validator) Validate(ctx context.Context, name string, obj map[string]any) ([]Violation, error) {
 	get, ok := v.versions[name]
 	if !ok {
@@ -104,7 +103,7 @@ func (v *Validator) Validate(ctx context.Context, name string, obj map[string]an
 	out := ver.strip(obj)
 	out = append(out, v.metadata(obj)...)
 
-	// Metadata has been judged; what is left of it must not be judged again.
+	// Metadata has been validated; the rest of it must not be validated again.
 	obj["metadata"] = map[string]any{}
 
 	for _, e := range ver.validate(ctx, obj) {

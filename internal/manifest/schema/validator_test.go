@@ -12,8 +12,7 @@ import (
 	"github.com/arbor-control/arbor/internal/manifest"
 )
 
-// rules is a definition with what PodGroup lacks: rules, defaults, list
-// types, an unserved version.
+// rules is a CRD with what PodGroup lacks: rules, defaults, list types, an unserved version.
 const rules = `
 spec:
   group: example.com

@@ -14,17 +14,17 @@ import (
 // other reasons are those of the API server's field errors.
 const ReasonUnknownField = "FieldUnknown"
 
-// A Violation is one thing that an API server would refuse.
+// A Violation is one thing that an API server would reject.
 type Violation struct {
-	// Reason in one word, such as FieldValueRequired.
+	// Reason is a CamelCase identifier, such as FieldValueRequired.
 	Reason string
 	// Field path, empty for the object as a whole.
 	Field string
-	// Value that was refused, if it can be shown.
+	// Value that was rejected, if it can be shown.
 	Value string
 	// Message without the field.
 	Message string
-	// Fix says what to do, if that is known.
+	// Fix describes what to do, if that is known.
 	Fix string
 }
 
@@ -73,12 +73,11 @@ const (
 // is the format of a string.
 var jsonTypes = []string{"array", typeBoolean, typeInteger, "null", typeNumber, "object", typeString}
 
-// goTypes are what a value with a format is said to be when it is no string.
+// goTypes are the names of types for a value with a format that is not a string.
 var goTypes = map[string]string{"bool": typeBoolean, "float64": typeNumber, "int64": typeInteger}
 
-// typeWords rewrites `must be of type integer: "string"`, and the same about
-// formats, `must be of type cidr: "ten"`, which is said of a value of the right
-// type.
+// typeWords rewrites `must be of type integer: "string"`, and the same about formats, `must be of
+// type cidr: "ten"`, which is used for a value of the right type.
 func typeWords(text string) (reason, message, fix string) {
 	reason = string(field.ErrorTypeTypeInvalid)
 	rest, ok := strings.CutPrefix(text, "must be of type ")

@@ -69,13 +69,13 @@ func gather(ctx context.Context, cache client.Reader, before, after *v1alpha1.Su
 		}
 		around.Inside = slices.DeleteFunc(subnets.Items, func(s v1alpha1.Subnet) bool { return !counts(&s, before == nil) })
 	}
-	around.Beside, err = beside(ctx, cache, after)
+	around.Beside, err = overlapping(ctx, cache, after)
 
 	return around, err
 }
 
-// beside lists the Subnets of the parent that overlap a pool, and those that back it.
-func beside(ctx context.Context, cache client.Reader, p *v1alpha1.SubnetPool) ([]v1alpha1.Subnet, error) {
+// overlapping lists the Subnets of the parent that overlap a pool, and those that back it.
+func overlapping(ctx context.Context, cache client.Reader, p *v1alpha1.SubnetPool) ([]v1alpha1.Subnet, error) {
 	prefix, err := netip.ParsePrefix(p.Spec.CIDR)
 	if p.ParentName() == "" || err != nil {
 		return nil, nil //nolint:nilerr // an invalid CIDR is rejected for that

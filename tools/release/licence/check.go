@@ -12,8 +12,8 @@ import (
 // it. Each is about one text.
 var exceptions = map[string]string{}
 
-// Check returns a sentence for each text that is of no known kind, and for each
-// module that has none.
+// Check returns a message for each text that is of no known kind, and for each module that has
+// none.
 func Check(modules []Module) []string {
 	var wrong []string
 	for _, m := range modules {
@@ -24,19 +24,19 @@ func Check(modules []Module) []string {
 			}
 			licensed = true
 			if len(t.IDs) == 0 && exceptions[m.Path+" "+t.Name] == "" {
-				wrong = append(wrong, fmt.Sprintf("%s %s: its %s is none of the licences that Arbor may be shipped with; it begins with %q. Use another module, or have somebody read it and add it to tools/release/licence",
+				wrong = append(wrong, fmt.Sprintf("%s %s: its %s is not one of the licenses that Arbor may be shipped with; it begins with %q. Use another module, or review the license and add it to tools/release/licence",
 					m.Path, m.Version, t.Name, beginning(t.Content)))
 			}
 		}
 		if !licensed {
-			wrong = append(wrong, fmt.Sprintf("%s %s: it has no licence, so it may not be shipped. Use another module", m.Path, m.Version))
+			wrong = append(wrong, fmt.Sprintf("%s %s: it has no license, so it may not be shipped. Use another module", m.Path, m.Version))
 		}
 	}
 
 	return wrong
 }
 
-// beginning is what a person needs to recognise a text.
+// beginning quotes enough of a text to recognize it.
 func beginning(text string) string {
 	const enough = 120
 	words := strings.Join(strings.Fields(text), " ")
@@ -70,8 +70,8 @@ func Merge(lists ...[]Module) []Module {
 	return merged
 }
 
-// Notices writes the texts that have to go along with a program: each once, with
-// the modules that have it.
+// Notices writes the texts that must be shipped with a program: each once, with the modules that
+// have it.
 func Notices(w io.Writer, modules []Module) error {
 	users, order := map[string][]string{}, []string(nil)
 	for _, m := range modules {

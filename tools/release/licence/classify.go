@@ -6,12 +6,12 @@ import (
 	"unicode"
 )
 
-// A kind is a licence that can be recognised: by sentences that a text of it has,
-// in this order, whoever wrote it and however it is laid out.
+// A kind is a license that can be recognized: by phrases that a text of it has, in this order,
+// regardless of its author and its layout.
 type kind struct {
 	id        string
 	sentences []string
-	// without are sentences that make another licence of it.
+	// without are phrases that make it another license.
 	without []string
 }
 
@@ -24,9 +24,9 @@ const (
 	bsdAd       = "all advertising materials mentioning features or use of this software must display the following acknowledgement"
 )
 
-// kinds are the licences that Arbor may be shipped with: all of them ask for
-// their text to go along, and none asks for more. MPL-2.0 asks for the source of
-// its own files as well, which its modules are public with.
+// kinds are the licenses that Arbor may be shipped with: all of them require that their text is
+// shipped, and none requires more. MPL-2.0 requires the source of its own files as well, which is
+// public with its modules.
 var kinds = []kind{
 	{id: "Apache-2.0", sentences: []string{
 		"apache license version 2 0 january 2004",
@@ -58,15 +58,15 @@ var kinds = []kind{
 	}},
 }
 
-// strings that are in no text of these kinds, wherever they stand: what was added
-// to a good licence can make a bad one of it.
+// strings that are in no text of these kinds, at any position: an addition can make a permissive
+// license a restrictive one.
 var never = []string{
 	"commons clause", "affero", "server side public license", "business source license", "for non commercial", "noncommercial",
 	"gnu lesser general public license version 3", "gnu general public license version 2", "gnu general public license version 3",
 }
 
-// Classify returns the licences that a text has, by their SPDX identifiers, none
-// if it has any that is not known or not allowed.
+// Classify returns the licenses that a text has, by their SPDX identifiers, none if it has any that
+// is not known or not allowed.
 func Classify(text string) []string {
 	words := normal(text)
 	if slices.ContainsFunc(never, func(bad string) bool { return strings.Contains(words, bad) }) && !strings.Contains(words, "mozilla public license version 2 0") {

@@ -112,8 +112,8 @@ func TestCheck(t *testing.T) {
 		{Path: "example.com/odd", Version: "v1.0.0", Texts: []licence.Text{text("LICENSE", "MIT"), text("taken/LICENSE")}},
 	}
 	got := licence.Check(modules)
-	if len(got) != 2 || !strings.HasPrefix(got[0], "example.com/none v1.0.0: it has no licence") ||
-		!strings.HasPrefix(got[1], `example.com/odd v1.0.0: its taken/LICENSE is none of the licences that Arbor may be shipped with; it begins with "Copyright of somebody"`) {
+	if len(got) != 2 || !strings.HasPrefix(got[0], "example.com/none v1.0.0: it has no license") ||
+		!strings.HasPrefix(got[1], `example.com/odd v1.0.0: its taken/LICENSE is not one of the licenses that Arbor may be shipped with; it begins with "Copyright of somebody"`) {
 		t.Errorf("got %q", got)
 	}
 

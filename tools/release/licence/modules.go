@@ -1,10 +1,9 @@
-// Package licence finds the licences of everything that is linked into a
-// program.
+// Package licence finds the licenses of everything that is linked into a program.
 //
-// Linked asks the go command for the modules, each with the licence texts that
-// stand beside the packages that are used and above them: code that a module has
-// taken over from elsewhere has a licence of its own. Classify recognises a text.
-// Check says what must not be shipped, and Notices writes down what must go along.
+// Linked asks the go command for the modules, each with the license texts in the folders of the
+// packages that are used and in their parents: code that a module has copied from elsewhere has its
+// own license. Classify recognizes a text. Check reports what must not be shipped, and Notices
+// writes what must be shipped along.
 package licence
 
 import (
@@ -27,24 +26,24 @@ import (
 // A Module is one that is linked. The standard library is one of them.
 type Module struct {
 	Path, Version string
-	// Texts are its licences, and notices that have to go along with them.
+	// Texts are its licenses, and notices that must be shipped with them.
 	Texts []Text
 }
 
-// Std is the name of the standard library, as in SBOMs of others.
+// Std is the name of the standard library, as in common SBOMs.
 const Std = "std"
 
-// A Text is a file that says under which terms code may be used.
+// A Text is a file with the terms under which code may be used.
 type Text struct {
 	// Name is the path in the module.
 	Name    string
 	Content string
-	// IDs are the licences in it, by their SPDX identifiers.
+	// IDs are the licenses in it, by their SPDX identifiers.
 	IDs []string
 }
 
-// IsNotice says whether a text only goes along with a licence: credits, and
-// grants of patents that give more and take nothing.
+// IsNotice reports whether a text only accompanies a license: credits, and grants of patents that
+// give more and take nothing.
 func (t Text) IsNotice() bool { return notice.MatchString(filepath.Base(t.Name)) }
 
 var (
@@ -53,7 +52,7 @@ var (
 	notice = regexp.MustCompile(`(?i)^(notice|patents|copying\.md)`)
 )
 
-// IDs are the licences of all texts of a module.
+// IDs are the licenses of all texts of a module.
 func (m Module) IDs() []string {
 	var all []string
 	for _, t := range m.Texts {
@@ -120,9 +119,9 @@ func collect(all map[string]*collected, p listed) error {
 	case p.Module != nil:
 		path, version, root = p.Module.Path, p.Module.Version, p.Module.Dir
 	case !p.Standard:
-		return fmt.Errorf("%s is in no module, so nobody knows its licence", p.Dir)
+		return fmt.Errorf("%s is in no module, so its license is unknown", p.Dir)
 	default:
-		dir = root // what the standard library has taken over from elsewhere is under its licence
+		dir = root // code that the standard library has copied from elsewhere is under its license
 	}
 	m := all[path]
 	if m == nil {
@@ -133,8 +132,8 @@ func collect(all map[string]*collected, p listed) error {
 	return m.texts(dir)
 }
 
-// goroot is the folder of Go itself, which has the licence, from that of a package
-// of the standard library.
+// goroot is the folder of Go itself, which has the license, from that of a package of the standard
+// library.
 func goroot(dir string) string {
 	root, _, _ := strings.Cut(filepath.ToSlash(dir), "/src/")
 
@@ -147,7 +146,7 @@ func (m *collected) texts(dir string) error {
 		m.seen[dir] = true
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			return fmt.Errorf("cannot look for the licence of %s: %w", m.Path, err)
+			return fmt.Errorf("cannot find the license of %s: %w", m.Path, err)
 		}
 		for _, e := range entries {
 			if !e.Type().IsRegular() || !named.MatchString(e.Name()) {
@@ -155,7 +154,7 @@ func (m *collected) texts(dir string) error {
 			}
 			data, err := os.ReadFile(filepath.Join(dir, e.Name()))
 			if err != nil {
-				return fmt.Errorf("cannot read the licence of %s: %w", m.Path, err)
+				return fmt.Errorf("cannot read the license of %s: %w", m.Path, err)
 			}
 			name, err := filepath.Rel(m.root, filepath.Join(dir, e.Name()))
 			if err != nil {

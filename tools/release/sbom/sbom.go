@@ -1,7 +1,7 @@
 // Package sbom writes down what a program is made of, as CycloneDX.
 //
-// What it is made of is read from the program itself: the linker has written the
-// modules into it. Licences are added from those who know them.
+// The modules are read from the program itself, in which the linker has recorded them. The caller
+// adds the licenses.
 package sbom
 
 import (
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// A Program is a file that somebody built.
+// A Program is a file that was built.
 type Program struct {
 	// Name and Version of it, as people know them.
 	Name, Version string
@@ -26,7 +26,7 @@ type Program struct {
 	Created       time.Time
 	// License of the program itself, by its SPDX identifier.
 	License string
-	// Licences of a module, by their SPDX identifiers.
+	// Licences are the licenses of a module, by their SPDX identifiers.
 	Licences func(module string) []string
 }
 

@@ -34,7 +34,7 @@ func TestWrite(t *testing.T) {
 		t.Error("the same program has two SBOMs")
 	}
 
-	// What the schema of CycloneDX 1.6 asks for.
+	// The schema of CycloneDX 1.6 requires these.
 	var d struct {
 		BOMFormat, SpecVersion, SerialNumber string
 		Version                              int
