@@ -1,14 +1,10 @@
 package monitoring_test
 
 import (
-	"encoding/json"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"sigs.k8s.io/yaml"
 )
 
 // A ruleFile is what Prometheus loads.
@@ -33,24 +29,20 @@ type rule struct {
 
 func (r rule) name() string { return r.Record + r.Alert }
 
-// A testFile is what promtool tests rules with. Its tests are kept as they are,
-// to be written again.
+// A testFile is what this package needs to know of promtool's tests.
 //
 //nolint:tagliatelle // the names are promtool's
 type testFile struct {
-	RuleFiles          []string          `json:"rule_files"`
-	EvaluationInterval string            `json:"evaluation_interval"`
-	Tests              []json.RawMessage `json:"tests"`
-}
-
-// A test is what this package needs to know of one.
-//
-//nolint:tagliatelle // the names are promtool's
-type test struct {
-	Alerts []struct {
-		Name     string `json:"alertname"`
-		Expected []any  `json:"exp_alerts"`
-	} `json:"alert_rule_test"`
+	Tests []struct {
+		Alerts []struct {
+			Name     string `json:"alertname"`
+			Expected []any  `json:"exp_alerts"`
+		} `json:"alert_rule_test"`
+		Queries []struct {
+			Expr     string `json:"expr"`
+			Expected []any  `json:"exp_samples"`
+		} `json:"promql_expr_test"`
+	} `json:"tests"`
 }
 
 func rules(t *testing.T) []rule {
@@ -129,105 +121,37 @@ func TestAlertsTell(t *testing.T) {
 	}
 }
 
-// TestAlertsAreTested finds tests that hold for want of an alert: promtool
-// takes one that does not exist for one that does not fire.
-func TestAlertsAreTested(t *testing.T) {
+// TestRulesAreTested lists rules whose break promtool's tests would not see: an alert must be
+// expected to fire once and not to fire once, since promtool takes one that does not exist for one
+// that does not fire, and a recording rule must be expected to have a value.
+func TestRulesAreTested(t *testing.T) {
 	fires, silent := map[string]bool{}, map[string]bool{}
+	var valued []string // the queries that have a value
 	for _, name := range files(t, "tests/*_test.yaml") {
 		var f testFile
 		read(t, name, &f)
-		for _, raw := range f.Tests {
-			for _, a := range decode(t, raw).Alerts {
+		for _, one := range f.Tests {
+			for _, a := range one.Alerts {
 				fires[a.Name] = fires[a.Name] || len(a.Expected) > 0
 				silent[a.Name] = silent[a.Name] || len(a.Expected) == 0
+			}
+			for _, q := range one.Queries {
+				if len(q.Expected) > 0 {
+					valued = append(valued, q.Expr)
+				}
 			}
 		}
 	}
 	for _, r := range rules(t) {
-		if r.Alert == "" {
-			continue
-		}
-		if !fires[r.Alert] || !silent[r.Alert] {
+		switch {
+		case r.Alert != "" && (!fires[r.Alert] || !silent[r.Alert]):
 			t.Errorf("%s is tested to fire: %t, not to fire: %t; want both", r.Alert, fires[r.Alert], silent[r.Alert])
+		case r.Record != "" && !slices.ContainsFunc(valued, func(query string) bool { return strings.Contains(query, r.Record) }):
+			t.Errorf("%s has no promql_expr_test that expects a value of it", r.Record)
 		}
 		delete(fires, r.Alert)
 	}
 	for name := range fires {
 		t.Errorf("there are tests of %s, and no such alert", name)
 	}
-}
-
-func decode(t *testing.T, raw json.RawMessage) test {
-	t.Helper()
-	var one test
-	if err := yaml.Unmarshal(raw, &one); err != nil {
-		t.Fatal(err)
-	}
-
-	return one
-}
-
-// TestTestsCatch breaks every rule in many ways, and wants promtool's tests to
-// see each of them. Of the tests, those run that are about the rule; of the
-// rules, its group.
-func TestTestsCatch(t *testing.T) {
-	dir := t.TempDir()
-	want := map[string]string{} // by what was done to which rule
-	var ruleFiles, testFiles []string
-	for _, name := range files(t, "rules/*.yaml") {
-		var f ruleFile
-		read(t, name, &f)
-		var tests testFile
-		read(t, filepath.Join(monitoring, "tests", strings.TrimSuffix(filepath.Base(name), ".yaml")+"_test.yaml"), &tests)
-		for _, g := range f.Groups {
-			for i, r := range g.Rules {
-				changed := breakages(t, r)
-				changed[whole] = r
-				for how, c := range changed {
-					what := r.name() + " " + how
-					want[what] = "FAILED"
-					if how == whole {
-						want[what] = "SUCCESS"
-					}
-					g.Rules[i] = c
-					ruleFiles = append(ruleFiles, filepath.Join(dir, what+".yaml"))
-					testFiles = append(testFiles, filepath.Join(dir, what+"_test.yaml"))
-					write(t, ruleFiles[len(ruleFiles)-1], ruleFile{Groups: []ruleGroup{g}})
-					write(t, testFiles[len(testFiles)-1], about(r.name(), tests, what+".yaml"))
-				}
-				g.Rules[i] = r
-			}
-		}
-	}
-
-	// Each is still a rule: it is not refused for its syntax.
-	if out, err := promtool(t, append([]string{"check", "rules"}, ruleFiles...)...); err != nil {
-		t.Fatalf("promtool check rules: %v\n%s", err, out)
-	}
-	out, _ := promtool(t, append([]string{"test", "rules"}, testFiles...)...)
-	for section := range strings.SplitSeq(out, "Unit Testing:  ") {
-		name, result, _ := strings.Cut(section, "\n")
-		what := strings.TrimSuffix(filepath.Base(name), "_test.yaml")
-		if !strings.Contains(result, want[what]) {
-			t.Errorf("%s: want %s, got:\n%s", what, want[what], result)
-		}
-		delete(want, what)
-	}
-	for what := range want {
-		t.Errorf("%s: not tested", what)
-	}
-}
-
-// whole is the rule as it is. Its tests must pass, or they would fail for
-// something else when it is broken.
-const whole = "is as it should be"
-
-// about returns the tests that name a rule.
-func about(name string, f testFile, rules string) testFile {
-	f.RuleFiles = []string{rules}
-	f.Tests = slices.DeleteFunc(slices.Clone(f.Tests), func(raw json.RawMessage) bool {
-		return !strings.Contains(string(raw), name)
-	})
-
-	return f
 }
