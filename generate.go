@@ -12,3 +12,6 @@ package arbor
 
 // The base for kustomize is what the chart makes of its own values. An overlay replaces the image.
 //go:generate sh -c "bin/helm template arbor charts/arbor --namespace arbor-system --set image.repository=registry.example.com/arbor-manager | grep -v -e helm.sh/chart -e managed-by:.Helm -e ^#.Source >deploy/kustomize/arbor.yaml"
+
+// The import rules that test/architecture checks, as tables for contributors.
+//go:generate go run ./test/architecture/generate
