@@ -33,7 +33,7 @@ func Generate(root string) error {
 		if page == old {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(root, name), []byte(page), 0o644); err != nil { //nolint:gosec // a page that anybody may read
+		if err := os.WriteFile(filepath.Join(root, name), []byte(page), 0o644); err != nil {
 			return fmt.Errorf("cannot write %s: %w", name, err)
 		}
 	}
