@@ -17,3 +17,6 @@ package arbor
 // The pages of docs/reference that list what the code has.
 //go:generate go tool -modfile=tools/reference/go.mod crd-ref-docs --source-path=api --config=tools/reference/crd-ref-docs.yaml --renderer=markdown --output-mode=group --output-path=docs/reference/api --max-depth=20 --log-level=ERROR
 //go:generate go run ./tools/docs
+
+// The import rules that test/architecture checks, as tables for contributors.
+//go:generate go run ./test/architecture/generate

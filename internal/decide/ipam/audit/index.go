@@ -257,15 +257,15 @@ func (x *index) around(p *v1alpha1.SubnetPool, others []*v1alpha1.SubnetPool) ip
 // ancestors are the pools that a pool was taken from, its parent first. Where parents
 // form a ring, each pool is there once.
 func (x *index) ancestors(p *v1alpha1.SubnetPool) []*v1alpha1.SubnetPool {
+	names, _, _ := ipamrules.Ancestors(p.ParentName(), func(name string) (*v1alpha1.SubnetPool, error) {
+		return x.pools[named(p.Namespace, name)], nil
+	})
 	var found []*v1alpha1.SubnetPool
-	_, _, _ = ipamrules.Ancestors(p.ParentName(), func(name string) (*v1alpha1.SubnetPool, error) { // returns no errors
-		o := x.pools[named(p.Namespace, name)]
-		if o != nil {
+	for _, name := range names {
+		if o := x.pools[named(p.Namespace, name)]; o != nil {
 			found = append(found, o)
 		}
-
-		return o, nil
-	})
+	}
 
 	return found
 }
