@@ -43,8 +43,23 @@ func SetupWithManager(mgr ctrl.Manager, grace time.Duration) error {
 		client: mgr.GetClient(), reader: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder("arbor-subnets"),
 		grace: grace, now: time.Now, known: kube.NewFirstSeen(2 * grace),
 	}
+	if err := indexMadeFor(context.Background(), mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("subnetpoolclaim").
+		For(&v1alpha1.SubnetPoolClaim{}).
+		Watches(&v1alpha1.SubnetClaim{}, handler.EnqueueRequestsFromMapFunc(r.claimsOf)).
+		Watches(&v1alpha1.SubnetPool{}, handler.EnqueueRequestsFromMapFunc(r.claimsOf)).
+		WithOptions(controller.Options{RateLimiter: kube.NewRetryLimiter()}).
+		Complete(kube.Patient(r))
+}
+
+// indexMadeFor indexes what was made for SubnetPoolClaims by their names.
+func indexMadeFor(ctx context.Context, i client.FieldIndexer) error {
 	for _, o := range []client.Object{&v1alpha1.SubnetClaim{}, &v1alpha1.SubnetPool{}} {
-		err := mgr.GetFieldIndexer().IndexField(context.Background(), o, madeForIndexKey, func(o client.Object) []string {
+		err := i.IndexField(ctx, o, madeForIndexKey, func(o client.Object) []string {
 			if name := madeFor(o); name != "" {
 				return []string{name}
 			}
@@ -56,13 +71,7 @@ func SetupWithManager(mgr ctrl.Manager, grace time.Duration) error {
 		}
 	}
 
-	return ctrl.NewControllerManagedBy(mgr).
-		Named("subnetpoolclaim").
-		For(&v1alpha1.SubnetPoolClaim{}).
-		Watches(&v1alpha1.SubnetClaim{}, handler.EnqueueRequestsFromMapFunc(r.claimsOf)).
-		Watches(&v1alpha1.SubnetPool{}, handler.EnqueueRequestsFromMapFunc(r.claimsOf)).
-		WithOptions(controller.Options{RateLimiter: kube.NewRetryLimiter()}).
-		Complete(kube.Patient(r))
+	return nil
 }
 
 // claimsOf maps an object to the SubnetPoolClaim that it was made for, and to the one

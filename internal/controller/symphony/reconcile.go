@@ -39,14 +39,7 @@ type Reconciler struct {
 
 // SetupWithManager starts it with the manager.
 func SetupWithManager(mgr ctrl.Manager) error {
-	err := mgr.GetFieldIndexer().IndexField(context.Background(), &enov1.Composition{}, byOwner, func(o client.Object) []string {
-		if owner := metav1.GetControllerOf(o); owner != nil && owner.Kind == enov1.SymphonyKind {
-			return []string{string(owner.UID)}
-		}
-
-		return nil
-	})
-	if err != nil {
+	if err := indexOwners(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("cannot index by %s: %w", byOwner, err)
 	}
 
@@ -56,6 +49,17 @@ func SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&enov1.Composition{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(kube.Patient(&Reconciler{client: mgr.GetClient(), reader: mgr.GetAPIReader(), now: time.Now}))
+}
+
+// indexOwners indexes compositions by their Symphony.
+func indexOwners(ctx context.Context, i client.FieldIndexer) error {
+	return i.IndexField(ctx, &enov1.Composition{}, byOwner, func(o client.Object) []string {
+		if owner := metav1.GetControllerOf(o); owner != nil && owner.Kind == enov1.SymphonyKind {
+			return []string{string(owner.UID)}
+		}
+
+		return nil
+	})
 }
 
 // Reconcile reconciles one Symphony.

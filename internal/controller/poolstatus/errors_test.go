@@ -1,0 +1,76 @@
+package poolstatus
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/controller/controllertest"
+	"github.com/arbor-control/arbor/internal/decide/poolblocks"
+	"github.com/arbor-control/arbor/internal/kube"
+	"github.com/arbor-control/arbor/internal/view"
+)
+
+// TestErrors has each request fail while the status of a pool is written.
+func TestErrors(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		reason string
+		pool   func(v1alpha1.SubnetPool) v1alpha1.SubnetPool
+		cidr   string
+	}{
+		"New":  {"A pool is opened.", func(p v1alpha1.SubnetPool) v1alpha1.SubnetPool { return p }, "10.0.0.0/16"},
+		"Open": {"The figures of a pool are written.", open, "10.0.0.0/16"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(tc.reason)
+			p := tc.pool(pool("p", tc.cidr, ""))
+			p.Namespace = "n"
+			key := client.ObjectKeyFromObject(&p)
+			controllertest.Check(t, controllertest.Case{
+				Scheme: scheme, Objects: []client.Object{&p}, Status: []client.Object{&v1alpha1.SubnetPool{}, &v1alpha1.Subnet{}},
+				Index: []func(context.Context, client.FieldIndexer) error{kube.IndexSubnets, selectable},
+				New: func(s *controllertest.Server) func(context.Context) (reconcile.Result, error) {
+					pools := view.NewPools()
+					r := New(s, s, pools, view.NewFeed(pools, func(string) {}), NewMetrics(prometheus.NewRegistry()), NewObstacles())
+					r.now = func() time.Time { return time.Unix(1_000_000, 0) }
+
+					return func(ctx context.Context) (reconcile.Result, error) {
+						// The event of the last write has reached the view.
+						now := &v1alpha1.SubnetPool{}
+						if s.Peek(ctx, key, now) == nil {
+							prefix, isOpen := poolblocks.RangeOf(now)
+							pools.SetRange(key, prefix)
+							pools.SetOpen(key, isOpen)
+						}
+
+						return r.Reconcile(ctx, reconcile.Request{NamespacedName: key})
+					}
+				},
+				Final: func() []client.ObjectList { return []client.ObjectList{&v1alpha1.SubnetPoolList{}} },
+			})
+		})
+	}
+}
+
+// selectable indexes the field that the API server can select Subnets by.
+func selectable(ctx context.Context, i client.FieldIndexer) error {
+	return i.IndexField(ctx, &v1alpha1.Subnet{}, "spec.poolRef", func(o client.Object) []string {
+		s, ok := o.(*v1alpha1.Subnet)
+		if !ok {
+			return nil
+		}
+
+		return []string{s.Spec.PoolRef}
+	})
+}
