@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/arbor-control/arbor/internal/cli"
+	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/controlplane"
 )
 
@@ -39,7 +39,7 @@ func main() {
 
 // report prints an error once and returns the code to exit with.
 func report(err error) int {
-	code, exit := 1, (*cli.ExitError)(nil)
+	code, exit := 1, (*command.ExitError)(nil)
 	if errors.As(err, &exit) {
 		code, err = exit.Code, exit.Err
 	}

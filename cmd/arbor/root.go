@@ -11,6 +11,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/arbor-control/arbor/internal/cli"
+	"github.com/arbor-control/arbor/internal/cli/doctor"
+	"github.com/arbor-control/arbor/internal/cli/groups"
+	"github.com/arbor-control/arbor/internal/cli/version"
 	"github.com/arbor-control/arbor/internal/manager"
 	"github.com/arbor-control/arbor/internal/scheduler"
 )
@@ -33,16 +36,19 @@ func newRoot() *cobra.Command {
 	inspect, change, run := "inspect", "change", "run"
 	root.AddGroup(&cobra.Group{ID: inspect, Title: "Inspect (lint checks files, audit checks objects, doctor checks Arbor itself):"},
 		&cobra.Group{ID: change, Title: "Inspect and change:"}, &cobra.Group{ID: run, Title: "Run:"})
-	root.AddCommand(newUp(streams), manager.NewCommand("manager", "arbor manager"), newKubectl(),
-		cli.NewLint(streams), cli.NewAudit(streams), cli.NewGroups(streams, scheduling()), cli.NewPools(streams), cli.NewFields(streams),
-		cli.NewDelivery(streams), cli.NewVersion(streams, cli.ClientVersion{Version: release, Kubernetes: kubernetesVersion()}), cli.NewUninstall(streams), cli.NewDoctor(streams, cli.Release{Parts: manager.Describe, Answers: manager.Answers}))
-	groups := map[string]string{
+	root.AddCommand(newUp(streams), manager.NewCommand("manager", "arbor manager"), newKubectl())
+	root.AddCommand(cli.Commands(streams, cli.Environment{
+		Scheduling: scheduling(),
+		Version:    version.Client{Version: release, Kubernetes: kubernetesVersion()},
+		Release:    doctor.Release{Parts: manager.Describe, Answers: manager.Answers},
+	})...)
+	sections := map[string]string{
 		"lint": inspect, "audit": inspect, "doctor": inspect, "groups": inspect, "version": inspect,
 		"pools": change, "fields": change, "delivery": change, "uninstall": change,
 		"up": run, "manager": run, "kubectl": run,
 	}
 	for _, cmd := range root.Commands() {
-		cmd.GroupID = groups[cmd.Name()]
+		cmd.GroupID = sections[cmd.Name()]
 	}
 	cli.RejectUnknown(root)
 	cli.CompleteNames(root)
@@ -51,9 +57,9 @@ func newRoot() *cobra.Command {
 }
 
 // scheduling is what the command line may ask the scheduler.
-func scheduling() cli.Scheduling {
-	return cli.Scheduling{
-		Open: func(ctx context.Context, cluster *rest.Config, minimums, file string) (cli.Oracle, error) {
+func scheduling() groups.Scheduling {
+	return groups.Scheduling{
+		Open: func(ctx context.Context, cluster *rest.Config, minimums, file string) (groups.Oracle, error) {
 			o := scheduler.DefaultOptions()
 			o.Minimums = minimums
 

@@ -110,7 +110,8 @@ func (r rule) forbids(p, d, name string) bool {
 		return false
 	}
 
-	return !r.apart || name != r.in || child(p, r.in) != child(d, r.in)
+	// A package right in the folder puts together what is below it.
+	return !r.apart || name != r.in || p != long(r.in) && child(p, r.in) != child(d, r.in)
 }
 
 // child is the folder right below in that p is in.

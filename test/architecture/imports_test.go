@@ -206,14 +206,26 @@ var rules = []rule{
 	{
 		in:    "./internal/webhook",
 		never: []string{"./internal"},
-		allow: []string{"./internal/webhook", "./internal/decide", "./internal/view", "./internal/kube", "./internal/pki"},
+		allow: []string{"./internal/webhook", "./internal/decide", "./internal/identity", "./internal/view", "./internal/kube", "./internal/pki"},
 		why:   "a webhook decodes, asks decide, and answers",
 	},
 	{
 		in:    "./internal/cli",
 		never: []string{"./internal"},
-		allow: []string{"./internal/cli", "./internal/decide", "./internal/view", "./internal/ownership", "./internal/kube", "./internal/manifest", "./internal/krm", "./internal/identity", "./internal/executor"},
+		allow: []string{"./internal/cli", "./internal/show", "./internal/decide", "./internal/view", "./internal/ownership", "./internal/kube", "./internal/manifest", "./internal/krm", "./internal/identity", "./internal/executor"},
 		why:   "the commands enter at decide, as webhooks and controllers do, not through them",
+	},
+	{
+		in:    "./internal/cli",
+		apart: true,
+		allow: []string{"./internal/cli/command", "./internal/cli/render", "./internal/cli/source", "./internal/cli/check"},
+		why:   "commands do not import each other; what two of them need is shared",
+	},
+	{
+		in:    "./internal/show",
+		never: []string{"./internal"},
+		allow: []string{"./internal/show", "./internal/decide", "./internal/ownership", "./internal/kube", "./internal/identity"},
+		why:   "views are made of objects, for commands and a console alike; they gather and print nothing",
 	},
 	{
 		in:    "./internal/manager",
@@ -223,7 +235,7 @@ var rules = []rule{
 	{
 		in:    "./internal/scheduler",
 		never: []string{"./internal"},
-		allow: []string{"./internal/scheduler", "./internal/decide", "./internal/view", "./internal/kube", "./internal/fence"},
+		allow: []string{"./internal/scheduler", "./internal/decide", "./internal/identity", "./internal/view", "./internal/kube", "./internal/fence"},
 		why:   "the scheduler places pods; everything else is done without it",
 	},
 	{
