@@ -69,7 +69,7 @@ type Blocked struct {
 	Fate    fields.Fate       `json:"fate"`
 }
 
-// A NoteView is something to say about a pool.
+// A NoteView is a message about an object.
 type NoteView struct {
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"`

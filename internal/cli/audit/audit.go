@@ -214,7 +214,7 @@ func auditConclusion(r AuditReport, s render.Style) string {
 				seen += ", "
 			}
 
-			seen += render.Count(p.Checked, p.Kind)
+			seen += show.Count(p.Checked, p.Kind)
 		}
 	}
 

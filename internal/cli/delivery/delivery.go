@@ -119,7 +119,7 @@ func (o *deliveryOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	return o.missing(d.sorted(), namespace)
+	return o.missing(d.Sorted(), namespace)
 }
 
 // compositionNames are what people call compositions: by name, or by type and name,
@@ -162,12 +162,12 @@ func (o *deliveryOptions) missing(all []*enov1.Composition, namespace string) er
 }
 
 func (o *deliveryOptions) print(d *deliveries, namespace string) error {
-	v := d.view()
+	v := d.View()
 	if done, err := render.PrintMachine(o.Out, o.format, v); done {
 		return err
 	}
 
-	if len(v.Compositions) == 0 && len(d.symphonies) == 0 {
+	if len(v.Compositions) == 0 && len(d.Symphonies) == 0 {
 		if len(o.names) > 0 {
 			return nil
 		}
@@ -182,7 +182,7 @@ func (o *deliveryOptions) print(d *deliveries, namespace string) error {
 		return err
 	}
 
-	_, err := fmt.Fprintln(o.ErrOut, v.Summary.text())
+	_, err := fmt.Fprintln(o.ErrOut, summaryText(v.Summary))
 
 	return err
 }

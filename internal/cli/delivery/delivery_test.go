@@ -15,6 +15,7 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/clitest"
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/source"
+	"github.com/arbor-control/arbor/internal/show/compositions"
 )
 
 // noon is when everything in these tests is looked at.
@@ -309,7 +310,7 @@ func TestDeliveryBlind(t *testing.T) {
 func TestDeliveryMachine(t *testing.T) {
 	got := clitest.Run(t, delivering(t), "", "web", "-n", "shop", "-o", "json")
 
-	var v DeliveryView
+	var v compositions.DeliveryView
 	if err := json.Unmarshal([]byte(got.Out), &v); err != nil {
 		t.Fatal(err)
 	}

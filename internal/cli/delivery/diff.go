@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
@@ -18,6 +17,9 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 	synthesisrules "github.com/arbor-control/arbor/internal/decide/synthesis"
 	"github.com/arbor-control/arbor/internal/identity"
+	"github.com/arbor-control/arbor/internal/rehearsal"
+	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/compositions"
 )
 
 const deliveryDiffExamples = `  # What would the next apply change?
@@ -122,25 +124,25 @@ func (o *deliveryDiffOptions) rehearse(ctx context.Context) error {
 		return command.Blind("%w", err)
 	}
 
-	v := o.compareAll(ctx, newDiffer(s, c, before, o.manager), all)
+	v := o.compareAll(ctx, rehearsal.New(s, c, before, o.manager), all)
 	v.Namespace, v.Name, v.Role = c.Namespace, c.Name, roleRendered
 
-	if err := v.print(o.Out, o.ErrOut, o.format); err != nil {
+	if err := printDiff(v, o.Out, o.ErrOut, o.format); err != nil {
 		return err
 	}
 
-	return v.end()
+	return diffEnd(v)
 }
 
 // replacing are rendered manifests and tombstones of what the current synthesis in the
 // cluster has besides them, with what was applied before.
-func (o *deliveryDiffOptions) replacing(ctx context.Context, done *rendering, s server) (all []delivered, before map[identity.Identity]delivered, err error) {
+func (o *deliveryDiffOptions) replacing(ctx context.Context, done *rendering, s rehearsal.Server) (all []compositions.Manifest, before map[identity.Identity]compositions.Manifest, err error) {
 	d, err := o.newDeliveries()
 	if err != nil {
 		return nil, nil, err
 	}
 
-	d.scopes = s.Scope
+	d.Scopes = s.Scope
 
 	c := done.composition
 	if err := d.read(ctx, source.Query{Resource: source.CompositionResource, Namespace: c.Namespace, Name: c.Name}); err != nil {
@@ -153,28 +155,28 @@ func (o *deliveryDiffOptions) replacing(ctx context.Context, done *rendering, s 
 		known   = map[identity.Identity]bool{}
 	)
 
-	before = map[identity.Identity]delivered{}
+	before = map[identity.Identity]compositions.Manifest{}
 
-	for _, live := range d.sorted() {
+	for _, live := range d.Sorted() {
 		now := live.Status.CurrentSynthesis
 		if err := d.readSlices(ctx, live, now); err != nil {
 			return nil, nil, err
 		}
 
-		earlier, missing := d.manifests(live, now)
+		earlier, missing := d.Manifests(live, now)
 		if len(missing) > 0 {
-			return nil, nil, fmt.Errorf("cannot compare with synthesis %s: its manifests are gone (%s)", shortUUID(now.UUID), strings.Join(missing, ", "))
+			return nil, nil, fmt.Errorf("cannot compare with synthesis %s: its manifests are gone (%s)", compositions.ShortUUID(now.UUID), strings.Join(missing, ", "))
 		}
 
 		for _, one := range earlier {
-			states[one.id] = enov1.ResourceState{UID: one.state.UID}
+			states[one.Id] = enov1.ResourceState{UID: one.State.UID}
 
-			if !one.tombstone && one.err == nil {
-				before[one.id] = one
+			if !one.Tombstone && one.Err == nil {
+				before[one.Id] = one
 			}
 		}
 
-		current = d.slicesOf(live, now)
+		current = d.SlicesOf(live, now)
 	}
 
 	fresh := make([]string, len(done.output.Items))
@@ -183,29 +185,12 @@ func (o *deliveryDiffOptions) replacing(ctx context.Context, done *rendering, s 
 	}
 
 	for _, m := range synthesisrules.Manifests(fresh, current, "", synthesisrules.Edited) {
-		one := d.readManifest(m, known)
-		one.state = states[one.id]
+		one := d.ReadManifest(m, known)
+		one.State = states[one.Id]
 		all = append(all, one)
 	}
 
-	return withoutKept(all), before, nil
-}
-
-// slicesOf are the slices of a synthesis that were read.
-func (d *deliveries) slicesOf(c *enov1.Composition, s *enov1.Synthesis) []*enov1.ResourceSlice {
-	if s == nil {
-		return nil
-	}
-
-	var all []*enov1.ResourceSlice
-
-	for _, ref := range s.ResourceSlices {
-		if slice := d.slices[types.NamespacedName{Namespace: c.Namespace, Name: refName(ref)}]; slice != nil {
-			all = append(all, slice)
-		}
-	}
-
-	return all
+	return compositions.WithoutKept(all), before, nil
 }
 
 func (o *deliveryDiffOptions) run(ctx context.Context, name string) error {
@@ -232,21 +217,21 @@ func (o *deliveryDiffOptions) run(ctx context.Context, name string) error {
 		return command.Blind("%w", err)
 	}
 
-	d.scopes = s.Scope
+	d.Scopes = s.Scope
 
 	all, before, err := d.toCompare(ctx, c, chosen)
 	if err != nil {
 		return command.Blind("%w", err)
 	}
 
-	v := o.compareAll(ctx, newDiffer(s, c, before, o.manager), all)
-	v.Namespace, v.Name, v.Synthesis, v.Role = c.Namespace, c.Name, chosen.UUID, roleOf(c, chosen)
+	v := o.compareAll(ctx, rehearsal.New(s, c, before, o.manager), all)
+	v.Namespace, v.Name, v.Synthesis, v.Role = c.Namespace, c.Name, chosen.UUID, compositions.RoleOf(c, chosen)
 
-	if err := v.print(o.Out, o.ErrOut, o.format); err != nil {
+	if err := printDiff(v, o.Out, o.ErrOut, o.format); err != nil {
 		return err
 	}
 
-	return v.end()
+	return diffEnd(v)
 }
 
 // asBlind is for a command whose code 1 means that there are differences.
@@ -270,12 +255,12 @@ func (o *deliveryDiffOptions) choose(c *enov1.Composition) (*enov1.Synthesis, er
 		}
 	}
 
-	return nil, command.Blind("composition %s/%s has no manifests yet: it is %s", c.Namespace, c.Name, compositionState(c))
+	return nil, command.Blind("composition %s/%s has no manifests yet: it is %s", c.Namespace, c.Name, compositions.CompositionState(c))
 }
 
 // toCompare are the manifests of a synthesis, and what was applied before them.
 // Of an older synthesis, what only the current one has is to go.
-func (d *deliveries) toCompare(ctx context.Context, c *enov1.Composition, chosen *enov1.Synthesis) (all []delivered, before map[identity.Identity]delivered, err error) {
+func (d *deliveries) toCompare(ctx context.Context, c *enov1.Composition, chosen *enov1.Synthesis) (all []compositions.Manifest, before map[identity.Identity]compositions.Manifest, err error) {
 	current := c.Status.CurrentSynthesis
 
 	last := current
@@ -287,42 +272,42 @@ func (d *deliveries) toCompare(ctx context.Context, c *enov1.Composition, chosen
 		return nil, nil, err
 	}
 
-	all, missing := d.manifests(c, chosen)
+	all, missing := d.Manifests(c, chosen)
 	if len(missing) > 0 {
-		return nil, nil, fmt.Errorf("cannot compare %s: its manifests are gone (%s)", shortUUID(chosen.UUID), strings.Join(missing, ", "))
+		return nil, nil, fmt.Errorf("cannot compare %s: its manifests are gone (%s)", compositions.ShortUUID(chosen.UUID), strings.Join(missing, ", "))
 	}
 
-	before = map[identity.Identity]delivered{}
+	before = map[identity.Identity]compositions.Manifest{}
 
-	earlier, _ := d.manifests(c, last)
+	earlier, _ := d.Manifests(c, last)
 	for _, one := range earlier {
-		if one.tombstone || one.err != nil {
+		if one.Tombstone || one.Err != nil {
 			continue
 		}
 
-		before[one.id] = one
+		before[one.Id] = one
 
-		if isOld := chosen != current && chosen != c.Status.InFlightSynthesis; isOld && !one.id.IsPatch() {
-			one.tombstone = true
+		if isOld := chosen != current && chosen != c.Status.InFlightSynthesis; isOld && !one.Id.IsPatch() {
+			one.Tombstone = true
 			all = append(all, one)
 		}
 	}
 
-	return withoutKept(all), before, nil
+	return compositions.WithoutKept(all), before, nil
 }
 
-func (o *deliveryDiffOptions) compareAll(ctx context.Context, d *differ, all []delivered) DiffView {
-	v := DiffView{Objects: []ObjectDiff{}, Summary: map[Change]int{}}
+func (o *deliveryDiffOptions) compareAll(ctx context.Context, d *rehearsal.Differ, all []compositions.Manifest) rehearsal.DiffView {
+	v := rehearsal.DiffView{Objects: []rehearsal.ObjectDiff{}, Summary: map[rehearsal.Change]int{}}
 
 	var done atomic.Int64
 
 	stop := render.Progress(o.ErrOut, func() string {
-		return fmt.Sprintf("rehearsing, %d of %s done", done.Load(), render.Count(len(all), "object"))
+		return fmt.Sprintf("rehearsing, %d of %s done", done.Load(), show.Count(len(all), "object"))
 	})
 	defer stop()
 
 	for _, one := range all {
-		v = v.with(d.compare(ctx, one))
+		v = v.With(d.Compare(ctx, one))
 		done.Add(1)
 	}
 

@@ -19,6 +19,7 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/clitest"
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/identity"
+	"github.com/arbor-control/arbor/internal/rehearsal"
 )
 
 // comparing is the command on a composition with manifests, and on a server.
@@ -66,11 +67,11 @@ func live(t *testing.T, texts ...string) *serverInMemory {
 		s.objects[identity.RefOf(o)] = o
 	}
 
-	s.rehearse = func(w rehearsal) (map[string]any, error) {
-		w.object["status"] = map[string]any{"new": true}
-		w.object["metadata"].(map[string]any)["generation"] = int64(9)
+	s.rehearse = func(w rehearsal.Write) (map[string]any, error) {
+		w.Object["status"] = map[string]any{"new": true}
+		w.Object["metadata"].(map[string]any)["generation"] = int64(9)
 
-		return w.object, nil
+		return w.Object, nil
 	}
 
 	return s
@@ -198,7 +199,7 @@ diff -u -N LIVE/v1.ConfigMap.shop.c MERGED/v1.ConfigMap.shop.c
 		t.Run(name, func(t *testing.T) {
 			s := live(t, tc.live...)
 			if tc.fails != nil {
-				s.rehearse = func(rehearsal) (map[string]any, error) { return nil, tc.fails }
+				s.rehearse = func(rehearsal.Write) (map[string]any, error) { return nil, tc.fails }
 			}
 
 			if diff := cmp.Diff(tc.want, clitest.Run(t, comparing(t, s, tc.manifests...), "", "diff", "web", "-n", "shop")); diff != "" {
@@ -212,7 +213,7 @@ diff -u -N LIVE/v1.ConfigMap.shop.c MERGED/v1.ConfigMap.shop.c
 func TestDeliveryDiffBlocked(t *testing.T) {
 	web := clitest.Stored(t, "../fields/testdata/web.yaml")
 	s := &serverInMemory{objects: map[identity.Ref]map[string]any{identity.RefOf(web): web}}
-	s.rehearse = func(rehearsal) (map[string]any, error) {
+	s.rehearse = func(rehearsal.Write) (map[string]any, error) {
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", field.ErrorList{
 			field.Required(field.NewPath("spec.template.spec.initContainers[0].image"), ""),
 		})
@@ -229,7 +230,7 @@ func TestDeliveryDiffBlocked(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 
-	var v DiffView
+	var v rehearsal.DiffView
 	if err := json.Unmarshal([]byte(clitest.Run(t, build, "", "diff", "web", "-n", "shop", "-o", "json").Out), &v); err != nil {
 		t.Fatal(err)
 	}

@@ -5,179 +5,34 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/yaml"
 
 	"github.com/arbor-control/arbor/engine/fields"
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
-	"github.com/arbor-control/arbor/internal/identity"
+	"github.com/arbor-control/arbor/internal/rehearsal"
+	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/compositions"
 	"github.com/arbor-control/arbor/internal/show/owners"
 )
 
 // roleRendered is the role of manifests that were made on this machine.
 const roleRendered = "rendered"
 
-// DiffView is what arbor delivery diff prints for programs.
-type DiffView struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// Synthesis is the one whose manifests were compared, and Role what it is to
-	// the composition. There is none for manifests that were rendered.
-	Synthesis string       `json:"synthesis"`
-	Role      string       `json:"role,omitempty"`
-	Objects   []ObjectDiff `json:"objects"`
-	// Summary counts objects by what becomes of them.
-	Summary map[Change]int `json:"summary"`
-}
-
-// An ObjectDiff is what the next apply does with one object.
-type ObjectDiff struct {
-	Object identity.Ref `json:"object"`
-	Change Change       `json:"change"`
-	// Diff is unified, "" if there is no difference.
-	Diff string `json:"diff,omitempty"`
-	// Blocked are the things that the apply no longer names and that do not go.
-	Blocked []owners.RemovalView `json:"blocked"`
-	Notes   []string             `json:"notes"`
-	// Error is why it is refused, or why it is not known.
-	Error string `json:"error,omitempty"`
-
-	// manager is the field manager of the delivery.
-	manager string
-}
-
-func (v ObjectDiff) noted(text string) ObjectDiff {
-	v.Notes = append(v.Notes, text)
-
-	return v
-}
-
-func (v ObjectDiff) ignored(why string) ObjectDiff {
-	v.Change = ChangeIgnored
-
-	return v.noted("it is left alone: " + why)
-}
-
-// unknown is about an object that the cluster did not tell about. verb is the
-// right that it takes.
-func (v ObjectDiff) unknown(verb string, err error) ObjectDiff {
-	v.Change, v.Error = ChangeUnknown, err.Error()
-	if verb != "" && apierrors.IsForbidden(err) {
-		v.Error = "no right to " + verb + " it: " + v.Error
-	}
-
-	return v
-}
-
-// refusedBy tells an answer of the server about the object from one about who
-// asks, and from none. Admission refuses with the words of the missing right's
-// code, but not in its words.
-func (v ObjectDiff) refusedBy(verb string, err error) ObjectDiff {
-	missing := apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ")
-
-	if apierrors.ReasonForError(err) == "" || missing || apierrors.IsUnauthorized(err) || apierrors.IsTimeout(err) ||
-		apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) {
-		return v.unknown(verb, err)
-	}
-
-	v.Change, v.Error = ChangeRefused, err.Error()
-
-	return v
-}
-
-// compared is about an object as it is and as it would be; nil is none.
-func (v ObjectDiff) compared(live, after map[string]any) ObjectDiff {
-	a, b := contentOf(live), contentOf(after)
-	if v.Object.Kind == "Secret" && v.Object.APIVersion == "v1" {
-		hideSecrets(a, b)
-	}
-
-	text, err := unified(v.Object, a, b)
-
-	switch {
-	case err != nil:
-		return v.unknown("", err)
-	case text == "":
-		return v
-	case live == nil:
-		v.Change = ChangeNew
-	case after == nil:
-		v.Change = ChangeDeleted
-	default:
-		v.Change = ChangeSome
-	}
-
-	v.Diff = text
-
-	return v
-}
-
-// diffContext is how many lines are shown around a change.
-const diffContext = 3
-
-// unified compares two states of an object, as kubectl diff does.
-func unified(ref identity.Ref, a, b map[string]any) (string, error) {
-	before, err := yamlLines(a)
-	if err != nil {
-		return "", err
-	}
-
-	after, err := yamlLines(b)
-	if err != nil {
-		return "", err
-	}
-
-	name := strings.ReplaceAll(ref.APIVersion, "/", ".") + "." + ref.Kind + "." + ref.Namespace + "." + ref.Name
-
-	return unifiedDiff("LIVE/"+name, "MERGED/"+name, before, after, diffContext), nil
-}
-
-// yamlLines are none for an object that is not there.
-func yamlLines(obj map[string]any) ([]string, error) {
-	if obj == nil {
-		return nil, nil
-	}
-
-	data, err := yaml.Marshal(obj)
-
-	return slices.Collect(strings.Lines(string(data))), err
-}
-
-func (v DiffView) with(d ObjectDiff) DiffView {
-	v.Objects = append(v.Objects, d)
-	v.Summary[d.Change]++
-
-	return v
-}
-
-// end is how the command ends when everything was printed.
-func (v DiffView) end() error {
-	if v.Summary[ChangeUnknown] > 0 {
+// diffEnd is how the command ends when everything was printed.
+func diffEnd(v rehearsal.DiffView) error {
+	if v.Summary[rehearsal.ChangeUnknown] > 0 {
 		return &command.ExitError{Code: command.ExitBlind}
 	}
 
-	if v.Summary[ChangeSome]+v.Summary[ChangeNew]+v.Summary[ChangeDeleted]+v.Summary[ChangeRefused]+v.blocked() > 0 {
+	if v.Summary[rehearsal.ChangeSome]+v.Summary[rehearsal.ChangeNew]+v.Summary[rehearsal.ChangeDeleted]+v.Summary[rehearsal.ChangeRefused]+v.Blocked() > 0 {
 		return command.Found()
 	}
 
 	return nil
 }
 
-// blocked is how many removals are.
-func (v DiffView) blocked() int {
-	n := 0
-	for _, d := range v.Objects {
-		n += len(d.Blocked)
-	}
-
-	return n
-}
-
-func (v DiffView) print(out, errOut io.Writer, format string) error {
+func printDiff(v rehearsal.DiffView, out, errOut io.Writer, format string) error {
 	if done, err := render.PrintMachine(out, format, v); done {
 		return err
 	}
@@ -186,20 +41,20 @@ func (v DiffView) print(out, errOut io.Writer, format string) error {
 	y := render.StyleOf(out, os.Getenv)
 
 	for _, d := range v.Objects {
-		d.write(w, y)
+		writeObjectDiff(d, w, y)
 	}
 
 	if err := w.Flush(); err != nil {
 		return err
 	}
 
-	_, err := fmt.Fprintln(errOut, render.Clean(v.conclusion()))
+	_, err := fmt.Fprintln(errOut, render.Clean(diffConclusion(v)))
 
 	return err
 }
 
-func (v DiffView) conclusion() string {
-	text := "synthesis " + shortUUID(v.Synthesis)
+func diffConclusion(v rehearsal.DiffView) string {
+	text := "synthesis " + compositions.ShortUUID(v.Synthesis)
 
 	switch {
 	case v.Synthesis == "":
@@ -208,25 +63,17 @@ func (v DiffView) conclusion() string {
 		text += " (" + v.Role + ")"
 	}
 
-	text += " of " + v.Namespace + "/" + v.Name + inStates(v.Summary, Change.text)
-	if n := v.blocked(); n > 0 {
-		text += "; " + render.Verb(n, "removal", "is blocked", "are blocked")
+	text += " of " + v.Namespace + "/" + v.Name + inStates(v.Summary, rehearsal.Change.Text)
+	if n := v.Blocked(); n > 0 {
+		text += "; " + show.Verb(n, "removal", "is blocked", "are blocked")
 	}
 
 	return text
 }
 
-func (c Change) text() string {
-	if c == ChangeIgnored {
-		return "left alone"
-	}
-
-	return strings.ToLower(string(c))
-}
-
-// write prints the differences of one object, and then what is to be said of it
+// writeObjectDiff prints the differences of one object, and then what is to be said of it
 // in lines that no tool takes for differences.
-func (v ObjectDiff) write(w io.Writer, y render.Style) {
+func writeObjectDiff(v rehearsal.ObjectDiff, w io.Writer, y render.Style) {
 	if v.Diff != "" {
 		files := strings.SplitN(v.Diff, "\n", 3)
 		_, _ = fmt.Fprintln(w, y.Paint(render.Bold, render.Clean("diff -u -N "+strings.TrimPrefix(files[0], "--- ")+" "+strings.TrimPrefix(files[1], "+++ "))))
@@ -241,15 +88,15 @@ func (v ObjectDiff) write(w io.Writer, y render.Style) {
 	}
 
 	switch v.Change {
-	case ChangeRefused:
+	case rehearsal.ChangeRefused:
 		remark(render.Red, "the server refuses the apply: "+v.Error)
-	case ChangeUnknown:
+	case rehearsal.ChangeUnknown:
 		remark(render.Red, "cannot be compared: "+v.Error)
 	default:
 	}
 
 	for _, r := range v.Blocked {
-		remark(render.Yellow, "blocked removal: "+r.Path+" "+r.Now.Text("")+afterText(r.After, v.manager))
+		remark(render.Yellow, "blocked removal: "+r.Path+" "+r.Now.Text("")+afterText(r.After, v.Manager))
 	}
 
 	for _, note := range v.Notes {

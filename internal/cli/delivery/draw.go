@@ -17,6 +17,7 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/compositions"
 )
 
 // A deliveryNode is one line of the drawing, and what is said under it.
@@ -40,11 +41,11 @@ type deliveryDrawer struct {
 	roots map[types.NamespacedName]int
 }
 
-func drawDeliveries(out io.Writer, d *deliveries, v DeliveryView, everything bool, now time.Time, s render.Style) error {
+func drawDeliveries(out io.Writer, d *deliveries, v compositions.DeliveryView, everything bool, now time.Time, s render.Style) error {
 	r := &deliveryDrawer{Walker: render.Walker{Glyphs: s.Glyphs()}, style: s, now: now, everything: everything, roots: map[types.NamespacedName]int{}}
 
 	for _, c := range v.Compositions {
-		parent := render.Top
+		parent := show.Top
 		if c.Symphony != "" {
 			parent = r.symphony(d, types.NamespacedName{Namespace: c.Namespace, Name: c.Symphony})
 		}
@@ -52,11 +53,11 @@ func drawDeliveries(out io.Writer, d *deliveries, v DeliveryView, everything boo
 		r.composition(parent, c)
 	}
 
-	for _, key := range sortedKeys(d.symphonies) {
+	for _, key := range sortedKeys(d.Symphonies) {
 		r.symphony(d, key)
 	}
 
-	r.Tree = render.NewTree(r.up)
+	r.Tree = show.NewTree(r.up)
 
 	return r.write(out)
 }
@@ -84,21 +85,21 @@ func (r *deliveryDrawer) symphony(d *deliveries, key types.NamespacedName) int {
 		return at
 	}
 
-	n := deliveryNode{name: "Symphony " + key.String(), detail: d.symphonyText(key.Namespace, key.Name)}
-	if d.symphonies[key] == nil {
+	n := deliveryNode{name: "Symphony " + key.String(), detail: d.SymphonyText(key.Namespace, key.Name)}
+	if d.Symphonies[key] == nil {
 		n.mark, n.colour = r.Bad, render.Red
 	}
 
-	r.roots[key] = r.add(render.Top, n)
+	r.roots[key] = r.add(show.Top, n)
 
 	return r.roots[key]
 }
 
-func (r *deliveryDrawer) composition(parent int, c CompositionView) {
+func (r *deliveryDrawer) composition(parent int, c compositions.CompositionView) {
 	n := deliveryNode{name: c.Namespace + "/" + c.Name, detail: c.State, notes: c.Notes}
 	n.mark, n.colour = r.compositionMark(c)
 
-	if c.isNotHealthy() {
+	if c.IsNotHealthy() {
 		n.detail += ", " + strings.ToLower(c.Health)
 	}
 
@@ -122,7 +123,7 @@ func (r *deliveryDrawer) composition(parent int, c CompositionView) {
 
 	at := r.add(parent, n)
 
-	for _, s := range []*SynthesisView{c.InFlight, c.Current} {
+	for _, s := range []*compositions.SynthesisView{c.InFlight, c.Current} {
 		r.resources(at, s)
 	}
 }
@@ -152,21 +153,21 @@ func withoutEmptyManager(manager string) string {
 }
 
 // brief is a synthesis in a few words, for the line of its composition.
-func (r *deliveryDrawer) brief(s *SynthesisView) string {
-	return strings.TrimSpace(shortUUID(s.UUID)+" "+r.ago(s.Begun)) + ", " + render.Count(len(s.Resources), "resource")
+func (r *deliveryDrawer) brief(s *compositions.SynthesisView) string {
+	return strings.TrimSpace(compositions.ShortUUID(s.UUID)+" "+r.ago(s.Begun)) + ", " + show.Count(len(s.Resources), "resource")
 }
 
-func (r *deliveryDrawer) synthesis(parent int, role string, s *SynthesisView) {
+func (r *deliveryDrawer) synthesis(parent int, role string, s *compositions.SynthesisView) {
 	if s == nil {
 		return
 	}
 
-	n := deliveryNode{name: role + " " + shortUUID(s.UUID), detail: s.State.text()}
+	n := deliveryNode{name: role + " " + compositions.ShortUUID(s.UUID), detail: s.State.Text()}
 
 	switch s.State {
-	case SynthesisFailed:
+	case compositions.SynthesisFailed:
 		n.mark, n.colour = r.Bad, render.Red
-	case SynthesisCanceled:
+	case compositions.SynthesisCanceled:
 		n.mark, n.colour = r.Warn, render.Yellow
 	default:
 	}
@@ -176,14 +177,14 @@ func (r *deliveryDrawer) synthesis(parent int, role string, s *SynthesisView) {
 	}
 
 	if s.RolledBackTo != "" {
-		n.detail += ", manifests of " + shortUUID(s.RolledBackTo)
+		n.detail += ", manifests of " + compositions.ShortUUID(s.RolledBackTo)
 	}
 
 	r.resources(r.add(parent, n), s)
 }
 
 // resources are the lines of a synthesis: all, or those that are not well.
-func (r *deliveryDrawer) resources(parent int, s *SynthesisView) {
+func (r *deliveryDrawer) resources(parent int, s *compositions.SynthesisView) {
 	if s == nil {
 		return
 	}
@@ -193,24 +194,24 @@ func (r *deliveryDrawer) resources(parent int, s *SynthesisView) {
 	}
 
 	for _, v := range s.Resources {
-		if r.everything || !v.State.well() {
+		if r.everything || !v.State.Well() {
 			r.add(parent, r.resource(v))
 		}
 	}
 }
 
-func (r *deliveryDrawer) resource(v ResourceView) deliveryNode {
-	n := deliveryNode{name: v.Object.String(), detail: v.State.text()}
+func (r *deliveryDrawer) resource(v compositions.ResourceView) deliveryNode {
+	n := deliveryNode{name: v.Object.String(), detail: v.State.Text()}
 
 	switch v.State {
-	case ResourceReady, ResourceDeleted:
+	case compositions.ResourceReady, compositions.ResourceDeleted:
 		n.mark, n.colour = r.Good, render.Green
-	case ResourceError:
+	case compositions.ResourceError:
 		n.mark, n.colour, n.detail = r.Bad, render.Red, "error"
 		n.notes = []show.NoteView{{Severity: show.SeverityError, Message: v.Error}}
-	case ResourceNotReady:
+	case compositions.ResourceNotReady:
 		n.mark, n.colour = r.Warn, render.Yellow
-	case ResourceDeleting:
+	case compositions.ResourceDeleting:
 		n.mark, n.colour = r.Going, render.Yellow
 	default:
 		n.mark, n.colour = r.waitMark(), render.Dim
@@ -232,11 +233,11 @@ func (r *deliveryDrawer) waitMark() string {
 	return "."
 }
 
-func (r *deliveryDrawer) compositionMark(c CompositionView) (mark, colour string) {
+func (r *deliveryDrawer) compositionMark(c compositions.CompositionView) (mark, colour string) {
 	switch {
-	case c.isStuck() || c.Health == enov1.ReasonFailed:
+	case c.IsStuck() || c.Health == enov1.ReasonFailed:
 		return r.Bad, render.Red
-	case c.Suspended != "" || c.isNotHealthy():
+	case c.Suspended != "" || c.IsNotHealthy():
 		return r.Warn, render.Yellow
 	case c.State == enov1.StatusReady:
 		return r.Good, render.Green
@@ -247,23 +248,6 @@ func (r *deliveryDrawer) compositionMark(c CompositionView) (mark, colour string
 	default:
 		return r.waitMark(), render.Dim
 	}
-}
-
-// isNotHealthy reports whether objects of a composition do not work, or not yet.
-func (c CompositionView) isNotHealthy() bool {
-	return slices.Contains([]string{enov1.ReasonProgressing, enov1.ReasonDegraded, enov1.ReasonFailed}, c.Health)
-}
-
-// isStuck reports whether something of a composition failed.
-func (c CompositionView) isStuck() bool {
-	stuck := slices.ContainsFunc(c.Notes, func(n show.NoteView) bool { return n.Severity == show.SeverityError })
-
-	for _, s := range []*SynthesisView{c.InFlight, c.Current} {
-		stuck = stuck || s != nil && (s.State == SynthesisFailed || len(s.MissingSlices) > 0 ||
-			slices.ContainsFunc(s.Resources, func(v ResourceView) bool { return v.State == ResourceError }))
-	}
-
-	return stuck
 }
 
 func (r *deliveryDrawer) ago(t *metav1.Time) string {
@@ -330,17 +314,17 @@ func (r *deliveryDrawer) line(w io.Writer, p render.Line, c render.Columns) {
 	}
 }
 
-// text says how many compositions and resources are in which state.
-func (s DeliverySummary) text() string {
-	return render.Count(s.Compositions, "composition") + inStates(s.States, func(state string) string { return state }) + "; " +
-		render.Count(s.Resources, "resource") + inStates(s.ResourceStates, func(state ResourceStateWord) string {
+// summaryText says how many compositions and resources are in which state.
+func summaryText(s compositions.DeliverySummary) string {
+	return show.Count(s.Compositions, "composition") + inStates(s.States, func(state string) string { return state }) + "; " +
+		show.Count(s.Resources, "resource") + inStates(s.ResourceStates, func(state compositions.ResourceStateWord) string {
 		switch state {
-		case ResourceReady:
+		case compositions.ResourceReady:
 			return "ready"
-		case ResourceNotReady:
+		case compositions.ResourceNotReady:
 			return "not ready"
 		default:
-			return state.text()
+			return state.Text()
 		}
 	})
 }

@@ -1,12 +1,9 @@
 package delivery
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -16,18 +13,14 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/identity"
+	"github.com/arbor-control/arbor/internal/show/compositions"
 )
 
 // deliveries are objects of the delivery API, as far as they are asked for.
 type deliveries struct {
-	compositions map[types.NamespacedName]*enov1.Composition
-	slices       map[types.NamespacedName]*enov1.ResourceSlice
-	symphonies   map[types.NamespacedName]*enov1.Symphony
+	*compositions.Objects
 
 	list source.Lister
-	// scopes knows which kinds of the cluster are namespaced. Without it, identities have
-	// the namespaces of the manifests.
-	scopes identity.Scopes
 }
 
 // A deliveryScope is where a command looks for Compositions.
@@ -39,12 +32,7 @@ func (s *deliveryScope) newDeliveries() (*deliveries, error) {
 		return nil, err
 	}
 
-	return &deliveries{
-		compositions: map[types.NamespacedName]*enov1.Composition{},
-		slices:       map[types.NamespacedName]*enov1.ResourceSlice{},
-		symphonies:   map[types.NamespacedName]*enov1.Symphony{},
-		list:         list,
-	}, nil
+	return &deliveries{Objects: compositions.NewObjects(), list: list}, nil
 }
 
 // deliveries reads everything that there is to know of compositions: of all of
@@ -71,12 +59,12 @@ func (d *deliveries) readNamed(ctx context.Context, namespace string, names []st
 		}
 	}
 
-	for _, c := range d.sorted() {
+	for _, c := range d.Sorted() {
 		if err := d.readSlices(ctx, c, c.Status.InFlightSynthesis, c.Status.CurrentSynthesis); err != nil {
 			return err
 		}
 
-		if owner := symphonyOf(c); owner != "" {
+		if owner := compositions.SymphonyOf(c); owner != "" {
 			if err := d.read(ctx, source.Query{Resource: source.SymphonyResource, Namespace: c.Namespace, Name: owner}); err != nil {
 				return err
 			}
@@ -107,8 +95,8 @@ func (d *deliveries) readSlices(ctx context.Context, c *enov1.Composition, synth
 		}
 
 		for _, ref := range s.ResourceSlices {
-			key := types.NamespacedName{Namespace: c.Namespace, Name: refName(ref)}
-			if d.slices[key] != nil || key.Name == "" {
+			key := types.NamespacedName{Namespace: c.Namespace, Name: compositions.RefName(ref)}
+			if d.Slices[key] != nil || key.Name == "" {
 				continue
 			}
 
@@ -119,14 +107,6 @@ func (d *deliveries) readSlices(ctx context.Context, c *enov1.Composition, synth
 	}
 
 	return nil
-}
-
-func refName(ref *enov1.ResourceSliceRef) string {
-	if ref == nil {
-		return ""
-	}
-
-	return ref.Name
 }
 
 // read takes up what a query finds. A cluster may do without symphonies.
@@ -156,33 +136,14 @@ func (d *deliveries) add(obj map[string]any) error {
 
 	switch ref.Kind {
 	case enov1.CompositionKind:
-		return source.Keep(d.compositions, ref, obj)
+		return source.Keep(d.Compositions, ref, obj)
 	case enov1.ResourceSliceKind:
-		return source.Keep(d.slices, ref, obj)
+		return source.Keep(d.Slices, ref, obj)
 	case enov1.SymphonyKind:
-		return source.Keep(d.symphonies, ref, obj)
+		return source.Keep(d.Symphonies, ref, obj)
 	default:
 		return nil
 	}
-}
-
-// sorted are the compositions by namespace and name.
-func (d *deliveries) sorted() []*enov1.Composition {
-	return slices.SortedFunc(maps.Values(d.compositions), func(a, b *enov1.Composition) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-}
-
-// symphonyOf is the name of the symphony that a composition is a part of, "" if
-// it is on its own.
-func symphonyOf(c *enov1.Composition) string {
-	for _, o := range c.OwnerReferences {
-		if group, _, _ := strings.Cut(o.APIVersion, "/"); o.Kind == enov1.SymphonyKind && group == enov1.GroupVersion.Group {
-			return o.Name
-		}
-	}
-
-	return ""
 }
 
 // oneComposition is the composition of a name, for commands that are about one.
@@ -202,7 +163,7 @@ func (s *deliveryScope) oneComposition(ctx context.Context, name string) (*deliv
 		return nil, nil, command.Blind("%w", err)
 	}
 
-	all := d.sorted()
+	all := d.Sorted()
 
 	switch {
 	case len(all) == 0:

@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
-	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/compositions"
 )
 
 const deliveryHistoryExamples = `  # What was delivered before?
@@ -59,11 +58,11 @@ func (o *deliveryHistoryOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 
-	if err := d.readSlices(ctx, c, syntheses(c)...); err != nil {
+	if err := d.readSlices(ctx, c, compositions.Syntheses(c)...); err != nil {
 		return command.Blind("%w", err)
 	}
 
-	v := d.history(c)
+	v := d.History(c)
 	if done, err := render.PrintMachine(o.Out, o.format, v); done {
 		return err
 	}
@@ -74,83 +73,12 @@ func (o *deliveryHistoryOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 
-	render.WriteTable(o.Out, v.rows())
+	render.WriteTable(o.Out, historyRows(v))
 
 	return nil
 }
 
-// HistoryView is what arbor delivery history prints for programs.
-type HistoryView struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// PinnedTo is the synthesis that the composition is rolled back to.
-	PinnedTo string `json:"pinnedTo,omitempty"`
-	// Syntheses are newest first.
-	Syntheses []PastSynthesis `json:"syntheses"`
-}
-
-// A PastSynthesis is one synthesis among the others of its composition.
-type PastSynthesis struct {
-	UUID string `json:"uuid"`
-	// Role is in flight, current, previous, or "" for older ones.
-	Role                  string         `json:"role,omitempty"`
-	Begun                 *metav1.Time   `json:"begun,omitempty"`
-	SynthesizerGeneration int64          `json:"synthesizerGeneration"`
-	CompositionGeneration int64          `json:"compositionGeneration"`
-	State                 SynthesisState `json:"state"`
-	// Resources are without those that were to go. They are absent if a slice is.
-	Resources    *int           `json:"resources,omitempty"`
-	RolledBackTo string         `json:"rolledBackTo,omitempty"`
-	Results      []enov1.Result `json:"results"`
-}
-
-func (d *deliveries) history(c *enov1.Composition) HistoryView {
-	v := HistoryView{Namespace: c.Namespace, Name: c.Name, PinnedTo: c.Annotations[enov1.AnnotationRollback], Syntheses: []PastSynthesis{}}
-
-	for _, s := range syntheses(c) {
-		v.Syntheses = append(v.Syntheses, PastSynthesis{
-			UUID: s.UUID, Role: roleOf(c, s), Begun: s.Initialized, State: synthesisState(s),
-			SynthesizerGeneration: s.ObservedSynthesizerGeneration, CompositionGeneration: s.ObservedCompositionGeneration,
-			Resources: d.size(c, s), RolledBackTo: s.RolledBackTo, Results: show.List(s.Results),
-		})
-	}
-
-	return v
-}
-
-// roleOf says what a synthesis is to its composition.
-func roleOf(c *enov1.Composition, s *enov1.Synthesis) string {
-	switch s {
-	case c.Status.InFlightSynthesis:
-		return "in flight"
-	case c.Status.CurrentSynthesis:
-		return "current"
-	case c.Status.PreviousSynthesis:
-		return "previous"
-	default:
-		return ""
-	}
-}
-
-// size is how many resources a synthesis has, nil if nobody knows.
-func (d *deliveries) size(c *enov1.Composition, s *enov1.Synthesis) *int {
-	all, missing := d.manifests(c, s)
-	if len(missing) > 0 || s.Synthesized == nil {
-		return nil
-	}
-
-	n := 0
-
-	for _, one := range all {
-		if !one.tombstone {
-			n++
-		}
-	}
-
-	return &n
-}
-
-func (v HistoryView) rows() [][]string {
+func historyRows(v compositions.HistoryView) [][]string {
 	rows := [][]string{{"UUID", "IS", "BEGUN", "SYNTHESIZER", "COMPOSITION", "STATE", "RESOURCES", "ROLLED BACK TO", "RESULTS"}}
 
 	for _, s := range v.Syntheses {
@@ -165,7 +93,7 @@ func (v HistoryView) rows() [][]string {
 
 		rows = append(rows, []string{
 			s.UUID, s.Role, begun, strconv.FormatInt(s.SynthesizerGeneration, 10), strconv.FormatInt(s.CompositionGeneration, 10),
-			s.State.text(), resources, shortUUID(s.RolledBackTo), resultsText(s.Results),
+			s.State.Text(), resources, compositions.ShortUUID(s.RolledBackTo), resultsText(s.Results),
 		})
 	}
 

@@ -16,6 +16,8 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/source"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 	"github.com/arbor-control/arbor/internal/identity"
+	"github.com/arbor-control/arbor/internal/rehearsal"
+	"github.com/arbor-control/arbor/internal/show/compositions"
 )
 
 const deliveryPruneExamples = `  # Which manifest cannot be applied, and which objects wait to be deleted?
@@ -100,14 +102,14 @@ func (o *deliveryPruneOptions) run(ctx context.Context, name string) error {
 		return command.Blind("%w", err)
 	}
 
-	d.scopes = s.Scope
+	d.Scopes = s.Scope
 
-	all, missing := d.manifests(c, current)
+	all, missing := d.Manifests(c, current)
 	if len(missing) > 0 {
 		return cannotDo("cannot prune %s/%s: manifests of its current synthesis are gone (%s)", c.Namespace, c.Name, strings.Join(missing, ", "))
 	}
 
-	all = withoutKept(all)
+	all = compositions.WithoutKept(all)
 
 	var objects []identity.Identity
 
@@ -157,12 +159,12 @@ func (o *deliveryPruneOptions) request(ctx context.Context, c *enov1.Composition
 	}
 
 	return o.say(c, "deletes "+what+" now\n"+
-		"This is for synthesis "+shortUUID(request.Synthesis)+" only. Other objects are deleted when all manifests have been applied.\n"+
+		"This is for synthesis "+compositions.ShortUUID(request.Synthesis)+" only. Other objects are deleted when all manifests have been applied.\n"+
 		"To see how far it is: arbor delivery "+c.Name+" -n "+c.Namespace)
 }
 
 // findTombstone finds the waiting tombstone that a text names.
-func findTombstone(c *enov1.Composition, all []delivered, text string) (identity.Identity, error) {
+func findTombstone(c *enov1.Composition, all []compositions.Manifest, text string) (identity.Identity, error) {
 	wanted, ok := identity.ParseSelector(text)
 	if !ok {
 		return identity.Identity{}, command.Blind("cannot read --first %q: write KIND/NAME, KIND.GROUP/NAME or KIND/NAMESPACE/NAME", text)
@@ -173,7 +175,7 @@ func findTombstone(c *enov1.Composition, all []delivered, text string) (identity
 	why := "no manifest of the current synthesis, and none that it dropped, is called so"
 
 	for _, one := range all {
-		id, state := one.id, notWaiting(one, c)
+		id, state := one.Id, notWaiting(one, c)
 
 		if state == "" {
 			waiting = append(waiting, id)
@@ -199,22 +201,22 @@ func findTombstone(c *enov1.Composition, all []delivered, text string) (identity
 }
 
 // notWaiting returns why a manifest is not an object that waits to be deleted, "" if it is.
-func notWaiting(one delivered, c *enov1.Composition) string {
-	if one.err != nil || one.ref.Name == "" {
+func notWaiting(one compositions.Manifest, c *enov1.Composition) string {
+	if one.Err != nil || one.Ref.Name == "" {
 		return "cannot be read"
 	}
 
-	if !one.tombstone {
+	if !one.Tombstone {
 		return "is a manifest of the current synthesis"
 	}
 
-	if one.state.Deleted {
+	if one.State.Deleted {
 		return "is deleted already"
 	}
 
-	d := &differ{composition: c, reader: decide.NewReader()}
+	d := &rehearsal.Differ{Composition: c, Reader: decide.NewReader()}
 
-	switch r, _ := d.read(one); {
+	switch r, _ := d.Read(one); {
 	case r == nil:
 		return "cannot be read"
 	case r.Prune == enov1.PruneNever:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbor-control/arbor/internal/cli/clitest"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/rehearsal"
 )
 
 // rendered is a composition in a file, with one of its inputs.
@@ -152,7 +153,7 @@ func TestDeliveryRender(t *testing.T) {
 			build := func(streams genericiooptions.IOStreams) *cobra.Command {
 				servers := reaching(live(t, tc.live...))
 				if tc.offline {
-					servers = func(*genericclioptions.ConfigFlags) (server, error) {
+					servers = func(*genericclioptions.ConfigFlags) (rehearsal.Server, error) {
 						t.Error("a cluster was asked")
 
 						return nil, os.ErrNotExist

@@ -21,6 +21,7 @@ import (
 	"github.com/arbor-control/arbor/internal/executor"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/krm"
+	"github.com/arbor-control/arbor/internal/rehearsal"
 )
 
 // rehearsalUUID is what a program is told that is run on this machine.
@@ -177,7 +178,7 @@ type inputs struct {
 
 	servers serverConnector
 	objects []map[string]any
-	cluster server
+	cluster rehearsal.Server
 }
 
 // program is the Synthesizer whose command is run. From the cluster, only refs are taken.

@@ -14,6 +14,8 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
+	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/compositions"
 )
 
 const deliveryRollbackExamples = `  # What would it change?
@@ -96,15 +98,15 @@ func (o *deliveryRollbackOptions) checkTarget(ctx context.Context, d *deliveries
 	case c.DeletionTimestamp != nil:
 		return cannotDo("cannot roll back %s/%s: it is being deleted", c.Namespace, c.Name)
 	case target == c.Status.InFlightSynthesis:
-		return cannotDo("cannot roll back to %s: it is in flight, and has no manifests yet: choose %s", shortUUID(target.UUID), choices(c))
+		return cannotDo("cannot roll back to %s: it is in flight, and has no manifests yet: choose %s", compositions.ShortUUID(target.UUID), choices(c))
 	}
 
 	if err := d.readSlices(ctx, c, target); err != nil {
 		return command.Blind("%w", err)
 	}
 
-	if _, missing := d.manifests(c, target); len(missing) > 0 {
-		return cannotDo("cannot roll back to %s: its manifests are gone (%s)", shortUUID(target.UUID), strings.Join(missing, ", "))
+	if _, missing := d.Manifests(c, target); len(missing) > 0 {
+		return cannotDo("cannot roll back to %s: its manifests are gone (%s)", compositions.ShortUUID(target.UUID), strings.Join(missing, ", "))
 	}
 
 	return nil
@@ -126,7 +128,7 @@ func pick(c *enov1.Composition, text string) (*enov1.Synthesis, error) {
 
 	var matches []*enov1.Synthesis
 
-	for _, s := range syntheses(c) {
+	for _, s := range compositions.Syntheses(c) {
 		if s.UUID == text {
 			return s, nil
 		}
@@ -155,13 +157,13 @@ func pick(c *enov1.Composition, text string) (*enov1.Synthesis, error) {
 func choices(c *enov1.Composition) string {
 	var names []string
 
-	for _, s := range syntheses(c) {
+	for _, s := range compositions.Syntheses(c) {
 		if s == c.Status.InFlightSynthesis {
 			continue
 		}
 
 		name := s.UUID
-		if role := roleOf(c, s); role != "" {
+		if role := compositions.RoleOf(c, s); role != "" {
 			name += " (" + role + ")"
 		}
 
@@ -176,8 +178,8 @@ func choices(c *enov1.Composition) string {
 }
 
 func (o *deliveryRollbackOptions) pin(ctx context.Context, d *deliveries, c *enov1.Composition, target *enov1.Synthesis) error {
-	what := shortUUID(target.UUID)
-	if role := roleOf(c, target); role != "" {
+	what := compositions.ShortUUID(target.UUID)
+	if role := compositions.RoleOf(c, target); role != "" {
 		what += ", the " + role + " one"
 	}
 
@@ -185,8 +187,8 @@ func (o *deliveryRollbackOptions) pin(ctx context.Context, d *deliveries, c *eno
 		what += ", begun " + target.Initialized.UTC().Format(time.RFC3339)
 	}
 
-	if n := d.size(c, target); n != nil {
-		what += ", " + render.Count(*n, "resource")
+	if n := d.Size(c, target); n != nil {
+		what += ", " + show.Count(*n, "resource")
 	}
 
 	if c.Annotations[enov1.AnnotationRollback] == target.UUID {
@@ -199,7 +201,7 @@ func (o *deliveryRollbackOptions) pin(ctx context.Context, d *deliveries, c *eno
 
 	if o.dryRun {
 		return o.say(c, "would be pinned to "+what+" (dry run: nothing was written)\n"+
-			"to see what that changes: arbor delivery diff "+c.Name+" -n "+c.Namespace+" --synthesis "+shortUUID(target.UUID))
+			"to see what that changes: arbor delivery diff "+c.Name+" -n "+c.Namespace+" --synthesis "+compositions.ShortUUID(target.UUID))
 	}
 
 	return o.say(c, "is pinned to "+what+"\n"+
@@ -219,9 +221,9 @@ func (o *deliveryRollbackOptions) resumeFrom(ctx context.Context, c *enov1.Compo
 	}
 
 	if o.dryRun {
-		return o.say(c, "would no longer be pinned to "+shortUUID(pin)+" (dry run: nothing was written)")
+		return o.say(c, "would no longer be pinned to "+compositions.ShortUUID(pin)+" (dry run: nothing was written)")
 	}
 
-	return o.say(c, "is no longer pinned to "+shortUUID(pin)+"\n"+
+	return o.say(c, "is no longer pinned to "+compositions.ShortUUID(pin)+"\n"+
 		"It is synthesized again if anything has changed since.")
 }

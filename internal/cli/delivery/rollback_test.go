@@ -16,13 +16,14 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/clitest"
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/identity"
+	"github.com/arbor-control/arbor/internal/rehearsal"
 )
 
 // serverInMemory has objects, and answers to writes.
 type serverInMemory struct {
 	objects map[identity.Ref]map[string]any
 	// rehearse is the answer to a write that is only tried.
-	rehearse func(rehearsal) (map[string]any, error)
+	rehearse func(rehearsal.Write) (map[string]any, error)
 	// patches are the ones that were merged, with "dry " before those that were
 	// only tried. fails is the answer to all of them.
 	patches []string
@@ -41,7 +42,7 @@ func (s *serverInMemory) Find(ctx context.Context, ref identity.Ref) (map[string
 	return s.Get(ctx, ref)
 }
 
-func (s *serverInMemory) Rehearse(_ context.Context, w rehearsal) (map[string]any, error) {
+func (s *serverInMemory) Rehearse(_ context.Context, w rehearsal.Write) (map[string]any, error) {
 	return s.rehearse(w)
 }
 
@@ -62,7 +63,7 @@ func (s *serverInMemory) Annotate(_ context.Context, _ identity.Ref, patch []byt
 }
 
 func reaching(s *serverInMemory) serverConnector {
-	return func(*genericclioptions.ConfigFlags) (server, error) { return s, nil }
+	return func(*genericclioptions.ConfigFlags) (rehearsal.Server, error) { return s, nil }
 }
 
 func TestDeliveryHistory(t *testing.T) {

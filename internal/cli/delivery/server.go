@@ -16,41 +16,15 @@ import (
 	"github.com/arbor-control/arbor/api/names"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/identity"
+	"github.com/arbor-control/arbor/internal/rehearsal"
 	"github.com/arbor-control/arbor/internal/show"
 )
 
-// A server answers questions about single objects of any kind.
-type server interface {
-	// Get returns an object.
-	Get(ctx context.Context, ref identity.Ref) (map[string]any, error)
-	// Find returns an object, in another version if its own is not served any more.
-	Find(ctx context.Context, ref identity.Ref) (map[string]any, error)
-	// Rehearse says what a write of the applier would make of an object, and
-	// writes nothing.
-	Rehearse(ctx context.Context, w rehearsal) (map[string]any, error)
-	// Scope reports whether a kind is namespaced, and whether the server knows it.
-	Scope(group, kind string) (namespaced, known bool)
-	// Annotate merges a patch into an object, as Arbor.
-	Annotate(ctx context.Context, ref identity.Ref, patch []byte, dryRun bool) error
-}
-
-// A rehearsal is a write that is only tried.
-type rehearsal struct {
-	// object is what is applied.
-	object map[string]any
-	// replace has it written as a whole instead, over what has that version.
-	replace string
-	// patch is a JSON patch of the object instead.
-	patch []byte
-	// manager is the field manager.
-	manager string
-}
-
 // A serverConnector finds a cluster by kubectl's rules.
-type serverConnector func(flags *genericclioptions.ConfigFlags) (server, error)
+type serverConnector func(flags *genericclioptions.ConfigFlags) (rehearsal.Server, error)
 
 // ConnectServer returns the server of the cluster that the flags name.
-func ConnectServer(flags *genericclioptions.ConfigFlags) (server, error) {
+func ConnectServer(flags *genericclioptions.ConfigFlags) (rehearsal.Server, error) {
 	// Discovery logs what it also returns, once for every try.
 	klog.SetLogger(logr.Discard())
 
@@ -89,20 +63,20 @@ func (s apiServer) Find(ctx context.Context, ref identity.Ref) (map[string]any, 
 	return s.Get(ctx, ref)
 }
 
-func (s apiServer) Rehearse(ctx context.Context, w rehearsal) (map[string]any, error) {
-	o := &unstructured.Unstructured{Object: w.object}
+func (s apiServer) Rehearse(ctx context.Context, w rehearsal.Write) (map[string]any, error) {
+	o := &unstructured.Unstructured{Object: w.Object}
 	o = o.DeepCopy()
 
 	var err error
 
 	switch {
-	case w.patch != nil:
-		err = s.Patch(ctx, o, client.RawPatch(types.JSONPatchType, w.patch), client.DryRunAll, client.FieldOwner(w.manager))
-	case w.replace != "":
-		o.SetResourceVersion(w.replace)
-		err = s.Update(ctx, o, client.DryRunAll, client.FieldOwner(w.manager))
+	case w.Patch != nil:
+		err = s.Patch(ctx, o, client.RawPatch(types.JSONPatchType, w.Patch), client.DryRunAll, client.FieldOwner(w.Manager))
+	case w.Replace != "":
+		o.SetResourceVersion(w.Replace)
+		err = s.Update(ctx, o, client.DryRunAll, client.FieldOwner(w.Manager))
 	default:
-		err = s.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.DryRunAll, client.ForceOwnership, client.FieldOwner(w.manager))
+		err = s.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.DryRunAll, client.ForceOwnership, client.FieldOwner(w.Manager))
 	}
 
 	return o.Object, source.ShortError(err)

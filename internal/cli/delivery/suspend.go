@@ -12,6 +12,7 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/show/compositions"
 )
 
 const deliverySuspendExamples = `  # Leave the objects of a composition alone during maintenance
@@ -89,18 +90,6 @@ func (o *deliverySuspendOptions) addFlags(cmd *cobra.Command) {
 	command.CheckUsage(cmd, cobra.ExactArgs(1))
 }
 
-// suspended is the suspension of a composition, nil if there is none.
-func suspended(c *enov1.Composition) *decide.Suspension {
-	text, ok := c.Annotations[enov1.AnnotationSuspend]
-	if !ok {
-		return nil
-	}
-
-	s := decide.ParseSuspension(text)
-
-	return &s
-}
-
 func (o *deliverySuspendOptions) suspend(ctx context.Context, name string) error {
 	reason := strings.Join(strings.Fields(o.reason), " ")
 
@@ -122,7 +111,7 @@ func (o *deliverySuspendOptions) suspend(ctx context.Context, name string) error
 
 	s := decide.Suspension{Since: o.now(), Reason: reason}
 
-	if was := suspended(c); was != nil {
+	if was := compositions.Suspended(c); was != nil {
 		if was.Reason == reason {
 			return o.say(c, "is suspended already\n"+was.String())
 		}
@@ -152,7 +141,7 @@ func (o *deliverySuspendOptions) resume(ctx context.Context, name string) error 
 		return err
 	}
 
-	was := suspended(c)
+	was := compositions.Suspended(c)
 	if was == nil {
 		return o.say(c, "is not suspended: nothing to do")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/identity"
+	"github.com/arbor-control/arbor/internal/show"
 	"github.com/arbor-control/arbor/internal/show/owners"
 )
 
@@ -194,7 +195,7 @@ func (o *fieldsCheckOptions) print(r OwnershipReport) error {
 	}
 
 	_, err := fmt.Fprintf(o.ErrOut, "%s owns all of %s in %d of %s\n",
-		render.Clean(o.manager), render.Clean(what), r.Summary.FullyOwned, render.Count(r.Summary.Checked, "object"))
+		render.Clean(o.manager), render.Clean(what), r.Summary.FullyOwned, show.Count(r.Summary.Checked, "object"))
 
 	return err
 }

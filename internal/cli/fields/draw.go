@@ -22,12 +22,12 @@ import (
 // a tree.
 type ownershipTree struct {
 	*owners.Object
-	render.Tree
+	show.Tree
 
 	nodes []*fields.Node
 	// scoped says that the tops are parts of the object, named by their paths.
 	scoped bool
-	notes  []render.Note
+	notes  []show.NoteView
 }
 
 // newOwnershipTree takes the part of an object that is in a scope and that a manager
@@ -72,11 +72,11 @@ func newOwnershipTree(o *owners.Object, within fields.Scope, manager string, sco
 
 	for _, n := range tops {
 		if !isIdentity(n) {
-			add(n, render.Top)
+			add(n, show.Top)
 		}
 	}
 
-	c.Tree = render.NewTree(up)
+	c.Tree = show.NewTree(up)
 
 	return c
 }
@@ -88,7 +88,7 @@ func isIdentity(n *fields.Node) bool {
 }
 
 func (c *ownershipTree) warnf(format string, args ...any) {
-	c.notes = append(c.notes, render.Note{Severity: show.SeverityWarning, Text: fmt.Sprintf(format, args...)})
+	c.notes = append(c.notes, show.NoteView{Severity: show.SeverityWarning, Message: fmt.Sprintf(format, args...)})
 }
 
 // A mark says at a glance who owns a field.

@@ -109,7 +109,7 @@ func (v MigrationView) ended(err error) MigrationView {
 // progress says how many of the objects are done, if it takes long.
 func (r *MigrationReport) progress(errOut io.Writer, doing string, of int) (stop func()) {
 	return render.Progress(errOut, func() string {
-		return fmt.Sprintf("%s, %d of %s done", doing, r.done.Load(), render.Count(of, "object"))
+		return fmt.Sprintf("%s, %d of %s done", doing, r.done.Load(), show.Count(of, "object"))
 	})
 }
 
@@ -162,7 +162,7 @@ func (r *MigrationReport) print(out, errOut io.Writer, format string) error {
 }
 
 func (r *MigrationReport) conclusion() string {
-	changed, rest := render.Count(r.Summary.Changed, "object"), fmt.Sprintf("%d unchanged, %d failed", r.Summary.Unchanged, r.Summary.Failed)
+	changed, rest := show.Count(r.Summary.Changed, "object"), fmt.Sprintf("%d unchanged, %d failed", r.Summary.Unchanged, r.Summary.Failed)
 	if r.DryRun {
 		return changed + " would be changed, " + rest + " (dry run: nothing was written)"
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/manifest"
+	"github.com/arbor-control/arbor/internal/show"
 	"github.com/arbor-control/arbor/internal/show/owners"
 )
 
@@ -307,7 +308,7 @@ func writeSome(w io.Writer, head []string, rows [][]string, all bool, y render.S
 	render.WriteTable(w, append([][]string{head}, shown...))
 
 	if more > 0 {
-		_, _ = fmt.Fprintf(w, "%s %s: use --all\n", y.Glyphs().More, render.Count(more, "more row"))
+		_, _ = fmt.Fprintf(w, "%s %s: use --all\n", y.Glyphs().More, show.Count(more, "more row"))
 	}
 }
 
@@ -319,7 +320,7 @@ func planSummary(v owners.MoveView) string {
 
 	switch {
 	case n > 0:
-		return fmt.Sprintf("%s would move to %s", render.Count(n, "field"), render.Clean(v.To))
+		return fmt.Sprintf("%s would move to %s", show.Count(n, "field"), render.Clean(v.To))
 	case v.Changed:
 		return "entries of " + render.Clean(v.To) + " would be joined, and no field moves"
 	case !v.ScopeExists:

@@ -11,6 +11,7 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/grouptree"
 )
 
 // A row is one line of a tree before it is aligned.
@@ -19,21 +20,21 @@ type row struct {
 	// notes after the first.
 	lead, below  string
 	name, detail string
-	notes        []render.Note
+	notes        []show.NoteView
 }
 
-// A drawer draws one forest.
+// A drawer draws one tree.
 type drawer struct {
 	render.Walker
 
-	style  render.Style
-	forest *groupTree
+	style render.Style
+	tree  *grouptree.Tree
 }
 
 // draw writes a PodGroup as a tree. depth is the number of levels of
 // subgroups to draw, 0 for all.
-func draw(out io.Writer, pg *v2alpha2.PodGroup, f *groupTree, depth int, s render.Style) error {
-	d := &drawer{Walker: render.Walker{Glyphs: s.Glyphs(), Tree: f.Tree, Depth: depth}, style: s, forest: f}
+func draw(out io.Writer, pg *v2alpha2.PodGroup, f *grouptree.Tree, depth int, s render.Style) error {
+	d := &drawer{Walker: render.Walker{Glyphs: s.Glyphs(), Tree: f.Tree, Depth: depth}, style: s, tree: f}
 
 	var c render.Columns
 	d.rows(func(r row) {
@@ -57,7 +58,7 @@ func (d *drawer) header(w io.Writer, pg *v2alpha2.PodGroup) {
 		facts = append(facts, "queue "+pg.Spec.Queue)
 	}
 
-	facts = append(facts, minimums(pg.Spec.MinMember, pg.Spec.MinSubGroup, len(d.forest.Tops))...)
+	facts = append(facts, minimums(pg.Spec.MinMember, pg.Spec.MinSubGroup, len(d.tree.Tops))...)
 
 	title := render.Clean(ref.Path())
 	if pg.Name == "" {
@@ -71,7 +72,7 @@ func (d *drawer) header(w io.Writer, pg *v2alpha2.PodGroup) {
 
 	_, _ = fmt.Fprintln(w, line)
 
-	for _, n := range d.forest.notes {
+	for _, n := range d.tree.Notes {
 		_, _ = fmt.Fprintln(w, d.remark(n))
 	}
 }
@@ -81,11 +82,11 @@ func minimums(minMember, minSubGroup *int32, children int) []string {
 	var out []string
 
 	if minMember != nil {
-		out = append(out, "min "+render.Count(int(*minMember), "pod"))
+		out = append(out, "min "+show.Count(int(*minMember), "pod"))
 	}
 
 	if minSubGroup != nil {
-		out = append(out, fmt.Sprintf("min %d of %s", *minSubGroup, render.Count(children, "subgroup")))
+		out = append(out, fmt.Sprintf("min %d of %s", *minSubGroup, show.Count(children, "subgroup")))
 	}
 
 	return out
@@ -101,9 +102,9 @@ func (d *drawer) row(p render.Line) row {
 		return row{lead: p.Lead, name: d.MoreBelow(p)}
 	}
 
-	n := &d.forest.nodes[p.At]
+	n := &d.tree.SubGroups[p.At]
 	r := row{
-		lead: p.Lead, below: p.Below, name: n.Name, notes: n.notes,
+		lead: p.Lead, below: p.Below, name: n.Name, notes: n.Notes,
 		detail: strings.Join(minimums(n.MinMember, n.MinSubGroup, len(n.Children)), ", "),
 	}
 
@@ -132,7 +133,7 @@ func (d *drawer) write(w io.Writer, r row, c render.Columns) {
 			rest += "  "
 		}
 
-		rest += d.style.Severity(n.Severity, render.Clean(n.Text))
+		rest += d.style.Severity(n.Severity, render.Clean(n.Message))
 	}
 
 	if rest = strings.TrimRight(rest, " "); rest != "" {
@@ -142,11 +143,11 @@ func (d *drawer) write(w io.Writer, r row, c render.Columns) {
 	_, _ = fmt.Fprintln(w, line)
 }
 
-func (d *drawer) remark(n render.Note) string {
+func (d *drawer) remark(n show.NoteView) string {
 	mark := d.Warn
 	if n.Severity == show.SeverityError {
 		mark = d.Bad
 	}
 
-	return d.style.Severity(n.Severity, mark+" "+render.Clean(n.Text))
+	return d.style.Severity(n.Severity, mark+" "+render.Clean(n.Message))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/podgroup"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/manifest"
+	"github.com/arbor-control/arbor/internal/show/grouptree"
 )
 
 func drawn(t *testing.T, obj map[string]any, depth int, s render.Style) string {
@@ -23,7 +24,7 @@ func drawn(t *testing.T, obj map[string]any, depth int, s render.Style) string {
 	pg, _ := podgroup.Decode(obj)
 
 	var out bytes.Buffer
-	if err := draw(&out, pg, newGroupTree(pg, podgroup.Check(pg)), depth, s); err != nil {
+	if err := draw(&out, pg, grouptree.New(pg, podgroup.Check(pg)), depth, s); err != nil {
 		t.Fatal(err)
 	}
 
@@ -181,7 +182,7 @@ n/g  queue q, min 2 pods
 	}
 }
 
-// TestForestIsTheTree compares the forest with the scheduler's tree on random
+// TestForestIsTheTree compares the tree with the scheduler's tree on random
 // lists, for those that make one.
 func TestForestIsTheTree(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -189,7 +190,7 @@ func TestForestIsTheTree(t *testing.T) {
 
 	for range 2000 {
 		pg := randomGroup(r)
-		f := newGroupTree(pg, podgroup.Check(pg))
+		f := grouptree.New(pg, podgroup.Check(pg))
 
 		tree, err := podgroup.Tree(pg)
 		if (err == nil) != (len(f.Loose) == 0 && !hasDuplicates(pg)) {
@@ -207,7 +208,7 @@ func TestForestIsTheTree(t *testing.T) {
 				continue
 			}
 
-			got := f.nodes[n.Index]
+			got := f.SubGroups[n.Index]
 			if got.Depth != n.Depth || len(got.Children) != len(n.Children) {
 				t.Fatalf("%s: depth %d and %d children, want %d and %d", n.Name, got.Depth, len(got.Children), n.Depth, len(n.Children))
 			}
@@ -259,10 +260,10 @@ func TestForestHoldsEverything(t *testing.T) {
 
 	for range 2000 {
 		pg := randomGroup(r)
-		f := newGroupTree(pg, podgroup.Check(pg))
+		f := grouptree.New(pg, podgroup.Check(pg))
 
 		rows := 0
-		d := &drawer{Walker: render.Walker{Glyphs: render.Style{}.Glyphs(), Tree: f.Tree}, forest: f}
+		d := &drawer{Walker: render.Walker{Glyphs: render.Style{}.Glyphs(), Tree: f.Tree}, tree: f}
 		d.rows(func(row) { rows++ })
 
 		if rows != len(pg.Spec.SubGroups) {

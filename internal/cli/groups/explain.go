@@ -15,6 +15,8 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/decide/scheduling"
+	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/placement"
 )
 
 const groupsExplainExamples = `  # Why does this gang wait, and which nodes come closest?
@@ -94,17 +96,17 @@ func (o *groupsExplainOptions) run(ctx context.Context) error {
 	return o.print(report, namespace)
 }
 
-func (o *groupsExplainOptions) ask(ctx context.Context, oracle Oracle, keys []types.NamespacedName) (PlacesReport, error) {
-	stop := render.Progress(o.ErrOut, func() string { return "asking about " + render.Count(len(keys), "pod group") })
+func (o *groupsExplainOptions) ask(ctx context.Context, oracle Oracle, keys []types.NamespacedName) (placement.PlacesReport, error) {
+	stop := render.Progress(o.ErrOut, func() string { return "asking about " + show.Count(len(keys), "pod group") })
 	defer stop()
-	report := PlacesReport{Groups: []PlacesView{}}
+	report := placement.PlacesReport{Groups: []placement.PlacesView{}}
 	for _, key := range keys {
 		pg, pods := oracle.Group(key)
 		answer, err := oracle.Fit(ctx, pg, pods)
 		if err != nil {
 			return report, fmt.Errorf("PodGroup %s: %w", key, err)
 		}
-		report.Groups = append(report.Groups, newPlacesView(pg, answer).withStatus(pg))
+		report.Groups = append(report.Groups, placement.New(pg, answer).WithStatus(pg))
 	}
 
 	return report, nil
@@ -138,9 +140,9 @@ func podsWait(pods int) string {
 	return fmt.Sprintf("%d pods wait", pods)
 }
 
-func (o *groupsExplainOptions) print(report PlacesReport, namespace string) error {
+func (o *groupsExplainOptions) print(report placement.PlacesReport, namespace string) error {
 	var end error
-	if slices.ContainsFunc(report.Groups, func(v PlacesView) bool { return !v.Scheduled }) {
+	if slices.ContainsFunc(report.Groups, func(v placement.PlacesView) bool { return !v.Scheduled }) {
 		end = command.Found()
 	}
 	if done, err := render.PrintMachine(o.Out, o.format, report); done {

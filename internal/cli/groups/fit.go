@@ -16,6 +16,8 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/decide/gangdraft"
 	"github.com/arbor-control/arbor/internal/decide/scheduling"
+	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/placement"
 )
 
 const groupsFitExamples = `  # Will this gang fit, and where would its pods be?
@@ -131,12 +133,12 @@ func (o *groupsFitOptions) objects(ctx context.Context) ([]map[string]any, error
 	return all, nil
 }
 
-func (o *groupsFitOptions) ask(ctx context.Context, oracle Oracle, drafts []*gangdraft.Draft) (PlacesReport, error) {
-	report := PlacesReport{Groups: []PlacesView{}}
+func (o *groupsFitOptions) ask(ctx context.Context, oracle Oracle, drafts []*gangdraft.Draft) (placement.PlacesReport, error) {
+	report := placement.PlacesReport{Groups: []placement.PlacesView{}}
 	if len(drafts) == 0 {
 		return report, fmt.Errorf("the files hold no PodGroup, and no pods that name one with the annotation %s", scheduling.GroupAnnotation)
 	}
-	stop := render.Progress(o.ErrOut, func() string { return "asking about " + render.Count(len(drafts), "pod group") })
+	stop := render.Progress(o.ErrOut, func() string { return "asking about " + show.Count(len(drafts), "pod group") })
 	defer stop()
 	for _, one := range drafts {
 		pg, pods, err := subject(oracle, one)
@@ -147,10 +149,10 @@ func (o *groupsFitOptions) ask(ctx context.Context, oracle Oracle, drafts []*gan
 		if err != nil {
 			return report, fmt.Errorf("PodGroup %s: %w", one.Key, err)
 		}
-		view := newPlacesView(pg, answer)
+		view := placement.New(pg, answer)
 		if answer.Gang != nil {
 			if d := one.Deadlocked(answer.Gang); d != nil {
-				view = view.waitingFor(d)
+				view = view.WaitingFor(d)
 			}
 		}
 		report.Groups = append(report.Groups, view)
@@ -179,7 +181,7 @@ func subject(oracle Oracle, one *gangdraft.Draft) (*v2alpha2.PodGroup, []*corev1
 	return pg, pods, nil
 }
 
-func (o *groupsFitOptions) print(report PlacesReport) error {
+func (o *groupsFitOptions) print(report placement.PlacesReport) error {
 	fits := 0
 	for _, v := range report.Groups {
 		if v.Fits {

@@ -16,6 +16,7 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/decide/podgroup"
 	"github.com/arbor-control/arbor/internal/identity"
+	"github.com/arbor-control/arbor/internal/show/grouptree"
 )
 
 const groupsExamples = `  # Draw the pod groups of the current namespace
@@ -185,7 +186,7 @@ func (o *groupsOptions) print(groups []*v2alpha2.PodGroup, place string) error {
 	}
 
 	if o.format == render.FormatJSON || o.format == render.FormatYAML {
-		_, err := render.PrintMachine(o.Out, o.format, viewOf(groups))
+		_, err := render.PrintMachine(o.Out, o.format, grouptree.ViewOf(groups))
 
 		return err
 	}
@@ -210,7 +211,7 @@ func (o *groupsOptions) drawAll(groups []*v2alpha2.PodGroup) error {
 			}
 		}
 
-		if err := draw(o.Out, pg, newGroupTree(pg, podgroup.Check(pg)), o.depth, s); err != nil {
+		if err := draw(o.Out, pg, grouptree.New(pg, podgroup.Check(pg)), o.depth, s); err != nil {
 			return err
 		}
 	}

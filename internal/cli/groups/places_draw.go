@@ -10,6 +10,8 @@ import (
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/internal/cli/render"
+	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/placement"
 )
 
 // How much a table shows without -o wide.
@@ -27,18 +29,18 @@ type placesDrawer struct {
 }
 
 // fit writes the answer to a question about a group.
-func (p placesDrawer) fit(v PlacesView) {
+func (p placesDrawer) fit(v placement.PlacesView) {
 	p.headline(v, map[bool]string{true: "fits", false: "does not fit"}[v.Fits])
 	p.tables(v)
 }
 
 // explain writes how a group is, what its status says, and what would be now.
-func (p placesDrawer) explain(v PlacesView) {
+func (p placesDrawer) explain(v placement.PlacesView) {
 	words := "waits"
 	switch {
 	case v.Scheduled:
 		words = "has its minimum"
-	case v.isBinding():
+	case v.IsBinding():
 		words = "is being bound"
 	case v.Fits:
 		words = "would fit now"
@@ -48,7 +50,7 @@ func (p placesDrawer) explain(v PlacesView) {
 	p.tables(v)
 }
 
-func (p placesDrawer) headline(v PlacesView, words string) {
+func (p placesDrawer) headline(v placement.PlacesView, words string) {
 	colour := render.Red
 	if v.Fits {
 		colour = render.Green
@@ -57,7 +59,7 @@ func (p placesDrawer) headline(v PlacesView, words string) {
 }
 
 // status is the scheduler's own word.
-func (p placesDrawer) status(v PlacesView) {
+func (p placesDrawer) status(v placement.PlacesView) {
 	c := v.Condition
 	switch {
 	case c == nil:
@@ -70,17 +72,12 @@ func (p placesDrawer) status(v PlacesView) {
 	if v.Placed != nil {
 		_, _ = fmt.Fprintf(p.w, "  placed, as the scheduler counts: %d\n", *v.Placed)
 	}
-	if c != nil && !v.Scheduled && v.Fits && !v.isBinding() {
+	if c != nil && !v.Scheduled && v.Fits && !v.IsBinding() {
 		_, _ = fmt.Fprintln(p.w, "  the scheduler will see this when it tries again; room that it holds for groups with reason Binding counts as free here")
 	}
 }
 
-// isBinding reports whether the group has its places, and a pod has to be prepared before it is bound.
-func (v PlacesView) isBinding() bool {
-	return v.Fits && v.Condition != nil && v.Condition.Status == metav1.ConditionFalse && v.Condition.Reason == v2alpha2.ReasonBinding
-}
-
-func (p placesDrawer) tables(v PlacesView) {
+func (p placesDrawer) tables(v placement.PlacesView) {
 	if len(v.SubGroups) > 0 {
 		rows := [][]string{{"SUBGROUP", "MIN", "PODS", "PLACED", "STATE", "NODES"}}
 		for _, s := range v.SubGroups {
@@ -97,13 +94,13 @@ func (p placesDrawer) tables(v PlacesView) {
 	}
 }
 
-func (p placesDrawer) row(group string, s SubGroupPlaces) []string {
+func (p placesDrawer) row(group string, s placement.SubGroupPlaces) []string {
 	name := s.Name
 	if name == "" {
 		name = "(" + group + ")"
 	}
 	state := s.State
-	if state == stateNoRoom && s.SubGroups == 0 {
+	if state == placement.StateNoRoom && s.SubGroups == 0 {
 		state = fmt.Sprintf("room for %d", s.Room)
 	}
 	if s.Held > 0 {
@@ -111,27 +108,11 @@ func (p placesDrawer) row(group string, s SubGroupPlaces) []string {
 	}
 
 	return []string{
-		strings.Repeat("  ", s.Depth) + name, s.minimum(), strconv.Itoa(s.Pods), strconv.Itoa(s.Bound + s.New), state, p.nodes(s.Nodes),
+		strings.Repeat("  ", s.Depth) + name, s.Minimum(), strconv.Itoa(s.Pods), strconv.Itoa(s.Bound + s.New), state, p.nodes(s.Nodes),
 	}
 }
 
-// minimum is what a subgroup needs: pods, or subgroups, or both.
-func (s SubGroupPlaces) minimum() string {
-	if s.SubGroups == 0 {
-		return strconv.Itoa(s.Min)
-	}
-	text := fmt.Sprintf("%d of %s", s.MinSubGroup, render.Count(s.SubGroups, "subgroup"))
-	if s.MinSubGroup == s.SubGroups {
-		text = "all subgroups"
-	}
-	if s.Min > 0 {
-		text += ", " + render.Count(s.Min, "pod")
-	}
-
-	return text
-}
-
-func (p placesDrawer) nodes(all []PodsOn) string {
+func (p placesDrawer) nodes(all []placement.PodsOn) string {
 	var texts []string
 	for i, n := range all {
 		if i == shownNodes && !p.wide && len(all) > shownNodes+1 {
@@ -145,7 +126,7 @@ func (p placesDrawer) nodes(all []PodsOn) string {
 	return strings.Join(texts, ", ")
 }
 
-func (p placesDrawer) pods(all []PodPlace) {
+func (p placesDrawer) pods(all []placement.PodPlace) {
 	rows := [][]string{{"POD", "SUBGROUP", "NODE"}}
 	for _, pod := range all {
 		rows = append(rows, []string{pod.Name, pod.SubGroup, pod.Node})
@@ -154,17 +135,26 @@ func (p placesDrawer) pods(all []PodPlace) {
 	render.WriteTable(p.w, rows)
 }
 
-func (p placesDrawer) rooms(r *RoomsView) {
+func (p placesDrawer) rooms(r *placement.RoomsView) {
 	rows := [][]string{{"NODE", "FITS", "SHORT OF"}}
 	for i, n := range r.Nodes {
 		if i == shownRooms && !p.wide {
 			break
 		}
-		rows = append(rows, []string{n.Node, strconv.Itoa(n.Fits), n.text()})
+		rows = append(rows, []string{n.Node, strconv.Itoa(n.Fits), n.Text()})
 	}
 	_, _ = fmt.Fprintf(p.w, "\nNodes as pod %s sees them, before others of the group:\n", render.Clean(r.Pod))
 	render.WriteTable(p.w, rows)
 	if more := len(r.Nodes) - shownRooms; more > 0 && !p.wide {
-		_, _ = fmt.Fprintf(p.w, "and %s; -o wide shows them\n", render.Count(more, "other node"))
+		_, _ = fmt.Fprintf(p.w, "and %s; -o wide shows them\n", show.Count(more, "other node"))
 	}
+}
+
+// since tells how long a condition has been as it is.
+func since(c *v2alpha2.PodGroupCondition, now metav1.Time) string {
+	if c.LastTransitionTime.IsZero() {
+		return ""
+	}
+
+	return " for " + render.Age(&c.LastTransitionTime, now.Time)
 }

@@ -306,8 +306,8 @@ type LintSummary struct {
 }
 
 func (s LintSummary) String() string {
-	return fmt.Sprintf("%s, %s, %d checked: %s, %s", render.Count(s.Files, "file"), render.Count(s.Documents, "document"),
-		s.Checked, render.Count(s.Errors, "error"), render.Count(s.Warnings, "warning"))
+	return fmt.Sprintf("%s, %s, %d checked: %s, %s", show.Count(s.Files, "file"), show.Count(s.Documents, "document"),
+		s.Checked, show.Count(s.Errors, "error"), show.Count(s.Warnings, "warning"))
 }
 
 // combine makes one report of those of all files, in their order, and finds

@@ -197,7 +197,7 @@ func newCheckReport(s *check.Survey, findings []show.Finding) CheckReport {
 func (s CheckSummary) empty() bool { return s.Pools+s.Subnets+s.Claims+s.PoolClaims == 0 }
 
 func (s CheckSummary) String() string {
-	return fmt.Sprintf("checked %s, %s, %s", render.Count(s.Pools, "pool"), render.Count(s.Subnets, "subnet"), render.Count(s.Claims+s.PoolClaims, "claim"))
+	return fmt.Sprintf("checked %s, %s, %s", show.Count(s.Pools, "pool"), show.Count(s.Subnets, "subnet"), show.Count(s.Claims+s.PoolClaims, "claim"))
 }
 
 func (o *poolsCheckOptions) print(ctx context.Context, r CheckReport) error {

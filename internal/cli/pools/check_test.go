@@ -21,6 +21,7 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	decide "github.com/arbor-control/arbor/internal/decide/estate"
+	"github.com/arbor-control/arbor/internal/decide/ipamplan"
 	"github.com/arbor-control/arbor/internal/decide/pool"
 	"github.com/arbor-control/arbor/internal/decide/poolblocks"
 	"github.com/arbor-control/arbor/internal/identity"
@@ -278,7 +279,7 @@ func put(v *view.Pools, e decide.Estate) {
 	for i := range e.Pools {
 		p := &e.Pools[i]
 		size, _ := poolblocks.RangeOf(p)
-		v.SetRange(keyOf(p), size)
+		v.SetRange(ipamplan.KeyOf(p), size)
 
 		if b, ok := poolblocks.DelegationOf(p); ok && p.ParentName() != "" {
 			v.Put(types.NamespacedName{Namespace: p.Namespace, Name: p.ParentName()}, b)
@@ -295,7 +296,7 @@ func put(v *view.Pools, e decide.Estate) {
 
 // figures are those that the status is made of.
 func figures(v *view.Pools, p *v1alpha1.SubnetPool) pool.Figures {
-	f := v.Figures(keyOf(p), pool.MaxListed)
+	f := v.Figures(ipamplan.KeyOf(p), pool.MaxListed)
 	listed := map[string]string{}
 
 	for _, b := range f.First {

@@ -10,6 +10,9 @@ import (
 
 	"github.com/arbor-control/arbor/engine/cidr"
 	"github.com/arbor-control/arbor/internal/cli/render"
+	"github.com/arbor-control/arbor/internal/decide/ipamplan"
+	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/ipam"
 )
 
 const (
@@ -29,14 +32,14 @@ type poolDrawer struct {
 	render.Walker
 
 	style render.Style
-	tree  *poolTree
+	tree  *ipam.Tree
 	width int
 	// name and cidr are the widths of columns.
 	name, cidr int
 }
 
 // drawPools writes trees of pools, one namespace after the other.
-func drawPools(out io.Writer, trees []*poolTree, depth, width int, s render.Style) error {
+func drawPools(out io.Writer, trees []*ipam.Tree, depth, width int, s render.Style) error {
 	w := bufio.NewWriter(out)
 
 	for i, t := range trees {
@@ -59,7 +62,7 @@ const gauge = barCells + len(" 100%")
 // measure finds the widths of the columns.
 func (d *poolDrawer) measure() {
 	d.Walk(func(p render.Line) {
-		if n := d.tree.nodes[p.At]; p.More == 0 && n.All != nil {
+		if n := d.tree.Pools[p.At]; p.More == 0 && n.All != nil {
 			d.cidr = max(d.cidr, len(n.Spec.CIDR))
 		}
 	})
@@ -78,25 +81,25 @@ func (d *poolDrawer) measure() {
 func (d *poolDrawer) header(w io.Writer) {
 	pools, subnets, claims := 0, 0, 0
 
-	d.tree.each(func(n poolNode) {
+	d.tree.Each(func(n ipam.Node) {
 		pools++
-		subnets += n.live()
-		claims += len(n.queue)
+		subnets += n.Live()
+		claims += len(n.Queue)
 	})
 
-	facts := []string{render.Count(pools, "pool"), render.Count(subnets, "Subnet")}
+	facts := []string{show.Count(pools, "pool"), show.Count(subnets, "Subnet")}
 	if claims > 0 {
 		facts = append(facts, waitingText(claims))
 	}
 
-	_, _ = fmt.Fprintln(w, d.style.Paint(render.Bold, namespaceText(d.tree.namespace))+"  "+strings.Join(facts, ", "))
+	_, _ = fmt.Fprintln(w, d.style.Paint(render.Bold, namespaceText(d.tree.Namespace))+"  "+strings.Join(facts, ", "))
 }
 
-func waitingText(n int) string { return render.Verb(n, "claim", "waits", "wait") }
+func waitingText(n int) string { return show.Verb(n, "claim", "waits", "wait") }
 
 func (d *poolDrawer) titleWidth(p render.Line) int {
-	n := d.tree.nodes[p.At]
-	mark, _ := d.Worst(n.notes)
+	n := d.tree.Pools[p.At]
+	mark, _ := d.Worst(n.Notes)
 
 	return utf8.RuneCountInString(p.Lead + mark + render.Clean(n.Name))
 }
@@ -110,8 +113,8 @@ func (d *poolDrawer) write(w io.Writer, p render.Line) {
 		return
 	}
 
-	n := d.tree.nodes[p.At]
-	mark, severity := d.Worst(n.notes)
+	n := d.tree.Pools[p.At]
+	mark, severity := d.Worst(n.Notes)
 	line, at := p.Lead+d.style.Severity(severity, mark)+render.Clean(n.Name), d.titleWidth(p)
 
 	if at > d.name {
@@ -144,38 +147,38 @@ func (d *poolDrawer) write(w io.Writer, p render.Line) {
 
 // texts are the lines of what there is to say about a pool, in the room that a
 // column leaves.
-func (d *poolDrawer) texts(n poolNode, p render.Line, column int) []string {
+func (d *poolDrawer) texts(n ipam.Node, p render.Line, column int) []string {
 	room := d.width - column
 	if room < minBeside {
 		room = max(minBeside, d.width-utf8.RuneCountInString(p.Below))
 	}
 
-	facts := n.facts(d.Glyphs)
-	if n.from != "" {
-		facts = slices.Insert(facts, 0, "taken from "+render.Clean(n.from))
+	facts := facts(n.Pool, d.Glyphs)
+	if n.From != "" {
+		facts = slices.Insert(facts, 0, "taken from "+render.Clean(n.From))
 	}
 
-	return d.style.Texts(n.notes, facts, room)
+	return d.style.Texts(n.Notes, facts, room)
 }
 
 // gauge is a pool's CIDR and how much of it is taken.
-func (d *poolDrawer) gauge(n poolNode) string {
+func (d *poolDrawer) gauge(n ipam.Node) string {
 	if n.All == nil {
 		return render.Clean(n.Spec.CIDR)
 	}
 
-	return fmt.Sprintf("%-*s  %s", d.cidr, n.Spec.CIDR, level(d.style, n.stock))
+	return fmt.Sprintf("%-*s  %s", d.cidr, n.Spec.CIDR, level(d.style, n.Pool))
 }
 
 // level is how much of a pool is taken, red if it is exhausted and yellow if it
 // soon will be.
-func level(s render.Style, p *stock) string {
+func level(s render.Style, p *ipamplan.Pool) string {
 	text := meter(s.Glyphs(), p.All)
 
 	switch {
-	case p.exhausted():
+	case p.Exhausted():
 		return s.Paint(render.Red, text)
-	case p.full():
+	case p.Full():
 		return s.Paint(render.Yellow, text)
 	default:
 		return text
@@ -206,17 +209,17 @@ func percentText(p *cidr.Pool) string {
 }
 
 // facts are what there is in a pool, in a few words each.
-func (s *stock) facts(g render.Glyphs) []string {
-	out := []string{render.Count(s.live(), "Subnet")}
+func facts(s *ipamplan.Pool, g render.Glyphs) []string {
+	out := []string{show.Count(s.Live(), "Subnet")}
 	if s.Delegated > 0 {
-		out = append(out, render.Count(s.Delegated, "child pool"))
+		out = append(out, show.Count(s.Delegated, "child pool"))
 	}
 
-	if len(s.queue) > 0 {
-		out = append(out, waitingText(len(s.queue)))
+	if len(s.Queue) > 0 {
+		out = append(out, waitingText(len(s.Queue)))
 	}
 
-	out = append(out, string(s.strategy()))
+	out = append(out, string(s.Strategy()))
 	if s.All == nil {
 		return out
 	}
@@ -225,36 +228,12 @@ func (s *stock) facts(g render.Glyphs) []string {
 		out = append(out, fmt.Sprintf("%d%% fragmented", int(f*100)))
 	}
 
-	return append(out, freeText(g, freeSizes(s.All)))
-}
-
-// A FreeSize says how many maximal free blocks of a length there are.
-type FreeSize struct {
-	Length int `json:"length"`
-	Count  int `json:"count"`
-}
-
-// freeSizes counts the maximal free blocks, the largest first.
-func freeSizes(p *cidr.Pool) []FreeSize {
-	var counts [129]int
-	for b := range p.Free() {
-		counts[b.Bits()]++
-	}
-
-	out := []FreeSize{}
-
-	for length := range counts {
-		if n := counts[length]; n > 0 {
-			out = append(out, FreeSize{length, n})
-		}
-	}
-
-	return out
+	return append(out, freeText(g, ipam.FreeSizes(s.All)))
 }
 
 // freeText names sizes in a short form: /17 /18 2×/20. Three or more that
 // follow each other are one: /17…/24.
-func freeText(g render.Glyphs, sizes []FreeSize) string {
+func freeText(g render.Glyphs, sizes []ipam.FreeSize) string {
 	if len(sizes) == 0 {
 		return "nothing free"
 	}
@@ -265,7 +244,7 @@ func freeText(g render.Glyphs, sizes []FreeSize) string {
 
 	for shown := 0; len(sizes) > 0; shown++ {
 		if shown == maxSizes {
-			return text + fmt.Sprintf(" +%s", render.Count(len(sizes), "size"))
+			return text + fmt.Sprintf(" +%s", show.Count(len(sizes), "size"))
 		}
 
 		n := 1

@@ -20,9 +20,11 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	decide "github.com/arbor-control/arbor/internal/decide/estate"
+	"github.com/arbor-control/arbor/internal/decide/ipamplan"
 	"github.com/arbor-control/arbor/internal/decide/transfer"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/manifest"
+	"github.com/arbor-control/arbor/internal/show"
 )
 
 const poolsImportExamples = `  # Show what would be created, and what does not fit
@@ -220,7 +222,7 @@ func (o *poolsImportOptions) readObjects(data []byte, namespace string) (decide.
 		return decide.Estate{}, fmt.Errorf("line %d: %w", e.Line, e)
 	}
 
-	a, ignored := source.NewAddresses(), 0
+	a, ignored := ipamplan.NewObjects(), 0
 
 	for _, d := range f.Documents {
 		if !isOfEstate(identity.RefOf(d.Object)) {
@@ -233,13 +235,13 @@ func (o *poolsImportOptions) readObjects(data []byte, namespace string) (decide.
 			setNamespace(d.Object, namespace)
 		}
 
-		if err := a.Add(d.Object, ""); err != nil {
+		if err := source.Collect(a, d.Object, ""); err != nil {
 			return decide.Estate{}, fmt.Errorf("line %d: %s: %w", d.Line("spec"), identity.RefOf(d.Object), err)
 		}
 	}
 
 	if ignored > 0 {
-		_, _ = fmt.Fprintf(o.ErrOut, "ignored %s of other kinds\n", render.Count(ignored, "object"))
+		_, _ = fmt.Fprintf(o.ErrOut, "ignored %s of other kinds\n", show.Count(ignored, "object"))
 	}
 
 	return transfer.Portable(a.Estate()), nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/decide/transfer"
+	"github.com/arbor-control/arbor/internal/show"
 )
 
 // An ImportReport is the result of arbor pools import.
@@ -92,13 +93,13 @@ func (r *ImportReport) print(out, errOut io.Writer, format string, skipConflicts
 	}
 
 	s := r.Summary
-	text := fmt.Sprintf("%s created, %d unchanged, %s, %d failed", render.Count(s.Created, "object"), s.Unchanged, render.Count(s.Conflicts, "conflict"), s.Failed)
+	text := fmt.Sprintf("%s created, %d unchanged, %s, %d failed", show.Count(s.Created, "object"), s.Unchanged, show.Count(s.Conflicts, "conflict"), s.Failed)
 
 	switch {
 	case r.DryRun && s.Conflicts > 0 && !skipConflicts:
-		text = fmt.Sprintf("%s to create, %d unchanged, %s: nothing was written; fix them, or leave them out with --skip-conflicts", render.Count(s.Planned, "object"), s.Unchanged, render.Count(s.Conflicts, "conflict"))
+		text = fmt.Sprintf("%s to create, %d unchanged, %s: nothing was written; fix them, or leave them out with --skip-conflicts", show.Count(s.Planned, "object"), s.Unchanged, show.Count(s.Conflicts, "conflict"))
 	case r.DryRun:
-		text = fmt.Sprintf("%s to create, %d unchanged, %s (dry run: nothing was written)", render.Count(s.Planned, "object"), s.Unchanged, render.Count(s.Conflicts, "conflict"))
+		text = fmt.Sprintf("%s to create, %d unchanged, %s (dry run: nothing was written)", show.Count(s.Planned, "object"), s.Unchanged, show.Count(s.Conflicts, "conflict"))
 	}
 
 	_, err := fmt.Fprintln(errOut, text)

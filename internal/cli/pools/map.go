@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/arbor-control/arbor/internal/cli/render"
+	"github.com/arbor-control/arbor/internal/decide/ipamplan"
 )
 
 // A cell says what there is in one slice of a pool. It may be several things.
@@ -177,10 +178,10 @@ func (c *chart) draw(w io.Writer, s render.Style) {
 }
 
 // chart draws a pool on a map.
-func (s *stock) chart(width, rows int) *chart {
+func chartOf(s *ipamplan.Pool, width, rows int) *chart {
 	finest := 0
 	if s.All.Len() == 0 {
-		finest = s.defaultLength()
+		finest = s.DefaultLength()
 	}
 
 	for block := range s.All.Taken() {
@@ -191,7 +192,7 @@ func (s *stock) chart(width, rows int) *chart {
 
 	for block := range s.All.Taken() {
 		what := cellSubnet
-		if s.holders[block].child != nil {
+		if s.Holders[block].Child != nil {
 			what = cellChild
 		}
 

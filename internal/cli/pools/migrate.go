@@ -18,6 +18,7 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/source"
 	decide "github.com/arbor-control/arbor/internal/decide/estate"
 	"github.com/arbor-control/arbor/internal/decide/subnet"
+	"github.com/arbor-control/arbor/internal/show"
 )
 
 const poolsMigrateExamples = `  # Show what an upgrade needs, and change nothing
@@ -224,9 +225,9 @@ func (o *poolsMigrateOptions) print(r PoolMigrationReport) error {
 
 	render.WriteTable(o.Out, rows)
 
-	text := fmt.Sprintf("%s created, %s, %d failed", render.Count(counts[resultCreated], "Subnet"), render.Count(counts[resultConflict], "conflict"), counts[resultFailed])
+	text := fmt.Sprintf("%s created, %s, %d failed", show.Count(counts[resultCreated], "Subnet"), show.Count(counts[resultConflict], "conflict"), counts[resultFailed])
 	if r.DryRun {
-		text = fmt.Sprintf("%s to create, %s (dry run: nothing was written; stop the manager and add --yes)", render.Count(counts[resultPlanned], "Subnet"), render.Count(counts[resultConflict], "conflict"))
+		text = fmt.Sprintf("%s to create, %s (dry run: nothing was written; stop the manager and add --yes)", show.Count(counts[resultPlanned], "Subnet"), show.Count(counts[resultConflict], "conflict"))
 	}
 
 	_, _ = fmt.Fprintln(o.ErrOut, text)

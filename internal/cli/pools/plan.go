@@ -18,7 +18,10 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
+	"github.com/arbor-control/arbor/internal/decide/ipamplan"
 	"github.com/arbor-control/arbor/internal/identity"
+	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/ipam"
 )
 
 const poolsPlanExamples = `  # What would ten claims for a /24 get?
@@ -132,7 +135,7 @@ func (o *poolsPlanOptions) run(ctx context.Context) error {
 		return &command.ExitError{Code: command.ExitFound, Err: err}
 	}
 
-	done, err := render.PrintMachine(o.Out, o.format, planViewOf(p))
+	done, err := render.PrintMachine(o.Out, o.format, ipam.PlanViewOf(p))
 	if !done {
 		err = o.print(p)
 	}
@@ -141,8 +144,8 @@ func (o *poolsPlanOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	if end == nil && len(p.problems) > 0 {
-		return &command.ExitError{Code: command.ExitFound, Err: errors.New(strings.Join(p.problems, "\n"))}
+	if end == nil && len(p.Problems) > 0 {
+		return &command.ExitError{Code: command.ExitFound, Err: errors.New(strings.Join(p.Problems, "\n"))}
 	}
 
 	return end
@@ -150,53 +153,53 @@ func (o *poolsPlanOptions) run(ctx context.Context) error {
 
 // plan simulates what is asked for. The error is what the pool would never
 // hand out.
-func (o *poolsPlanOptions) plan(s *stock) (*plan, error) {
-	p, err := newPlan(s, v1alpha1.Strategy(o.strategy))
+func (o *poolsPlanOptions) plan(s *ipamplan.Pool) (*ipamplan.Plan, error) {
+	p, err := ipamplan.NewPlan(s, v1alpha1.Strategy(o.strategy))
 	if err != nil {
 		return nil, err
 	}
 
-	p.length = s.defaultLength()
+	p.Length = s.DefaultLength()
 	if o.sizeGiven {
-		p.length = int(o.size)
+		p.Length = int(o.size)
 	}
 
 	if o.afterWaiting {
-		p.serveWaiting()
+		p.ServeWaiting()
 	}
 
 	for _, r := range o.requested {
-		if err := p.request(r); err != nil {
+		if err := p.Request(r); err != nil {
 			return nil, err
 		}
 	}
 
 	if o.sized {
-		err := p.take(o.count)
+		err := p.Take(o.count)
 
 		return p, err
 	}
 
 	// The figures are about what was asked for.
 	if first, err := netip.ParsePrefix(o.requested[0]); err == nil {
-		p.length = first.Bits()
+		p.Length = first.Bits()
 	}
 
 	return p, nil
 }
 
-func (o *poolsPlanOptions) print(p *plan) error {
+func (o *poolsPlanOptions) print(p *ipamplan.Plan) error {
 	y := render.StyleOf(o.Out, os.Getenv)
 	w := bufio.NewWriter(o.Out)
-	ref := identity.Ref{Namespace: p.stock.Namespace, Name: p.stock.Name}
+	ref := identity.Ref{Namespace: p.Stock.Namespace, Name: p.Stock.Name}
 
-	_, _ = fmt.Fprintf(w, "%s  %s, %s\n", y.Paint(render.Bold, render.Clean(ref.Path())), p.before().Prefix(), p.strategy)
+	_, _ = fmt.Fprintf(w, "%s  %s, %s\n", y.Paint(render.Bold, render.Clean(ref.Path())), p.Before().Prefix(), p.Strategy)
 
-	if note := p.waitingNote(o.afterWaiting); note != "" {
+	if note := waitingNote(p, o.afterWaiting); note != "" {
 		_, _ = fmt.Fprintln(w, y.Paint(render.Yellow, note))
 	}
 
-	if shown, more := render.Limit(p.blocks, o.all); len(shown) > 0 {
+	if shown, more := render.Limit(p.Blocks, o.all); len(shown) > 0 {
 		rows := [][]string{{"BLOCK", "SUBNET"}}
 		for _, b := range shown {
 			rows = append(rows, []string{b.CIDR, b.Subnet})
@@ -206,19 +209,19 @@ func (o *poolsPlanOptions) print(p *plan) error {
 		render.WriteTable(w, rows)
 
 		if more > 0 {
-			_, _ = fmt.Fprintf(w, "%s %s: use --all\n", y.Glyphs().More, render.Count(more, "more row"))
+			_, _ = fmt.Fprintf(w, "%s %s: use --all\n", y.Glyphs().More, show.Count(more, "more row"))
 		}
 	}
 
 	_, _ = fmt.Fprintln(w)
-	render.WriteTable(w, p.figures())
+	render.WriteTable(w, planFigures(p))
 
 	return w.Flush()
 }
 
 // figures are what the plan does to the pool.
-func (p *plan) figures() [][]string {
-	before, after := p.before(), p.after()
+func planFigures(p *ipamplan.Plan) [][]string {
+	before, after := p.Before(), p.After()
 	row := func(name string, text func(*cidr.Pool) string) []string {
 		return []string{name, text(before), text(after)}
 	}
@@ -240,7 +243,7 @@ func (p *plan) figures() [][]string {
 
 			return "none"
 		}),
-		row(fmt.Sprintf("free blocks of /%d", p.length), func(c *cidr.Pool) string { return c.FreeCount(p.length).String() }),
+		row(fmt.Sprintf("free blocks of /%d", p.Length), func(c *cidr.Pool) string { return c.FreeCount(p.Length).String() }),
 	}
 }
 
@@ -258,5 +261,25 @@ func exactPercent(share float64, nothing, everything bool) string {
 		return ">99.9%"
 	default:
 		return text
+	}
+}
+
+// waitingNote says what the claims that wait mean for the plan.
+func waitingNote(p *ipamplan.Plan, included bool) string {
+	n := len(p.Stock.Queue)
+
+	switch served := p.Served(); {
+	case n == 0:
+		return ""
+	case !included:
+		return waitingText(n) + " and would be served first; this is without them"
+	case served == 0:
+		return waitingText(n) + " and cannot be served"
+	case served == n:
+		return show.Verb(n, "claim", "waits and is served first", "wait and are served first")
+	case served == 1:
+		return waitingText(n) + "; 1 of them is served first"
+	default:
+		return fmt.Sprintf("%s; %d of them are served first", waitingText(n), served)
 	}
 }

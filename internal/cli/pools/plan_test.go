@@ -13,6 +13,8 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/clitest"
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/source"
+	"github.com/arbor-control/arbor/internal/decide/ipamplan"
+	"github.com/arbor-control/arbor/internal/show/ipam"
 )
 
 func planOn(list source.Lister) func(genericiooptions.IOStreams) *cobra.Command {
@@ -383,7 +385,7 @@ func TestPoolsPlanMachine(t *testing.T) {
 	stdin := clitest.Manifests(t, clitest.IPAM("n", "pool p 10.0.0.0/24 defaultBlockSize=26\nclaim w p 25\nclaim x p 24")...)
 	r := clitest.Run(t, planOn(nil), stdin, "--pool", "p", "--count", "3", "-f", "-", "-o", "json")
 
-	var got PlanView
+	var got ipam.PlanView
 	if err := json.Unmarshal([]byte(r.Out), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -391,16 +393,16 @@ func TestPoolsPlanMachine(t *testing.T) {
 	const problem = "cannot hand out 3 blocks of /26 from pool p: only 2 would fit, and then every address is taken; " +
 		"3 blocks of /27 would fit (--size 27); all would fit without the claims that wait (--after-waiting=false); release blocks, or use another pool"
 
-	want := PlanView{
+	want := ipam.PlanView{
 		Namespace: "n", Pool: "p", CIDR: "10.0.0.0/24", Strategy: "Linear", Size: 26,
-		Waiting: []PlannedView{
+		Waiting: []ipamplan.Planned{
 			{CIDR: "10.0.0.0/25", Subnet: "p-10-0-0-0-25", Claim: "w"},
 			{Claim: "x", Why: "cannot allocate a /24 from 10.0.0.0/24: the largest free block is a /25; ask for that or less, release blocks, or use another pool"},
 		},
-		Blocks:   []PlannedView{{CIDR: "10.0.0.128/26", Subnet: "p-10-0-0-128-26"}, {CIDR: "10.0.0.192/26", Subnet: "p-10-0-0-192-26"}},
+		Blocks:   []ipamplan.Planned{{CIDR: "10.0.0.128/26", Subnet: "p-10-0-0-128-26"}, {CIDR: "10.0.0.192/26", Subnet: "p-10-0-0-192-26"}},
 		Problems: []string{problem},
-		Before:   PlanSpaceView{SpaceView: SpaceView{LargestFree: new(24), Free: []FreeSize{{24, 1}}}, FreeOfSize: 4},
-		After:    PlanSpaceView{SpaceView: SpaceView{UtilizationPercent: 100, Free: []FreeSize{}}},
+		Before:   ipam.PlanSpaceView{SpaceView: ipam.SpaceView{LargestFree: new(24), Free: []ipam.FreeSize{{Length: 24, Count: 1}}}, FreeOfSize: 4},
+		After:    ipam.PlanSpaceView{SpaceView: ipam.SpaceView{UtilizationPercent: 100, Free: []ipam.FreeSize{}}},
 	}
 
 	if diff := cmp.Diff(want, got); diff != "" || r.Code != command.ExitFound || r.Err != problem {

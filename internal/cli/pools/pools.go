@@ -13,6 +13,8 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
+	"github.com/arbor-control/arbor/internal/decide/ipamplan"
+	"github.com/arbor-control/arbor/internal/show/ipam"
 )
 
 const poolsExamples = `  # Draw the pools of the current namespace
@@ -97,9 +99,9 @@ func (o *poolsOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	trees := inv.trees()
+	trees := ipam.TreesOf(inv)
 	if o.name != "" {
-		trees = slices.DeleteFunc(trees, func(t *poolTree) bool { return !t.narrow(o.name) })
+		trees = slices.DeleteFunc(trees, func(t *ipam.Tree) bool { return !t.Narrow(o.name) })
 	}
 
 	if o.name != "" && len(trees) == 0 {
@@ -107,12 +109,12 @@ func (o *poolsOptions) run(ctx context.Context) error {
 	}
 
 	if len(trees) == 0 {
-		if err := o.CheckNamespace(ctx, inv.namespace); err != nil {
+		if err := o.CheckNamespace(ctx, inv.Namespace); err != nil {
 			return err
 		}
 	}
 
-	if err := o.print(trees, inv.place); err != nil {
+	if err := o.print(trees, inv.Place); err != nil {
 		return err
 	}
 
@@ -125,7 +127,7 @@ type poolScope struct{ source.Scope }
 // inventory counts what there is in the pools. end is how the command should
 // end when everything is printed: a part of the input may not have been
 // readable.
-func (s *poolScope) inventory(ctx context.Context) (inv *inventory, end, err error) {
+func (s *poolScope) inventory(ctx context.Context) (inv *ipamplan.Inventory, end, err error) {
 	namespace, err := s.Namespace()
 	if err != nil {
 		return nil, nil, command.Blind("%w", err)
@@ -140,18 +142,18 @@ func (s *poolScope) inventory(ctx context.Context) (inv *inventory, end, err err
 		end = &command.ExitError{Code: command.ExitBlind}
 	}
 
-	inv = newInventory(a, s.Offline())
-	inv.namespace, inv.place = namespace, s.Place(namespace)
+	inv = ipamplan.NewInventory(a, s.Offline())
+	inv.Namespace, inv.Place = namespace, s.Place(namespace)
 
 	return inv, end, nil
 }
 
 // unknownPool says what could have been meant instead.
-func (s *poolScope) unknownPool(inv *inventory, name string) error {
+func (s *poolScope) unknownPool(inv *ipamplan.Inventory, name string) error {
 	const most = 5
 
 	var names []string
-	for _, p := range inv.pools {
+	for _, p := range inv.Pools {
 		names = append(names, render.Clean(p.Name))
 	}
 
@@ -164,17 +166,17 @@ func (s *poolScope) unknownPool(inv *inventory, name string) error {
 		there = fmt.Sprintf("there is only %s; ", strings.Join(names, ", "))
 	}
 
-	return &command.ExitError{Code: command.ExitFound, Err: fmt.Errorf("pool %q was not found in %s: %s%s", name, inv.place, there, s.Advice())}
+	return &command.ExitError{Code: command.ExitFound, Err: fmt.Errorf("pool %q was not found in %s: %s%s", name, inv.Place, there, s.Advice())}
 }
 
 // onePool is the pool of a name that space can be counted of.
-func (s *poolScope) onePool(inv *inventory, name string) (*stock, error) {
+func (s *poolScope) onePool(inv *ipamplan.Inventory, name string) (*ipamplan.Pool, error) {
 	var (
-		found      *stock
+		found      *ipamplan.Pool
 		namespaces []string
 	)
 
-	for _, p := range inv.pools {
+	for _, p := range inv.Pools {
 		if p.Name == name {
 			found, namespaces = p, append(namespaces, namespaceText(p.Namespace))
 		}
@@ -186,7 +188,7 @@ func (s *poolScope) onePool(inv *inventory, name string) (*stock, error) {
 	case len(namespaces) > 1:
 		return nil, command.Blind("pool %q is in several namespaces: choose one of %s with -n", name, strings.Join(namespaces, ", "))
 	case found.All == nil:
-		return nil, &command.ExitError{Code: command.ExitFound, Err: fmt.Errorf("cannot use pool %q: %s", name, found.unusable())}
+		return nil, &command.ExitError{Code: command.ExitFound, Err: fmt.Errorf("cannot use pool %q: %s", name, found.Unusable())}
 	}
 
 	return found, nil
@@ -200,8 +202,8 @@ func namespaceText(namespace string) string {
 	return render.Clean(namespace)
 }
 
-func (o *poolsOptions) print(trees []*poolTree, place string) error {
-	if done, err := render.PrintMachine(o.Out, o.format, poolsViewOf(trees)); done {
+func (o *poolsOptions) print(trees []*ipam.Tree, place string) error {
+	if done, err := render.PrintMachine(o.Out, o.format, ipam.PoolsViewOf(trees)); done {
 		return err
 	}
 

@@ -22,7 +22,9 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
+	"github.com/arbor-control/arbor/internal/decide/ipamplan"
 	"github.com/arbor-control/arbor/internal/identity"
+	"github.com/arbor-control/arbor/internal/show/ipam"
 )
 
 var longName = strings.Repeat("a-long-name-", 8) + "end"
@@ -415,15 +417,15 @@ func TestPoolsInstalledInPart(t *testing.T) {
 
 func TestPoolsColour(t *testing.T) {
 	draw := func(text string) string {
-		a := source.NewAddresses()
+		a := ipamplan.NewObjects()
 		for _, o := range clitest.IPAM("n", text) {
-			if err := a.Add(o, ""); err != nil {
+			if err := source.Collect(a, o, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
 
 		var out bytes.Buffer
-		if err := drawPools(&out, newInventory(a, true).trees(), 0, 200, render.Style{Colour: true}); err != nil {
+		if err := drawPools(&out, ipam.TreesOf(ipamplan.NewInventory(a, true)), 0, 200, render.Style{Colour: true}); err != nil {
 			t.Fatal(err)
 		}
 
@@ -474,9 +476,9 @@ subnet p 10.0.16.0/24 a
 		}
 	}
 
-	a := source.NewAddresses()
+	a := ipamplan.NewObjects()
 	for _, o := range objects {
-		if err := a.Add(o, ""); err != nil {
+		if err := source.Collect(a, o, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -484,8 +486,8 @@ subnet p 10.0.16.0/24 a
 	written := func(t *testing.T, change func(status map[string]any)) source.Lister {
 		t.Helper()
 
-		for _, s := range newInventory(a, false).pools {
-			want := s.count()
+		for _, s := range ipamplan.NewInventory(a, false).Pools {
+			want := s.Count()
 
 			status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&want)
 			if err != nil {
@@ -609,7 +611,7 @@ func TestPoolsMachine(t *testing.T) {
 		t.Errorf("no pools are an empty list, got %q", e.Out)
 	}
 
-	var bad PoolsView
+	var bad ipam.PoolsView
 
 	r := clitest.Run(t, poolsOf(nil), clitest.Manifests(t, clitest.IPAM("ns", "pool p x")...), "-f", "-", "-o", "json")
 	if err := json.Unmarshal([]byte(r.Out), &bad); err != nil || len(bad.Pools) != 1 || bad.Pools[0].LargestFree != nil || bad.Pools[0].Free == nil {
@@ -684,5 +686,5 @@ func poolsOf(list source.Lister) func(genericiooptions.IOStreams) *cobra.Command
 
 // noCIDR is what the controller says of a CIDR that is none.
 func noCIDR(text string) string {
-	return (&stock{SubnetPool: &v1alpha1.SubnetPool{Spec: v1alpha1.SubnetPoolSpec{CIDR: text}}}).unusable()
+	return (&ipamplan.Pool{SubnetPool: &v1alpha1.SubnetPool{Spec: v1alpha1.SubnetPoolSpec{CIDR: text}}}).Unusable()
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
+	"github.com/arbor-control/arbor/internal/decide/ipamplan"
+	"github.com/arbor-control/arbor/internal/show"
 )
 
 const poolsRestoredExamples = `  # Let a restored pool hand out new blocks
@@ -95,8 +97,8 @@ func (o *poolsRestoredOptions) run(ctx context.Context) error {
 		return command.Blind("%w", err)
 	}
 
-	inv := newInventory(a, false)
-	inv.place = o.Place(namespace)
+	inv := ipamplan.NewInventory(a, false)
+	inv.Place = o.Place(namespace)
 
 	p, err := o.onePool(inv, o.name)
 	if err != nil {
@@ -134,10 +136,10 @@ func (o *poolsRestoredOptions) end(ctx context.Context, p *v1alpha1.SubnetPool) 
 }
 
 // stillWaiting are the claims that have a recorded block of a pool and are not bound.
-func stillWaiting(a *source.Addresses, p *v1alpha1.SubnetPool) []WaitingClaim {
+func stillWaiting(a *ipamplan.Objects, p *v1alpha1.SubnetPool) []WaitingClaim {
 	waiting := []WaitingClaim{}
 
-	for _, c := range source.Sorted(a.Claims) {
+	for _, c := range ipamplan.Sorted(a.Claims) {
 		block, ok := strings.CutPrefix(c.Annotations[v1alpha1.BlockAnnotation], p.Name+"/")
 		if ok && c.Namespace == p.Namespace && c.Spec.PoolRef == p.Name && c.Status.Phase != v1alpha1.ClaimBound {
 			waiting = append(waiting, WaitingClaim{c.Namespace, c.Name, block, string(c.Status.Phase), c.Status.Message})
@@ -170,7 +172,7 @@ func (o *poolsRestoredOptions) print(r RestoredReport) error {
 
 	render.WriteTable(o.Out, rows)
 
-	_, err := fmt.Fprintf(o.ErrOut, "%s waiting for a recorded block; remove the annotation %s to give one up\n", render.Count(len(r.Waiting), "claim"), v1alpha1.BlockAnnotation)
+	_, err := fmt.Fprintf(o.ErrOut, "%s waiting for a recorded block; remove the annotation %s to give one up\n", show.Count(len(r.Waiting), "claim"), v1alpha1.BlockAnnotation)
 
 	return err
 }

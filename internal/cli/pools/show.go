@@ -17,7 +17,10 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
+	"github.com/arbor-control/arbor/internal/decide/ipamplan"
 	"github.com/arbor-control/arbor/internal/identity"
+	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/ipam"
 )
 
 const poolsShowExamples = `  # Who has what of a pool
@@ -102,9 +105,9 @@ func (o *poolsShowOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	blocks := o.filter(s.blocks())
+	blocks := o.filter(ipam.BlocksOf(s))
 
-	done, err := render.PrintMachine(o.Out, o.format, contentsOf(s, blocks))
+	done, err := render.PrintMachine(o.Out, o.format, ipam.ContentsOf(s, blocks))
 	if !done {
 		err = o.print(s, blocks)
 	}
@@ -117,27 +120,27 @@ func (o *poolsShowOptions) run(ctx context.Context) error {
 }
 
 // filter leaves what is asked for.
-func (o *poolsShowOptions) filter(all []BlockView) []BlockView {
+func (o *poolsShowOptions) filter(all []ipam.BlockView) []ipam.BlockView {
 	if o.taken == o.free {
 		return all
 	}
 
-	return slices.DeleteFunc(all, func(b BlockView) bool { return (b.Kind == kindFree) != o.free })
+	return slices.DeleteFunc(all, func(b ipam.BlockView) bool { return (b.Kind == ipam.KindFree) != o.free })
 }
 
-func (o *poolsShowOptions) print(s *stock, blocks []BlockView) error {
+func (o *poolsShowOptions) print(s *ipamplan.Pool, blocks []ipam.BlockView) error {
 	y := render.StyleOf(o.Out, os.Getenv)
 	w := bufio.NewWriter(o.Out)
 	o.header(w, s, y)
 
-	c := s.chart(o.Columns(o.width), o.rows)
+	c := chartOf(s, o.Columns(o.width), o.rows)
 	c.draw(w, y)
 
 	rows := [][]string{{"CIDR", render.ColumnKind, "OWNER", "CLAIM", "PHASE", "AGE"}}
 	shown, more := render.Limit(blocks, o.all)
 
 	for _, b := range shown {
-		rows = append(rows, []string{b.CIDR, b.Kind, b.owner(), b.Claim, string(b.Phase), render.Age(b.Created, o.now())})
+		rows = append(rows, []string{b.CIDR, b.Kind, b.Holder(), b.Claim, string(b.Phase), render.Age(b.Created, o.now())})
 	}
 
 	if len(shown) > 0 {
@@ -146,7 +149,7 @@ func (o *poolsShowOptions) print(s *stock, blocks []BlockView) error {
 	}
 
 	if more > 0 {
-		_, _ = fmt.Fprintf(w, "%s %s: use --all, --taken or --free\n", y.Glyphs().More, render.Count(more, "more row"))
+		_, _ = fmt.Fprintf(w, "%s %s: use --all, --taken or --free\n", y.Glyphs().More, show.Count(more, "more row"))
 	}
 
 	o.misfits(w, s, y)
@@ -154,11 +157,11 @@ func (o *poolsShowOptions) print(s *stock, blocks []BlockView) error {
 	return w.Flush()
 }
 
-func (o *poolsShowOptions) header(w io.Writer, s *stock, y render.Style) {
+func (o *poolsShowOptions) header(w io.Writer, s *ipamplan.Pool, y render.Style) {
 	ref := identity.Ref{Namespace: s.Namespace, Name: s.Name}
 	_, _ = fmt.Fprintf(w, "%s  %s  %s\n", y.Paint(render.Bold, render.Clean(ref.Path())), s.All.Prefix(), level(y, s))
 
-	for _, text := range y.Texts(s.notes(), s.facts(y.Glyphs()), o.Columns(o.width)) {
+	for _, text := range y.Texts(ipam.NotesOf(s), facts(s, y.Glyphs()), o.Columns(o.width)) {
 		_, _ = fmt.Fprintln(w, text)
 	}
 
@@ -166,13 +169,13 @@ func (o *poolsShowOptions) header(w io.Writer, s *stock, y render.Style) {
 }
 
 // misfits lists what is not on the map.
-func (o *poolsShowOptions) misfits(w io.Writer, s *stock, y render.Style) {
-	shown, more := render.Limit(s.misfits, o.all)
+func (o *poolsShowOptions) misfits(w io.Writer, s *ipamplan.Pool, y render.Style) {
+	shown, more := render.Limit(s.Misfits, o.all)
 	rows := [][]string{{"CIDR", render.ColumnKind, "NAME", "OWNER", "WHY"}}
 
 	for _, m := range shown {
-		b := m.view()
-		rows = append(rows, []string{b.CIDR, b.Kind, b.Name, b.Owner, m.why})
+		b := ipam.BlockViewOf(m.Holder)
+		rows = append(rows, []string{b.CIDR, b.Kind, b.Name, b.Owner, m.Why})
 	}
 
 	if len(shown) > 0 {
@@ -181,11 +184,11 @@ func (o *poolsShowOptions) misfits(w io.Writer, s *stock, y render.Style) {
 	}
 
 	if more > 0 {
-		_, _ = fmt.Fprintf(w, "%s %s: use --all\n", y.Glyphs().More, render.Count(more, "more row"))
+		_, _ = fmt.Fprintf(w, "%s %s: use --all\n", y.Glyphs().More, show.Count(more, "more row"))
 	}
 
-	if n := len(s.failed); n > 0 {
-		_, _ = fmt.Fprintf(w, "\n%s: %s\n", render.Verb(n, "Subnet", "failed and counts as absent", "failed and count as absent"), failedNames(s.failed))
+	if n := len(s.Failed); n > 0 {
+		_, _ = fmt.Fprintf(w, "\n%s: %s\n", show.Verb(n, "Subnet", "failed and counts as absent", "failed and count as absent"), failedNames(s.Failed))
 	}
 }
 

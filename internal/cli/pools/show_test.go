@@ -23,7 +23,9 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
+	"github.com/arbor-control/arbor/internal/decide/ipamplan"
 	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/ipam"
 )
 
 // showOn is the command on the second of January.
@@ -302,26 +304,26 @@ func TestPoolsShowMachine(t *testing.T) {
 	stdin := clitest.Manifests(t, clitest.IPAM("n", "pool p 10.0.0.0/24 defaultBlockSize=26\npool c 10.0.0.64/26 parent=p\nsubnet p 10.0.0.0/26 a claim=x\nsubnet p 10.1.0.0/26 b name=out\nsubnet p 10.0.0.0/26 f phase=Failed name=f")...)
 	r := clitest.Run(t, showOn(nil), stdin, "p", "-f", "-", "-o", "json")
 
-	var got PoolContentsView
+	var got ipam.PoolContentsView
 	if err := json.Unmarshal([]byte(r.Out), &got); err != nil {
 		t.Fatal(err)
 	}
 
 	created := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	want := PoolContentsView{
-		PoolView: PoolView{
+	want := ipam.PoolContentsView{
+		PoolView: ipam.PoolView{
 			Namespace: "n", Name: "p", CIDR: "10.0.0.0/24", Strategy: "Linear", Subnets: 2, ChildPools: 1,
-			SpaceView: SpaceView{UtilizationPercent: 50, LargestFree: new(25), Free: []FreeSize{{25, 1}}},
+			SpaceView: ipam.SpaceView{UtilizationPercent: 50, LargestFree: new(25), Free: []ipam.FreeSize{{Length: 25, Count: 1}}},
 			Notes:     []show.NoteView{{Severity: show.SeverityError, Message: "1 block does not fit"}},
 		},
-		Blocks: []BlockView{
+		Blocks: []ipam.BlockView{
 			{CIDR: "10.0.0.0/26", Kind: "Subnet", Name: "p-10-0-0-0-26", Owner: "a", Claim: "x", Phase: "Allocated", Created: &created},
 			{CIDR: "10.0.0.64/26", Kind: "child pool", Name: "c"},
 			{CIDR: "10.0.0.128/25", Kind: "free"},
 		},
-		DoesNotFit: []MisfitView{{
-			BlockView{CIDR: "10.1.0.0/26", Kind: "Subnet", Name: "out", Owner: "b", Phase: "Allocated", Created: &created},
-			"it is outside of the pool, 10.0.0.0/24",
+		DoesNotFit: []ipam.MisfitView{{
+			BlockView: ipam.BlockView{CIDR: "10.1.0.0/26", Kind: "Subnet", Name: "out", Owner: "b", Phase: "Allocated", Created: &created},
+			Why:       "it is outside of the pool, 10.0.0.0/24",
 		}},
 		Failed: []string{"f"},
 	}
@@ -413,7 +415,7 @@ func TestChart(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		s := &stock{holders: map[netip.Prefix]holder{}}
+		s := &ipamplan.Pool{Holders: map[netip.Prefix]ipamplan.Holder{}}
 		s.SubnetPool, s.All = &v1alpha1.SubnetPool{}, p
 
 		var child netip.Prefix
@@ -421,12 +423,12 @@ func TestChart(t *testing.T) {
 		for i := range r.IntN(20) {
 			length := min(prefix.Bits()+1+r.IntN(20), prefix.Addr().BitLen())
 			if b, err := p.Allocate(length, cidr.Strategy(r.IntN(2))); err == nil && i == 3 {
-				child, s.holders[b] = b, holder{child: s.SubnetPool}
+				child, s.Holders[b] = b, ipamplan.Holder{Child: s.SubnetPool}
 			}
 		}
 
 		width, rows := 50+r.IntN(100), 1+r.IntN(40)
-		c := s.chart(width, rows)
+		c := chartOf(s, width, rows)
 
 		for i, got := range c.cells {
 			at := netip.MustParseAddr((&chart{pool: prefix, length: c.length, perRow: 1}).label(i))

@@ -47,7 +47,7 @@ func FindingCount(errs, warnings int, s Style) string {
 		worst = show.SeverityError
 	}
 
-	return s.Severity(worst, Count(errs, "error")+", "+Count(warnings, "warning"))
+	return s.Severity(worst, show.Count(errs, "error")+", "+show.Count(warnings, "warning"))
 }
 
 // FindingTable has one row per finding. Colour is left out, because it would

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -10,16 +9,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/arbor-control/arbor/internal/show"
 )
-
-// Count writes a number with its noun: 1 file, 2 files.
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-
-	return fmt.Sprintf("%d %ss", n, noun)
-}
 
 // Age is how long something is there, as kubectl writes it.
 func Age(created *metav1.Time, now time.Time) string {
@@ -31,11 +23,11 @@ func Age(created *metav1.Time, now time.Time) string {
 }
 
 // Texts are notes, and then facts, in lines of some width.
-func (s Style) Texts(notes []Note, facts []string, width int) []string {
+func (s Style) Texts(notes []show.NoteView, facts []string, width int) []string {
 	var out []string
 
 	for _, n := range notes {
-		for _, text := range Wrap(strings.Fields(Clean(n.Text)), " ", width) {
+		for _, text := range Wrap(strings.Fields(Clean(n.Message)), " ", width) {
 			out = append(out, s.Severity(n.Severity, text))
 		}
 	}
@@ -80,16 +72,6 @@ func Limit[T any](all []T, every bool) (shown []T, more int) {
 	}
 
 	return all[:MaxListed], len(all) - MaxListed
-}
-
-// Verb writes a number with its noun and what it does: 1 claim waits, 2 claims
-// wait.
-func Verb(n int, noun, one, many string) string {
-	if n == 1 {
-		return Count(n, noun) + " " + one
-	}
-
-	return Count(n, noun) + " " + many
 }
 
 // Clean escapes what a terminal would act on instead of showing it: names in

@@ -35,7 +35,7 @@ func (s Style) Glyphs() Glyphs {
 }
 
 // Worst is the mark of what has notes: that of the gravest.
-func (g Glyphs) Worst(notes []Note) (string, show.Severity) {
+func (g Glyphs) Worst(notes []show.NoteView) (string, show.Severity) {
 	mark := ""
 
 	for _, n := range notes {
@@ -55,7 +55,7 @@ func (g Glyphs) MoreBelow(p Line) string { return fmt.Sprintf("%s %d more below"
 // A Walker goes through a shape from top to bottom.
 type Walker struct {
 	Glyphs
-	Tree
+	show.Tree
 
 	// Depth is the number of levels to visit, 0 for all.
 	Depth int

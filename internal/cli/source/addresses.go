@@ -1,12 +1,9 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,34 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	decide "github.com/arbor-control/arbor/internal/decide/estate"
+	"github.com/arbor-control/arbor/internal/decide/ipamplan"
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/show"
 )
 
-// Addresses are the objects of the address API. Of two with one name the last
-// counts, as it would if they were applied.
-type Addresses struct {
-	Pools      map[types.NamespacedName]*v1alpha1.SubnetPool
-	Subnets    map[types.NamespacedName]*v1alpha1.Subnet
-	Claims     map[types.NamespacedName]*v1alpha1.SubnetClaim
-	PoolClaims map[types.NamespacedName]*v1alpha1.SubnetPoolClaim
-}
-
-// NewAddresses returns a collection without objects.
-func NewAddresses() *Addresses {
-	return &Addresses{
-		Pools:      map[types.NamespacedName]*v1alpha1.SubnetPool{},
-		Subnets:    map[types.NamespacedName]*v1alpha1.Subnet{},
-		Claims:     map[types.NamespacedName]*v1alpha1.SubnetClaim{},
-		PoolClaims: map[types.NamespacedName]*v1alpha1.SubnetPoolClaim{},
-	}
-}
-
-// Add takes an object up. Objects of other kinds, and of other namespaces than
+// Collect takes an object up. Objects of other kinds, and of other namespaces than
 // a given one, are passed over; one without a namespace may be meant for any.
-func (a *Addresses) Add(obj map[string]any, namespace string) error {
+func Collect(a *ipamplan.Objects, obj map[string]any, namespace string) error {
 	ref := identity.RefOf(obj)
 	if group, _, _ := strings.Cut(ref.APIVersion, "/"); group != v1alpha1.GroupVersion.Group {
 		return nil
@@ -87,7 +65,7 @@ func Keep[T any, O interface {
 
 // Addresses reads everything that there is to know about pools. bad is true
 // if a part of the input could not be read, which is then said.
-func (s *Scope) Addresses(ctx context.Context, namespace string) (a *Addresses, bad bool, err error) {
+func (s *Scope) Addresses(ctx context.Context, namespace string) (a *ipamplan.Objects, bad bool, err error) {
 	if s.Offline() {
 		return s.addressesOfFiles(ctx, namespace)
 	}
@@ -99,13 +77,13 @@ func (s *Scope) Addresses(ctx context.Context, namespace string) (a *Addresses, 
 
 // AddressesOfCluster lists claims before what is taken: one that is served in
 // between then does not seem to wait.
-func (s *Scope) AddressesOfCluster(ctx context.Context, namespace string) (*Addresses, error) {
+func (s *Scope) AddressesOfCluster(ctx context.Context, namespace string) (*ipamplan.Objects, error) {
 	list, err := s.Connect(s.Flags, s.ErrOut)
 	if err != nil {
 		return nil, err
 	}
 
-	a := NewAddresses()
+	a := ipamplan.NewObjects()
 
 	for _, kind := range []struct{ name, resource string }{
 		{v1alpha1.SubnetPoolClaimKind, "subnetpoolclaims"},
@@ -124,7 +102,7 @@ func (s *Scope) AddressesOfCluster(ctx context.Context, namespace string) (*Addr
 		}
 
 		for _, obj := range objects {
-			if err := a.Add(obj, namespace); err != nil {
+			if err := Collect(a, obj, namespace); err != nil {
 				return nil, fmt.Errorf("cannot use %s: %w", identity.RefOf(obj), err)
 			}
 		}
@@ -133,17 +111,17 @@ func (s *Scope) AddressesOfCluster(ctx context.Context, namespace string) (*Addr
 	return a, nil
 }
 
-func (s *Scope) addressesOfFiles(ctx context.Context, namespace string) (a *Addresses, bad bool, err error) {
+func (s *Scope) addressesOfFiles(ctx context.Context, namespace string) (a *ipamplan.Objects, bad bool, err error) {
 	files, bad, err := s.Files(ctx)
 	if err != nil {
 		return nil, bad, err
 	}
 
-	a = NewAddresses()
+	a = ipamplan.NewObjects()
 
 	for _, f := range files {
 		for _, d := range f.Documents {
-			if err := a.Add(d.Object, namespace); err != nil {
+			if err := Collect(a, d.Object, namespace); err != nil {
 				bad = true
 				s.Complain(show.Located{File: f.Name, Line: d.Line("spec"), Finding: show.Finding{
 					Severity: show.SeverityError, Object: identity.RefOf(d.Object), Reason: verdict.ReasonUndecodable, Message: err.Error(),
@@ -153,37 +131,4 @@ func (s *Scope) addressesOfFiles(ctx context.Context, namespace string) (a *Addr
 	}
 
 	return a, bad, nil
-}
-
-// Sorted returns the values of a map by namespace and name.
-func Sorted[T any](all map[types.NamespacedName]T) []T {
-	keys := slices.SortedFunc(maps.Keys(all), func(a, b types.NamespacedName) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	})
-	out := make([]T, len(keys))
-
-	for i, k := range keys {
-		out[i] = all[k]
-	}
-
-	return out
-}
-
-// Empty reports whether there are no objects.
-func (a *Addresses) Empty() bool {
-	return len(a.Pools)+len(a.Subnets)+len(a.Claims)+len(a.PoolClaims) == 0
-}
-
-// Estate is all objects, by namespace and name.
-func (a *Addresses) Estate() decide.Estate {
-	return decide.Estate{Pools: values(Sorted(a.Pools)), Subnets: values(Sorted(a.Subnets)), Claims: values(Sorted(a.Claims)), PoolClaims: values(Sorted(a.PoolClaims))}
-}
-
-func values[T any](all []*T) []T {
-	out := make([]T, len(all))
-	for i, o := range all {
-		out[i] = *o
-	}
-
-	return out
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
+	"github.com/arbor-control/arbor/internal/show"
 )
 
 const uninstallExamples = `  # Show how many objects have finalizers, and change nothing
@@ -132,7 +133,7 @@ func (o *uninstallOptions) conclude(rows [][]string, failed int) error {
 	case !o.yes:
 		_, _ = fmt.Fprintln(o.ErrOut, "dry run: nothing was written; remove the manager and add --yes")
 	case failed > 0:
-		_, _ = fmt.Fprintf(o.ErrOut, "%s could not be changed: run the command again\n", render.Count(failed, "object"))
+		_, _ = fmt.Fprintf(o.ErrOut, "%s could not be changed: run the command again\n", show.Count(failed, "object"))
 
 		return command.Found()
 	default:

@@ -1,4 +1,4 @@
-package pools
+package ipam
 
 import (
 	"net/netip"
@@ -7,13 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
+	"github.com/arbor-control/arbor/internal/decide/ipamplan"
 )
 
 // Kinds of blocks.
 const (
 	kindSubnet = "Subnet"
 	kindChild  = "child pool"
-	kindFree   = "free"
+	KindFree   = "free"
 )
 
 // PoolContentsView is what arbor pools show prints for programs.
@@ -50,8 +51,8 @@ type MisfitView struct {
 	Why string `json:"why"`
 }
 
-// owner is who has a block, in a word.
-func (b BlockView) owner() string {
+// Holder is who has a block, in a word.
+func (b BlockView) Holder() string {
 	if b.Kind == kindChild {
 		return b.Name
 	}
@@ -59,41 +60,43 @@ func (b BlockView) owner() string {
 	return b.Owner
 }
 
-func contentsOf(s *stock, blocks []BlockView) PoolContentsView {
-	v := PoolContentsView{PoolView: poolViewOf(s, s.notes()), Blocks: blocks, DoesNotFit: []MisfitView{}, Failed: []string{}}
+// ContentsOf returns the view of a pool and its blocks.
+func ContentsOf(s *ipamplan.Pool, blocks []BlockView) PoolContentsView {
+	v := PoolContentsView{PoolView: poolViewOf(s, NotesOf(s)), Blocks: blocks, DoesNotFit: []MisfitView{}, Failed: []string{}}
 
-	for _, m := range s.misfits {
-		v.DoesNotFit = append(v.DoesNotFit, MisfitView{m.view(), m.why})
+	for _, m := range s.Misfits {
+		v.DoesNotFit = append(v.DoesNotFit, MisfitView{BlockViewOf(m.Holder), m.Why})
 	}
 
-	for _, n := range s.failed {
+	for _, n := range s.Failed {
 		v.Failed = append(v.Failed, n.Name)
 	}
 
 	return v
 }
 
-func (h holder) view() BlockView {
-	if h.child != nil {
-		b := BlockView{CIDR: h.cidr(), Kind: kindChild, Name: h.child.Name, Created: created(h.child)}
-		if h.subnet != nil && h.subnet.Spec.ClaimRef != nil {
-			b.Claim = h.subnet.Spec.ClaimRef.Name
+// BlockViewOf returns the view of the block that an object holds.
+func BlockViewOf(h ipamplan.Holder) BlockView {
+	if h.Child != nil {
+		b := BlockView{CIDR: h.CIDR(), Kind: kindChild, Name: h.Child.Name, Created: created(h.Child)}
+		if h.Subnet != nil && h.Subnet.Spec.ClaimRef != nil {
+			b.Claim = h.Subnet.Spec.ClaimRef.Name
 		}
 
 		return b
 	}
 
 	b := BlockView{
-		CIDR: h.cidr(), Kind: kindSubnet, Name: h.subnet.Name, Owner: h.subnet.Spec.ClusterID,
-		Phase: h.subnet.Status.Phase, Created: created(h.subnet),
+		CIDR: h.CIDR(), Kind: kindSubnet, Name: h.Subnet.Name, Owner: h.Subnet.Spec.ClusterID,
+		Phase: h.Subnet.Status.Phase, Created: created(h.Subnet),
 	}
 
 	if b.Phase == "" {
 		b.Phase = v1alpha1.SubnetPending
 	}
 
-	if h.subnet.Spec.ClaimRef != nil {
-		b.Claim = h.subnet.Spec.ClaimRef.Name
+	if h.Subnet.Spec.ClaimRef != nil {
+		b.Claim = h.Subnet.Spec.ClaimRef.Name
 	}
 
 	return b
@@ -108,7 +111,7 @@ func created(o metav1.Object) *metav1.Time {
 }
 
 // blocks lists what is taken and what is free, by address.
-func (s *stock) blocks() []BlockView {
+func BlocksOf(s *ipamplan.Pool) []BlockView {
 	type entry struct {
 		netip.Prefix
 		BlockView
@@ -117,13 +120,13 @@ func (s *stock) blocks() []BlockView {
 	var all []entry
 
 	for block := range s.All.Taken() {
-		b := s.holders[block].view()
+		b := BlockViewOf(s.Holders[block])
 		b.CIDR = block.String()
 		all = append(all, entry{block, b})
 	}
 
 	for block := range s.All.Free() {
-		all = append(all, entry{block, BlockView{CIDR: block.String(), Kind: kindFree}})
+		all = append(all, entry{block, BlockView{CIDR: block.String(), Kind: KindFree}})
 	}
 
 	slices.SortFunc(all, func(a, b entry) int { return a.Addr().Compare(b.Addr()) })

@@ -1,4 +1,4 @@
-package pools
+package ipamplan
 
 import (
 	"cmp"
@@ -12,24 +12,23 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/engine/ledger"
-	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/decide/pool"
 	"github.com/arbor-control/arbor/internal/decide/poolblocks"
 )
 
-// An inventory is what there is in pools, counted as the controllers count.
-type inventory struct {
-	// namespace is the one that was read, "" for all.
-	namespace string
-	// place describes where the pools were read from.
-	place string
-	// pools by namespace and name.
-	pools []*stock
-	byKey map[types.NamespacedName]*stock
+// An Inventory is what there is in pools, counted as the controllers count.
+type Inventory struct {
+	// Namespace is the one that was read, "" for all.
+	Namespace string
+	// Place describes where the pools were read from.
+	Place string
+	// Pools by namespace and name.
+	Pools []*Pool
+	byKey map[types.NamespacedName]*Pool
 }
 
-// A stock is one pool and what there is in it.
-type stock struct {
+// A Pool is one pool and what there is in it.
+type Pool struct {
 	*v1alpha1.SubnetPool
 
 	ledger.Figures // All is nil for a pool with an invalid CIDR
@@ -38,64 +37,65 @@ type stock struct {
 	ledger *ledger.Pool
 	// subnets that were taken from the pool, by name; those that failed are
 	// apart, because they count as absent.
-	subnets, failed []*v1alpha1.Subnet
+	subnets, Failed []*v1alpha1.Subnet
 	// childPools were taken from the pool, by name.
 	childPools []*v1alpha1.SubnetPool
-	// queue are the claims that wait for a block, the oldest first.
-	queue []*v1alpha1.SubnetClaim
-	// holders say who has a block.
-	holders map[netip.Prefix]holder
+	// Queue are the claims that wait for a block, the oldest first.
+	Queue []*v1alpha1.SubnetClaim
+	// Holders say who has a block.
+	Holders map[netip.Prefix]Holder
 	// twins is how many of the Subnets back a child pool, and count as that.
 	twins int
-	// misfits are what is not counted.
-	misfits []misfit
-	// behind is true if the status tells something else than the objects.
-	behind bool
+	// Misfits are what is not counted.
+	Misfits []Misfit
+	// Behind is true if the status tells something else than the objects.
+	Behind bool
 }
 
-// A holder is a Subnet or a child pool. A child pool that a SubnetPoolClaim
+// A Holder is a Subnet or a child pool. A child pool that a SubnetPoolClaim
 // asked for is both: the Subnet keeps its block for it.
-type holder struct {
-	subnet *v1alpha1.Subnet
-	child  *v1alpha1.SubnetPool
+type Holder struct {
+	Subnet *v1alpha1.Subnet
+	Child  *v1alpha1.SubnetPool
 }
 
-func (h holder) String() string {
-	if h.child != nil {
-		return "child pool " + h.child.Name
+func (h Holder) String() string {
+	if h.Child != nil {
+		return "child pool " + h.Child.Name
 	}
 
-	return "Subnet " + h.subnet.Name
+	return "Subnet " + h.Subnet.Name
 }
 
-// A misfit overlaps another block, lies outside of its pool, or is no block.
-type misfit struct {
-	holder
+// A Misfit overlaps another block, lies outside of its pool, or is no block.
+type Misfit struct {
+	Holder
 
-	why string
+	Why string
 }
 
-func keyOf(o metav1.Object) types.NamespacedName {
+// KeyOf returns the namespace and the name of an object.
+func KeyOf(o metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// newInventory counts what the objects say. Manifests that people write have no
+// NewInventory counts what the objects say. Manifests that people write have no
 // status, so offline that alone does not make them behind.
-func newInventory(a *source.Addresses, offline bool) *inventory {
-	inv := &inventory{byKey: make(map[types.NamespacedName]*stock, len(a.Pools))}
+func NewInventory(a *Objects, offline bool) *Inventory {
+	inv := &Inventory{byKey: make(map[types.NamespacedName]*Pool, len(a.Pools))}
 
-	for _, p := range source.Sorted(a.Pools) {
-		s := &stock{SubnetPool: p, ledger: newLedger(p)}
-		inv.pools, inv.byKey[keyOf(p)] = append(inv.pools, s), s
+	for _, p := range Sorted(a.Pools) {
+		s := &Pool{SubnetPool: p, ledger: newLedger(p)}
+		inv.Pools, inv.byKey[KeyOf(p)] = append(inv.Pools, s), s
 	}
 
 	inv.takePools()
-	inv.takeSubnets(source.Sorted(a.Subnets))
+	inv.takeSubnets(Sorted(a.Subnets))
 
-	for _, s := range inv.pools {
+	for _, s := range inv.Pools {
 		if s.Figures = s.ledger.Figures(pool.MaxListed); s.All != nil {
 			s.judge()
-			s.behind = s.disagrees(offline)
+			s.Behind = s.disagrees(offline)
 		}
 	}
 
@@ -106,7 +106,7 @@ func newInventory(a *source.Addresses, offline bool) *inventory {
 
 // parent is the pool that a pool was taken from, nil for a root and for one
 // that is not there.
-func (inv *inventory) parent(p *v1alpha1.SubnetPool) *stock {
+func (inv *Inventory) parent(p *v1alpha1.SubnetPool) *Pool {
 	return inv.byKey[types.NamespacedName{Namespace: p.Namespace, Name: p.ParentName()}]
 }
 
@@ -121,8 +121,8 @@ func newLedger(p *v1alpha1.SubnetPool) *ledger.Pool {
 	return l
 }
 
-func (inv *inventory) takePools() {
-	for _, s := range inv.pools {
+func (inv *Inventory) takePools() {
+	for _, s := range inv.Pools {
 		parent := inv.parent(s.SubnetPool)
 		if block, ok := poolblocks.DelegationOf(s.SubnetPool); ok && parent != nil {
 			parent.childPools = append(parent.childPools, s.SubnetPool)
@@ -133,7 +133,7 @@ func (inv *inventory) takePools() {
 
 // takeSubnets puts those first that were found good: of two that overlap, the
 // other is the misfit.
-func (inv *inventory) takeSubnets(all []*v1alpha1.Subnet) {
+func (inv *Inventory) takeSubnets(all []*v1alpha1.Subnet) {
 	slices.SortStableFunc(all, func(a, b *v1alpha1.Subnet) int { return cmp.Compare(rank(a), rank(b)) })
 
 	for _, n := range all {
@@ -143,7 +143,7 @@ func (inv *inventory) takeSubnets(all []*v1alpha1.Subnet) {
 		}
 
 		if n.Status.Phase == v1alpha1.SubnetFailed {
-			s.failed = append(s.failed, n)
+			s.Failed = append(s.Failed, n)
 
 			continue
 		}
@@ -165,15 +165,15 @@ func rank(n *v1alpha1.Subnet) int {
 }
 
 // judge finds out which object has which block, and which ones do not fit.
-func (s *stock) judge() {
-	s.holders = make(map[netip.Prefix]holder, s.All.Len())
+func (s *Pool) judge() {
+	s.Holders = make(map[netip.Prefix]Holder, s.All.Len())
 	unfit := make(map[string]bool, len(s.Waiting))
 
 	for _, b := range s.Waiting {
 		unfit[b.ID] = true
 	}
 
-	var rest []holder
+	var rest []Holder
 
 	children := make(map[string]*v1alpha1.SubnetPool, len(s.childPools))
 
@@ -182,14 +182,14 @@ func (s *stock) judge() {
 		children[b.ID] = c
 
 		if unfit[b.ID] {
-			rest = append(rest, holder{child: c})
+			rest = append(rest, Holder{Child: c})
 		} else {
-			s.holders[b.Prefix] = holder{child: c}
+			s.Holders[b.Prefix] = Holder{Child: c}
 		}
 	}
 
 	for _, n := range s.subnets {
-		h := holder{subnet: n}
+		h := Holder{Subnet: n}
 
 		b, ok := poolblocks.BlockOf(n)
 		if !ok || unfit[b.ID] {
@@ -198,33 +198,34 @@ func (s *stock) judge() {
 			continue
 		}
 
-		if h.child = children[b.Backs]; h.child == nil {
-			h.child = s.holders[b.Prefix].child
+		if h.Child = children[b.Backs]; h.Child == nil {
+			h.Child = s.Holders[b.Prefix].Child
 		}
 
-		if h.child != nil || b.Delegated {
+		if h.Child != nil || b.Delegated {
 			s.twins++
 		}
 
-		s.holders[b.Prefix] = h
+		s.Holders[b.Prefix] = h
 	}
 
 	for _, h := range rest {
-		s.misfits = append(s.misfits, misfit{h, s.why(h.block())})
+		s.Misfits = append(s.Misfits, Misfit{h, s.why(h.block())})
 	}
 }
 
-func (h holder) cidr() string {
-	if h.child != nil {
-		return h.child.Spec.CIDR
+// CIDR is the block as it is written.
+func (h Holder) CIDR() string {
+	if h.Child != nil {
+		return h.Child.Spec.CIDR
 	}
 
-	return h.subnet.Spec.CIDR
+	return h.Subnet.Spec.CIDR
 }
 
 // block is not valid if the CIDR is not.
-func (h holder) block() netip.Prefix {
-	prefix, err := netip.ParsePrefix(h.cidr())
+func (h Holder) block() netip.Prefix {
+	prefix, err := netip.ParsePrefix(h.CIDR())
 	if err != nil {
 		return netip.Prefix{}
 	}
@@ -233,7 +234,7 @@ func (h holder) block() netip.Prefix {
 }
 
 // why says what keeps a block from being counted.
-func (s *stock) why(block netip.Prefix) string {
+func (s *Pool) why(block netip.Prefix) string {
 	own := s.All.Prefix()
 
 	switch {
@@ -249,13 +250,13 @@ func (s *stock) why(block netip.Prefix) string {
 
 	with, _ := s.All.Overlaps(block)
 
-	return fmt.Sprintf("it overlaps %s of %s", with, s.holders[with])
+	return fmt.Sprintf("it overlaps %s of %s", with, s.Holders[with])
 }
 
 // takeClaims hands every claim that has no block to its pool, in the order in
 // which the allocator serves them. A SubnetPoolClaim asks by a SubnetClaim of
 // its own name; as long as there is none it waits itself.
-func (inv *inventory) takeClaims(a *source.Addresses) {
+func (inv *Inventory) takeClaims(a *Objects) {
 	all := maps.Clone(a.Claims)
 
 	for key, c := range a.PoolClaims {
@@ -268,7 +269,7 @@ func (inv *inventory) takeClaims(a *source.Addresses) {
 		}
 	}
 
-	for _, c := range source.Sorted(all) {
+	for _, c := range Sorted(all) {
 		if c.UID == "" {
 			// A ledger tells claims apart by it, and a manifest has none.
 			c.UID = types.UID(c.Name)
@@ -276,12 +277,12 @@ func (inv *inventory) takeClaims(a *source.Addresses) {
 
 		s := inv.byKey[types.NamespacedName{Namespace: c.Namespace, Name: c.Spec.PoolRef}]
 		if s != nil && waits(c) && !s.ledger.Serves(string(c.UID)) {
-			s.queue = append(s.queue, c)
+			s.Queue = append(s.Queue, c)
 		}
 	}
 
-	for _, s := range inv.pools {
-		slices.SortStableFunc(s.queue, func(a, b *v1alpha1.SubnetClaim) int {
+	for _, s := range inv.Pools {
+		slices.SortStableFunc(s.Queue, func(a, b *v1alpha1.SubnetClaim) int {
 			return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
 		})
 	}

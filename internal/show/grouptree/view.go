@@ -1,4 +1,4 @@
-package groups
+package grouptree
 
 import (
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
@@ -40,12 +40,13 @@ type SubGroupView struct {
 	Problems []verdict.Problem `json:"problems"`
 }
 
-func viewOf(groups []*v2alpha2.PodGroup) GroupsView {
+// ViewOf returns the view of PodGroups.
+func ViewOf(groups []*v2alpha2.PodGroup) GroupsView {
 	out := GroupsView{Groups: make([]GroupView, len(groups))}
 
 	for i, pg := range groups {
 		v := podgroup.Check(pg)
-		f := newGroupTree(pg, v)
+		f := New(pg, v)
 		out.Groups[i] = GroupView{
 			Namespace: pg.Namespace, Name: pg.Name, Queue: pg.Spec.Queue,
 			MinMember: pg.Spec.MinMember, MinSubGroup: pg.Spec.MinSubGroup,
@@ -58,10 +59,10 @@ func viewOf(groups []*v2alpha2.PodGroup) GroupsView {
 	return out
 }
 
-func (f *groupTree) view(v verdict.Verdict) []SubGroupView {
-	out := make([]SubGroupView, len(f.nodes))
+func (f *Tree) view(v verdict.Verdict) []SubGroupView {
+	out := make([]SubGroupView, len(f.SubGroups))
 
-	for i, n := range f.nodes {
+	for i, n := range f.SubGroups {
 		out[i] = SubGroupView{
 			Name: n.Name, Parent: n.Parent, MinMember: n.MinMember, MinSubGroup: n.MinSubGroup,
 			Depth: n.Depth, Children: f.names(n.Children), Problems: []verdict.Problem{},
@@ -77,10 +78,10 @@ func (f *groupTree) view(v verdict.Verdict) []SubGroupView {
 	return out
 }
 
-func (f *groupTree) names(nodes []int) []string {
+func (f *Tree) names(nodes []int) []string {
 	out := make([]string, len(nodes))
 	for at, i := range nodes {
-		out[at] = f.nodes[i].Name
+		out[at] = f.SubGroups[i].Name
 	}
 
 	return out

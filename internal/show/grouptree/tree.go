@@ -1,4 +1,4 @@
-package groups
+package grouptree
 
 import (
 	"fmt"
@@ -7,38 +7,38 @@ import (
 	"strings"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
-	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 	"github.com/arbor-control/arbor/internal/show"
 )
 
-// A groupTree is the tree of a PodGroup, and beside it the parts that hang in
+// A Tree is the tree of a PodGroup, and beside it the parts that hang in
 // the air because a parent is missing or subgroups are each other's
 // ancestors. Such lists make no tree for a scheduler, but people need to see
 // them most. Parents are looked up as the scheduler does, in lower case.
-type groupTree struct {
-	render.Tree
+type Tree struct {
+	show.Tree
 
-	// nodes are the subgroups, by their index in the list.
-	nodes []subGroupNode
-	// notes are about the group itself.
-	notes []render.Note
+	// SubGroups are the subgroups, by their index in the list.
+	SubGroups []subGroupNode
+	// Notes are about the group itself.
+	Notes []show.NoteView
 }
 
 // A subGroupNode is one subgroup, and its place in the forest.
 type subGroupNode struct {
 	v2alpha2.SubGroup
-	*render.Node
+	*show.Node
 
-	notes []render.Note
+	Notes []show.NoteView
 }
 
-func newGroupTree(pg *v2alpha2.PodGroup, v verdict.Verdict) *groupTree {
+// New returns the tree of a PodGroup, with the notes of a verdict.
+func New(pg *v2alpha2.PodGroup, v verdict.Verdict) *Tree {
 	up := parents(pg.Spec.SubGroups)
-	f := &groupTree{Tree: render.NewTree(up), nodes: make([]subGroupNode, len(pg.Spec.SubGroups))}
+	f := &Tree{Tree: show.NewTree(up), SubGroups: make([]subGroupNode, len(pg.Spec.SubGroups))}
 
 	for i, g := range pg.Spec.SubGroups {
-		f.nodes[i].SubGroup, f.nodes[i].Node = g, &f.Nodes[i]
+		f.SubGroups[i].SubGroup, f.SubGroups[i].Node = g, &f.Tree.Nodes[i]
 	}
 
 	f.annotate(v)
@@ -59,14 +59,14 @@ func parents(groups []v2alpha2.SubGroup) []int {
 
 	up := make([]int, len(groups))
 	for i, g := range groups {
-		up[i] = render.Top
+		up[i] = show.Top
 		if g.Parent == nil || *g.Parent == "" {
 			continue
 		}
 
 		p, ok := byName[strings.ToLower(*g.Parent)]
 		if up[i] = p; !ok {
-			up[i] = render.Missing
+			up[i] = show.Missing
 		}
 	}
 
@@ -74,21 +74,21 @@ func parents(groups []v2alpha2.SubGroup) []int {
 }
 
 // annotate hands every problem and warning to the subgroup it is about.
-func (f *groupTree) annotate(v verdict.Verdict) {
+func (f *Tree) annotate(v verdict.Verdict) {
 	for _, p := range v.Problems {
-		f.note(p.Field, render.Note{Severity: show.SeverityError, Text: show.WithFix(p.Message, p.Fix)})
+		f.note(p.Field, show.NoteView{Severity: show.SeverityError, Message: show.WithFix(p.Message, p.Fix)})
 	}
 
 	for _, w := range v.Warnings {
-		f.note(w.Field, render.Note{Severity: show.SeverityWarning, Text: w.Message})
+		f.note(w.Field, show.NoteView{Severity: show.SeverityWarning, Message: w.Message})
 	}
 }
 
-func (f *groupTree) note(field string, n render.Note) {
-	if i, ok := subGroupIndex(field); ok && i < len(f.nodes) {
-		f.nodes[i].notes = append(f.nodes[i].notes, n)
+func (f *Tree) note(field string, n show.NoteView) {
+	if i, ok := subGroupIndex(field); ok && i < len(f.SubGroups) {
+		f.SubGroups[i].Notes = append(f.SubGroups[i].Notes, n)
 	} else {
-		f.notes = append(f.notes, n)
+		f.Notes = append(f.Notes, n)
 	}
 }
 
@@ -103,7 +103,7 @@ func subGroupIndex(field string) (int, bool) {
 
 // explainLoose says why a part is loose where the rule had no words for it:
 // it speaks of the case of a name, which once mended would be found.
-func (f *groupTree) explainLoose(up []int, v verdict.Verdict) {
+func (f *Tree) explainLoose(up []int, v verdict.Verdict) {
 	said := map[int]bool{}
 
 	for _, p := range v.Problems {
@@ -121,15 +121,15 @@ func (f *groupTree) explainLoose(up []int, v verdict.Verdict) {
 
 		why := "it is its own ancestor"
 
-		if up[i] == render.Missing {
+		if up[i] == show.Missing {
 			if similar == nil {
 				similar = f.byLowerCase()
 			}
 
-			why = lostParent(*f.nodes[i].Parent, similar)
+			why = lostParent(*f.SubGroups[i].Parent, similar)
 		}
 
-		f.nodes[i].notes = slices.Insert(f.nodes[i].notes, 0, render.Note{Severity: show.SeverityError, Text: why})
+		f.SubGroups[i].Notes = slices.Insert(f.SubGroups[i].Notes, 0, show.NoteView{Severity: show.SeverityError, Message: why})
 	}
 }
 
@@ -148,9 +148,9 @@ func lostParent(parent string, similar map[string]string) string {
 	}
 }
 
-func (f *groupTree) byLowerCase() map[string]string {
-	out := make(map[string]string, len(f.nodes))
-	for _, n := range slices.Backward(f.nodes) {
+func (f *Tree) byLowerCase() map[string]string {
+	out := make(map[string]string, len(f.SubGroups))
+	for _, n := range slices.Backward(f.SubGroups) {
 		out[strings.ToLower(n.Name)] = n.Name
 	}
 

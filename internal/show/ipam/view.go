@@ -1,9 +1,9 @@
-package pools
+package ipam
 
 import (
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/engine/cidr"
-	"github.com/arbor-control/arbor/internal/cli/render"
+	"github.com/arbor-control/arbor/internal/decide/ipamplan"
 	"github.com/arbor-control/arbor/internal/show"
 )
 
@@ -56,14 +56,15 @@ type SpaceView struct {
 	Free []FreeSize `json:"free"`
 }
 
-func poolsViewOf(trees []*poolTree) PoolsView {
+// PoolsViewOf returns the view of trees.
+func PoolsViewOf(trees []*Tree) PoolsView {
 	out := PoolsView{Pools: []PoolNodeView{}}
 
 	for _, t := range trees {
-		t.each(func(n poolNode) {
-			v := PoolNodeView{PoolView: poolViewOf(n.stock, n.notes), Depth: n.Depth, Children: []string{}}
+		t.Each(func(n Node) {
+			v := PoolNodeView{PoolView: poolViewOf(n.Pool, n.Notes), Depth: n.Depth, Children: []string{}}
 			for _, c := range n.Children {
-				v.Children = append(v.Children, t.nodes[c].Name)
+				v.Children = append(v.Children, t.Pools[c].Name)
 			}
 
 			out.Pools = append(out.Pools, v)
@@ -73,19 +74,15 @@ func poolsViewOf(trees []*poolTree) PoolsView {
 	return out
 }
 
-func poolViewOf(s *stock, notes []render.Note) PoolView {
+func poolViewOf(s *ipamplan.Pool, notes []show.NoteView) PoolView {
 	v := PoolView{
-		Namespace: s.Namespace, Name: s.Name, CIDR: s.Spec.CIDR, Parent: s.ParentName(), Strategy: s.strategy(),
-		Subnets: s.live(), ChildPools: s.Delegated, WaitingClaims: len(s.queue),
-		SpaceView: SpaceView{Free: []FreeSize{}}, StatusBehind: s.behind, Notes: []show.NoteView{},
-	}
-
-	for _, n := range notes {
-		v.Notes = append(v.Notes, show.NoteView{Severity: n.Severity, Message: n.Text})
+		Namespace: s.Namespace, Name: s.Name, CIDR: s.Spec.CIDR, Parent: s.ParentName(), Strategy: s.Strategy(),
+		Subnets: s.Live(), ChildPools: s.Delegated, WaitingClaims: len(s.Queue),
+		SpaceView: SpaceView{Free: []FreeSize{}}, StatusBehind: s.Behind, Notes: show.List(notes),
 	}
 
 	if s.All != nil {
-		v.SpaceView, v.Exhausted = spaceViewOf(s.All), s.exhausted()
+		v.SpaceView, v.Exhausted = spaceViewOf(s.All), s.Exhausted()
 	}
 
 	return v
@@ -93,7 +90,7 @@ func poolViewOf(s *stock, notes []render.Note) PoolView {
 
 func spaceViewOf(p *cidr.Pool) SpaceView {
 	v := SpaceView{
-		UtilizationPercent: int32(p.Utilisation() * 100), FragmentationPercent: int32(p.Fragmentation() * 100), Free: freeSizes(p),
+		UtilizationPercent: int32(p.Utilisation() * 100), FragmentationPercent: int32(p.Fragmentation() * 100), Free: FreeSizes(p),
 	}
 
 	if largest, ok := p.Largest(); ok {
@@ -101,4 +98,28 @@ func spaceViewOf(p *cidr.Pool) SpaceView {
 	}
 
 	return v
+}
+
+// A FreeSize says how many maximal free blocks of a length there are.
+type FreeSize struct {
+	Length int `json:"length"`
+	Count  int `json:"count"`
+}
+
+// FreeSizes counts the maximal free blocks, the largest first.
+func FreeSizes(p *cidr.Pool) []FreeSize {
+	var counts [129]int
+	for b := range p.Free() {
+		counts[b.Bits()]++
+	}
+
+	out := []FreeSize{}
+
+	for length := range counts {
+		if n := counts[length]; n > 0 {
+			out = append(out, FreeSize{length, n})
+		}
+	}
+
+	return out
 }

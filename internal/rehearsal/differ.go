@@ -1,4 +1,4 @@
-package delivery
+package rehearsal
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/kube"
+	"github.com/arbor-control/arbor/internal/show/compositions"
 	"github.com/arbor-control/arbor/internal/show/owners"
 )
 
@@ -34,45 +35,46 @@ const (
 	ChangeUnknown Change = "Unknown"
 )
 
-// A differ has a server rehearse the manifests of one composition. What is done
+// A Differ has a server rehearse the manifests of one composition. What is done
 // about each is decided as the delivery decides it.
-type differ struct {
-	server      server
-	composition *enov1.Composition
-	reader      *decide.Reader
+type Differ struct {
+	server      Server
+	Composition *enov1.Composition
+	Reader      *decide.Reader
 	// before is what was applied last.
-	before map[identity.Identity]delivered
+	before map[identity.Identity]compositions.Manifest
 	// manager is the field manager of the delivery.
 	manager string
 }
 
-func newDiffer(s server, c *enov1.Composition, before map[identity.Identity]delivered, manager string) *differ {
+// New returns a Differ for the manifests of a Composition. before is what was applied last.
+func New(s Server, c *enov1.Composition, before map[identity.Identity]compositions.Manifest, manager string) *Differ {
 	reader := decide.NewReader()
 	reader.Scopes = func(gvk schema.GroupVersionKind) (namespaced, known bool) { return s.Scope(gvk.Group, gvk.Kind) }
 	reader.Manager = manager
 
-	return &differ{server: s, composition: c, reader: reader, before: before, manager: manager}
+	return &Differ{server: s, Composition: c, Reader: reader, before: before, manager: manager}
 }
 
-// read understands a manifest. There may be a resource with the error.
-func (d *differ) read(one delivered) (*decide.Resource, error) {
-	if one.err != nil {
-		return nil, one.err
+// Read understands a manifest. There may be a resource with the error.
+func (d *Differ) Read(one compositions.Manifest) (*decide.Resource, error) {
+	if one.Err != nil {
+		return nil, one.Err
 	}
 
-	data, err := json.Marshal(one.object)
+	data, err := json.Marshal(one.Object)
 	if err != nil {
 		return nil, err
 	}
 
-	return d.reader.Read(enov1.Manifest{Manifest: string(data), Deleted: one.tombstone}, d.composition.Annotations)
+	return d.Reader.Read(enov1.Manifest{Manifest: string(data), Deleted: one.Tombstone}, d.Composition.Annotations)
 }
 
-// compare says what becomes of one object.
-func (d *differ) compare(ctx context.Context, one delivered) ObjectDiff {
-	v := ObjectDiff{manager: d.manager, Object: one.ref, Change: ChangeNone, Blocked: []owners.RemovalView{}, Notes: []string{}}
+// Compare says what becomes of one object.
+func (d *Differ) Compare(ctx context.Context, one compositions.Manifest) ObjectDiff {
+	v := ObjectDiff{Manager: d.manager, Object: one.Ref, Change: ChangeNone, Blocked: []owners.RemovalView{}, Notes: []string{}}
 
-	r, err := d.read(one)
+	r, err := d.Read(one)
 	if r == nil {
 		return v.unknown("", err)
 	}
@@ -100,20 +102,20 @@ func (d *differ) compare(ctx context.Context, one delivered) ObjectDiff {
 }
 
 // situation is what is known about an object.
-func (d *differ) situation(one delivered, r *decide.Resource, live *unstructured.Unstructured) decide.Situation {
-	deleting := d.composition.DeletionStarted()
+func (d *Differ) situation(one compositions.Manifest, r *decide.Resource, live *unstructured.Unstructured) decide.Situation {
+	deleting := d.Composition.DeletionStarted()
 
 	return decide.Situation{
-		Looked: true, Live: live, Deleting: deleting, Manager: d.manager, Abandoned: d.composition.Abandoned(),
-		Ran:  r.IsPatch() && one.state.Deleted && !deleting,
-		Ours: live != nil && one.state.UID != "" && one.state.UID == live.GetUID(),
+		Looked: true, Live: live, Deleting: deleting, Manager: d.manager, Abandoned: d.Composition.Abandoned(),
+		Ran:  r.IsPatch() && one.State.Deleted && !deleting,
+		Ours: live != nil && one.State.UID != "" && one.State.UID == live.GetUID(),
 	}
 }
 
 // override has overrides change the manifest, and says which of them do.
-func (d *differ) override(v *ObjectDiff, r *decide.Resource, live *unstructured.Unstructured) (*decide.Resource, error) {
-	about := d.composition.ObjectMeta
-	if !d.composition.DeletionStarted() {
+func (d *Differ) override(v *ObjectDiff, r *decide.Resource, live *unstructured.Unstructured) (*decide.Resource, error) {
+	about := d.Composition.ObjectMeta
+	if !d.Composition.DeletionStarted() {
 		about.DeletionTimestamp = nil // as delivery has it
 	}
 
@@ -129,7 +131,7 @@ func (d *differ) override(v *ObjectDiff, r *decide.Resource, live *unstructured.
 }
 
 // follow shows what comes of a decision.
-func (d *differ) follow(ctx context.Context, v ObjectDiff, one delivered, r *decide.Resource, s decide.Situation) ObjectDiff {
+func (d *Differ) follow(ctx context.Context, v ObjectDiff, one compositions.Manifest, r *decide.Resource, s decide.Situation) ObjectDiff {
 	a := decide.Decide(r, s)
 
 	switch a.Verb {
@@ -153,7 +155,7 @@ func (d *differ) follow(ctx context.Context, v ObjectDiff, one delivered, r *dec
 }
 
 // live is an object as it is, nil if there is none.
-func (d *differ) live(ctx context.Context, ref identity.Ref) (*unstructured.Unstructured, error) {
+func (d *Differ) live(ctx context.Context, ref identity.Ref) (*unstructured.Unstructured, error) {
 	live, err := d.server.Find(ctx, ref)
 
 	switch {
@@ -167,8 +169,8 @@ func (d *differ) live(ctx context.Context, ref identity.Ref) (*unstructured.Unst
 }
 
 // written is about an object that is made, applied or replaced.
-func (d *differ) written(ctx context.Context, v ObjectDiff, one delivered, r *decide.Resource, live *unstructured.Unstructured, how decide.Verb) ObjectDiff {
-	w, was := rehearsal{object: r.Object.Object, manager: d.manager}, map[string]any(nil)
+func (d *Differ) written(ctx context.Context, v ObjectDiff, one compositions.Manifest, r *decide.Resource, live *unstructured.Unstructured, how decide.Verb) ObjectDiff {
+	w, was := Write{Object: r.Object.Object, Manager: d.manager}, map[string]any(nil)
 
 	if live != nil {
 		was = live.Object
@@ -176,7 +178,7 @@ func (d *differ) written(ctx context.Context, v ObjectDiff, one delivered, r *de
 
 	switch {
 	case how == decide.Replace:
-		w.replace = live.GetResourceVersion()
+		w.Replace = live.GetResourceVersion()
 		v = v.noted("it is replaced as a whole")
 	case live != nil:
 		d.block(&v, one, r, live.Object)
@@ -199,12 +201,12 @@ func (d *differ) written(ctx context.Context, v ObjectDiff, one delivered, r *de
 }
 
 // patched is about an object of somebody else.
-func (d *differ) patched(ctx context.Context, v ObjectDiff, r *decide.Resource, live *unstructured.Unstructured) ObjectDiff {
+func (d *Differ) patched(ctx context.Context, v ObjectDiff, r *decide.Resource, live *unstructured.Unstructured) ObjectDiff {
 	if live == nil {
 		return v
 	}
 
-	after, err := d.server.Rehearse(ctx, rehearsal{object: r.Object.Object, patch: r.Ops, manager: d.manager})
+	after, err := d.server.Rehearse(ctx, Write{Object: r.Object.Object, Patch: r.Ops, Manager: d.manager})
 	if err != nil {
 		return v.refusedBy("patch", kube.Discreet(err, live.Object, kube.PatchedObject(r.GVK, r.Ops)))
 	}
@@ -214,20 +216,20 @@ func (d *differ) patched(ctx context.Context, v ObjectDiff, r *decide.Resource, 
 
 // block finds what the apply cannot remove, now and after ownership was moved
 // in the part where that is done. What overrides leave to others is not to go.
-func (d *differ) block(v *ObjectDiff, one delivered, r *decide.Resource, live map[string]any) {
+func (d *Differ) block(v *ObjectDiff, one compositions.Manifest, r *decide.Resource, live map[string]any) {
 	thing, err := owners.New(live)
 	if err != nil {
 		*v = v.noted(err.Error())
 	}
 
 	request := fields.Request{To: d.manager, Mode: r.Mode, Next: thing.Tree.Desired(r.Object.Object)}
-	if last, err := d.read(d.before[one.id]); err == nil && d.before[one.id].object != nil {
+	if last, err := d.Read(d.before[one.Id]); err == nil && d.before[one.Id].Object != nil {
 		request.Previous = thing.Tree.Desired(r.Release(last.Object).Object)
 	}
 
 	plan := &fields.Plan{Entries: thing.Entries}
 
-	scopes, err := owners.DefaultScopes(thing, one.object)
+	scopes, err := owners.DefaultScopes(thing, one.Object)
 	if err == nil {
 		if p, err := owners.PlanScopes(thing, request, scopes); err == nil {
 			plan = p

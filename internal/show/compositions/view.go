@@ -1,4 +1,4 @@
-package delivery
+package compositions
 
 import (
 	"fmt"
@@ -78,13 +78,14 @@ type ResourceView struct {
 	WaitsFor *identity.Ref `json:"waitsFor,omitempty"`
 }
 
-func (d *deliveries) view() DeliveryView {
+// View returns the view of all Compositions.
+func (d *Objects) View() DeliveryView {
 	v := DeliveryView{
 		Compositions: []CompositionView{},
 		Summary:      DeliverySummary{States: map[string]int{}, ResourceStates: map[ResourceStateWord]int{}},
 	}
 
-	for _, c := range d.sorted() {
+	for _, c := range d.Sorted() {
 		v.add(d.compositionView(c))
 	}
 
@@ -108,16 +109,16 @@ func (v *DeliveryView) add(c CompositionView) {
 	}
 }
 
-func (d *deliveries) compositionView(c *enov1.Composition) CompositionView {
+func (d *Objects) compositionView(c *enov1.Composition) CompositionView {
 	v := CompositionView{
-		Namespace: c.Namespace, Name: c.Name, Symphony: symphonyOf(c), Synthesizer: c.Spec.Synthesizer.Name,
-		State: compositionState(c), PinnedTo: c.Annotations[enov1.AnnotationRollback], Notes: compositionNotes(c), LastCorrection: c.Status.LastCorrection,
+		Namespace: c.Namespace, Name: c.Name, Symphony: SymphonyOf(c), Synthesizer: c.Spec.Synthesizer.Name,
+		State: CompositionState(c), PinnedTo: c.Annotations[enov1.AnnotationRollback], Notes: compositionNotes(c), LastCorrection: c.Status.LastCorrection,
 		InFlight: d.synthesisView(c, c.Status.InFlightSynthesis, true),
 		Current:  d.synthesisView(c, c.Status.CurrentSynthesis, true),
 		Previous: d.synthesisView(c, c.Status.PreviousSynthesis, false),
 	}
 
-	if s := suspended(c); s != nil {
+	if s := Suspended(c); s != nil {
 		v.Suspended = s.String()
 	}
 
@@ -128,9 +129,9 @@ func (d *deliveries) compositionView(c *enov1.Composition) CompositionView {
 	return v
 }
 
-// compositionState is what the status says in a word, or what follows from the
+// CompositionState is what the status says in a word, or what follows from the
 // rest of it if nobody has said that word yet.
-func compositionState(c *enov1.Composition) string {
+func CompositionState(c *enov1.Composition) string {
 	s := c.Status
 
 	switch {
@@ -147,7 +148,7 @@ func compositionState(c *enov1.Composition) string {
 	}
 }
 
-func (d *deliveries) synthesisView(c *enov1.Composition, s *enov1.Synthesis, resources bool) *SynthesisView {
+func (d *Objects) synthesisView(c *enov1.Composition, s *enov1.Synthesis, resources bool) *SynthesisView {
 	if s == nil {
 		return nil
 	}
@@ -161,7 +162,7 @@ func (d *deliveries) synthesisView(c *enov1.Composition, s *enov1.Synthesis, res
 		return v
 	}
 
-	all, missing := d.manifests(c, s)
+	all, missing := d.Manifests(c, s)
 	v.MissingSlices = missing
 
 	for _, one := range all {
@@ -171,17 +172,17 @@ func (d *deliveries) synthesisView(c *enov1.Composition, s *enov1.Synthesis, res
 	return v
 }
 
-func (d delivered) view(all []delivered, going bool) ResourceView {
-	v := ResourceView{Object: d.ref, Tombstone: d.tombstone, Ready: d.state.Ready, State: resourceState(d.state, d.tombstone || going)}
+func (d Manifest) view(all []Manifest, going bool) ResourceView {
+	v := ResourceView{Object: d.Ref, Tombstone: d.Tombstone, Ready: d.State.Ready, State: resourceState(d.State, d.Tombstone || going)}
 
 	switch {
 	case v.State == ResourceError:
-		v.Error = *d.state.ReconciliationError
-	case d.err != nil:
-		v.State, v.Error = ResourceError, d.err.Error()
+		v.Error = *d.State.ReconciliationError
+	case d.Err != nil:
+		v.State, v.Error = ResourceError, d.Err.Error()
 	case v.State == ResourceWaiting:
 		if first := d.waitsFor(all); first != nil {
-			v.WaitsFor = &first.ref
+			v.WaitsFor = &first.Ref
 		}
 	}
 
@@ -205,7 +206,7 @@ func compositionNotes(c *enov1.Composition) []show.NoteView {
 		}
 	}
 
-	if s := suspended(c); s != nil {
+	if s := Suspended(c); s != nil {
 		say(show.SeverityWarning, "%s; nothing is delivered until arbor delivery resume %s -n %s", s, c.Name, c.Namespace)
 	}
 
@@ -220,7 +221,7 @@ func compositionNotes(c *enov1.Composition) []show.NoteView {
 		good := !slices.Contains(badConditions, condition.Type)
 		progressing := condition.Type == enov1.ConditionHealthy && condition.Reason == enov1.ReasonProgressing
 		if progressing || good == (condition.Status == metav1.ConditionFalse) {
-			say(show.SeverityWarning, "%s: %s", condition.Type, withoutEmpty(condition.Message, condition.Reason))
+			say(show.SeverityWarning, "%s: %s", condition.Type, WithoutEmpty(condition.Message, condition.Reason))
 		}
 	}
 
@@ -228,14 +229,14 @@ func compositionNotes(c *enov1.Composition) []show.NoteView {
 	noteOwnership(c, say)
 
 	if pin := c.Annotations[enov1.AnnotationRollback]; pin != "" {
-		say(show.SeverityWarning, "pinned to %s: nothing is synthesized until arbor delivery rollback %s -n %s --resume", shortUUID(pin), c.Name, c.Namespace)
+		say(show.SeverityWarning, "pinned to %s: nothing is synthesized until arbor delivery rollback %s -n %s --resume", ShortUUID(pin), c.Name, c.Namespace)
 	}
 
 	return notes
 }
 
-// withoutEmpty is the first text that says something.
-func withoutEmpty(texts ...string) string {
+// WithoutEmpty is the first text that says something.
+func WithoutEmpty(texts ...string) string {
 	for _, text := range texts {
 		if text != "" {
 			return text
@@ -272,7 +273,7 @@ func noteDependencies(c *enov1.Composition, say func(show.Severity, string, ...a
 
 	for _, by := range s.BlockedBy {
 		if by.Name == "" {
-			say(show.SeverityWarning, "waits for compositions of other namespaces: %s", withoutEmpty(by.Reason, s.Reason))
+			say(show.SeverityWarning, "waits for compositions of other namespaces: %s", WithoutEmpty(by.Reason, s.Reason))
 
 			continue
 		}
@@ -282,11 +283,11 @@ func noteDependencies(c *enov1.Composition, say func(show.Severity, string, ...a
 			namespace = c.Namespace
 		}
 
-		say(show.SeverityWarning, "waits for composition %s/%s: %s", namespace, by.Name, withoutEmpty(by.Reason, s.Reason))
+		say(show.SeverityWarning, "waits for composition %s/%s: %s", namespace, by.Name, WithoutEmpty(by.Reason, s.Reason))
 	}
 
 	if len(s.BlockedBy) == 0 {
-		say(show.SeverityWarning, "waits for other compositions: %s", withoutEmpty(s.Reason))
+		say(show.SeverityWarning, "waits for other compositions: %s", WithoutEmpty(s.Reason))
 	}
 }
 
@@ -308,9 +309,9 @@ func noteOwnership(c *enov1.Composition, say func(show.Severity, string, ...any)
 	}
 }
 
-// symphonyText is what there is to say of a symphony.
-func (d *deliveries) symphonyText(namespace, name string) string {
-	s := d.symphonies[types.NamespacedName{Namespace: namespace, Name: name}]
+// SymphonyText is what there is to say of a symphony.
+func (d *Objects) SymphonyText(namespace, name string) string {
+	s := d.Symphonies[types.NamespacedName{Namespace: namespace, Name: name}]
 
 	switch {
 	case s == nil:
@@ -326,4 +327,21 @@ func (d *deliveries) symphonyText(namespace, name string) string {
 	default:
 		return "synthesizing"
 	}
+}
+
+// IsNotHealthy reports whether objects of a composition do not work, or not yet.
+func (c CompositionView) IsNotHealthy() bool {
+	return slices.Contains([]string{enov1.ReasonProgressing, enov1.ReasonDegraded, enov1.ReasonFailed}, c.Health)
+}
+
+// IsStuck reports whether something of a composition failed.
+func (c CompositionView) IsStuck() bool {
+	stuck := slices.ContainsFunc(c.Notes, func(n show.NoteView) bool { return n.Severity == show.SeverityError })
+
+	for _, s := range []*SynthesisView{c.InFlight, c.Current} {
+		stuck = stuck || s != nil && (s.State == SynthesisFailed || len(s.MissingSlices) > 0 ||
+			slices.ContainsFunc(s.Resources, func(v ResourceView) bool { return v.State == ResourceError }))
+	}
+
+	return stuck
 }

@@ -1,4 +1,4 @@
-package delivery
+package compositions
 
 import (
 	"fmt"
@@ -44,7 +44,8 @@ func synthesisState(s *enov1.Synthesis) SynthesisState {
 	}
 }
 
-func (s SynthesisState) text() string {
+// Text is the state in words.
+func (s SynthesisState) Text() string {
 	if s == SynthesisNotReady {
 		return "not ready"
 	}
@@ -84,9 +85,11 @@ func resourceState(s enov1.ResourceState, going bool) ResourceStateWord {
 	}
 }
 
-func (s ResourceStateWord) well() bool { return s == ResourceReady || s == ResourceDeleted }
+// Well reports whether nothing is left to do.
+func (s ResourceStateWord) Well() bool { return s == ResourceReady || s == ResourceDeleted }
 
-func (s ResourceStateWord) text() string {
+// Text is the state in words, "" for one that is ready.
+func (s ResourceStateWord) Text() string {
 	switch s {
 	case ResourceReady:
 		return ""
@@ -101,22 +104,22 @@ func (s ResourceStateWord) text() string {
 	}
 }
 
-// A delivered is one manifest of a synthesis, and what has become of it.
-type delivered struct {
-	ref identity.Ref
-	id  identity.Identity
-	// object is what the manifest says, nil if it cannot be read; then err says
+// A Manifest is one manifest of a synthesis, and what has become of it.
+type Manifest struct {
+	Ref identity.Ref
+	Id  identity.Identity
+	// Object is what the manifest says, nil if it cannot be read; then err says
 	// why.
-	object map[string]any
-	err    error
-	// tombstone says that the manifest is there so that the object goes.
-	tombstone bool
-	state     enov1.ResourceState
+	Object map[string]any
+	Err    error
+	// Tombstone says that the manifest is there so that the object goes.
+	Tombstone bool
+	State     enov1.ResourceState
 }
 
-// manifests are those of a synthesis in the order of its slices. Slices that are
+// Manifests are those of a synthesis in the order of its slices. Slices that are
 // not there are told by their names.
-func (d *deliveries) manifests(c *enov1.Composition, s *enov1.Synthesis) (all []delivered, missing []string) {
+func (d *Objects) Manifests(c *enov1.Composition, s *enov1.Synthesis) (all []Manifest, missing []string) {
 	if s == nil {
 		return nil, nil
 	}
@@ -124,17 +127,17 @@ func (d *deliveries) manifests(c *enov1.Composition, s *enov1.Synthesis) (all []
 	known := map[identity.Identity]bool{}
 
 	for _, ref := range s.ResourceSlices {
-		slice := d.slices[types.NamespacedName{Namespace: c.Namespace, Name: refName(ref)}]
+		slice := d.Slices[types.NamespacedName{Namespace: c.Namespace, Name: RefName(ref)}]
 		if slice == nil {
-			missing = append(missing, refName(ref))
+			missing = append(missing, RefName(ref))
 
 			continue
 		}
 
 		for i, m := range slice.Spec.Resources {
-			one := d.readManifest(m, known)
+			one := d.ReadManifest(m, known)
 			if i < len(slice.Status.Resources) {
-				one.state = slice.Status.Resources[i]
+				one.State = slice.Status.Resources[i]
 			}
 
 			all = append(all, one)
@@ -144,54 +147,54 @@ func (d *deliveries) manifests(c *enov1.Composition, s *enov1.Synthesis) (all []
 	return all, missing
 }
 
-// readManifest reads one of the manifests of a synthesis. known are those before it.
-func (d *deliveries) readManifest(m enov1.Manifest, known map[identity.Identity]bool) delivered {
-	one := delivered{tombstone: m.Deleted}
-	if err := json.Unmarshal([]byte(m.Manifest), &one.object); err != nil {
-		one.err = fmt.Errorf("cannot read the manifest: %w", err)
-		one.object = nil
+// ReadManifest reads one of the manifests of a synthesis. known are those before it.
+func (d *Objects) ReadManifest(m enov1.Manifest, known map[identity.Identity]bool) Manifest {
+	one := Manifest{Tombstone: m.Deleted}
+	if err := json.Unmarshal([]byte(m.Manifest), &one.Object); err != nil {
+		one.Err = fmt.Errorf("cannot read the manifest: %w", err)
+		one.Object = nil
 	}
 
-	one.id, _ = identity.Of(one.object).Normalize(d.scopes)
-	one.id = identity.Number(one.id, known)
-	known[one.id] = true
+	one.Id, _ = identity.Of(one.Object).Normalize(d.Scopes)
+	one.Id = identity.Number(one.Id, known)
+	known[one.Id] = true
 
-	if one.ref = identity.RefOf(one.object); one.ref.Kind == "" {
-		one.ref.Kind = "(no kind)"
+	if one.Ref = identity.RefOf(one.Object); one.Ref.Kind == "" {
+		one.Ref.Kind = "(no kind)"
 	}
 
-	one.ref.Namespace = one.id.Namespace
+	one.Ref.Namespace = one.Id.Namespace
 
 	return one
 }
 
-// withoutKept removes the tombstones of objects that a manifest is about, as delivery
+// WithoutKept removes the tombstones of objects that a manifest is about, as delivery
 // does: synthesis does not know which kinds are cluster-scoped. Of two tombstones of one
 // object, the first counts.
-func withoutKept(all []delivered) []delivered {
+func WithoutKept(all []Manifest) []Manifest {
 	kept := identity.Kept{}
 
 	for _, one := range all {
-		if !one.tombstone {
-			kept.Add(one.id)
+		if !one.Tombstone {
+			kept.Add(one.Id)
 		}
 	}
 
-	return slices.DeleteFunc(all, func(one delivered) bool {
-		if !one.tombstone || one.err != nil {
+	return slices.DeleteFunc(all, func(one Manifest) bool {
+		if !one.Tombstone || one.Err != nil {
 			return false
 		}
 
-		again := !kept.LeavesTombstone(one.id)
-		kept.Add(one.id)
+		again := !kept.LeavesTombstone(one.Id)
+		kept.Add(one.Id)
 
 		return again
 	})
 }
 
 // annotation is one of a manifest, "" if it is not there.
-func (d delivered) annotation(name string) string {
-	meta, _ := d.object["metadata"].(map[string]any)
+func (d Manifest) annotation(name string) string {
+	meta, _ := d.Object["metadata"].(map[string]any)
 	all, _ := meta["annotations"].(map[string]any)
 	text, _ := all[name].(string)
 
@@ -199,7 +202,7 @@ func (d delivered) annotation(name string) string {
 }
 
 // group is when the manifest has its turn, and false if it does not matter.
-func (d delivered) group() (int, bool) {
+func (d Manifest) group() (int, bool) {
 	n, err := strconv.Atoi(d.annotation(enov1.AnnotationReadinessGroup))
 
 	return n, err == nil
@@ -207,7 +210,7 @@ func (d delivered) group() (int, bool) {
 
 // waitsFor is the first manifest that has its turn before another and is not
 // ready, nil if there is none.
-func (d delivered) waitsFor(all []delivered) *delivered {
+func (d Manifest) waitsFor(all []Manifest) *Manifest {
 	turn, ok := d.group()
 	if !ok {
 		return nil
@@ -215,7 +218,7 @@ func (d delivered) waitsFor(all []delivered) *delivered {
 
 	for i, other := range all {
 		before, ok := other.group()
-		if ok && before < turn && !other.tombstone && !resourceState(other.state, false).well() {
+		if ok && before < turn && !other.Tombstone && !resourceState(other.State, false).Well() {
 			return &all[i]
 		}
 	}
@@ -223,9 +226,9 @@ func (d delivered) waitsFor(all []delivered) *delivered {
 	return nil
 }
 
-// syntheses are those that a status knows, newest first. The one in flight comes
+// Syntheses are those that a status knows, newest first. The one in flight comes
 // first, if there is one.
-func syntheses(c *enov1.Composition) []*enov1.Synthesis {
+func Syntheses(c *enov1.Composition) []*enov1.Synthesis {
 	var all []*enov1.Synthesis
 
 	for _, s := range []*enov1.Synthesis{c.Status.InFlightSynthesis, c.Status.CurrentSynthesis, c.Status.PreviousSynthesis} {
@@ -241,8 +244,8 @@ func syntheses(c *enov1.Composition) []*enov1.Synthesis {
 	return all
 }
 
-// shortUUID is as much of one as people compare.
-func shortUUID(uuid string) string {
+// ShortUUID is as much of one as people compare.
+func ShortUUID(uuid string) string {
 	const enough = 8
 
 	if len(uuid) <= enough {

@@ -1,9 +1,10 @@
-package groups
+package placement
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,9 +14,9 @@ import (
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/engine/gang"
 	"github.com/arbor-control/arbor/engine/podtree"
-	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/decide/gangdraft"
 	"github.com/arbor-control/arbor/internal/decide/scheduling"
+	"github.com/arbor-control/arbor/internal/show"
 )
 
 // A PlacesReport is the result of arbor groups fit and explain.
@@ -121,11 +122,12 @@ const (
 	stateEmpty   = "content with none"
 	stateLeftOut = "left out"
 	stateWaits   = "waits"
-	stateNoRoom  = "no room"
+	StateNoRoom  = "no room"
 	stateTooFew  = "too few pods"
 )
 
-func newPlacesView(pg *v2alpha2.PodGroup, a *scheduling.Answer) PlacesView {
+// New returns the view of an answer about a PodGroup.
+func New(pg *v2alpha2.PodGroup, a *scheduling.Answer) PlacesView {
 	v := PlacesView{Namespace: pg.Namespace, Name: pg.Name, SubGroups: []SubGroupPlaces{}, Pods: []PodPlace{}}
 	if a.Refusal != nil {
 		v.Reason, v.Message = a.Refusal.Reason, a.Refusal.Message
@@ -148,8 +150,8 @@ func newPlacesView(pg *v2alpha2.PodGroup, a *scheduling.Answer) PlacesView {
 	return v
 }
 
-// withStatus adds what the object says itself.
-func (v PlacesView) withStatus(pg *v2alpha2.PodGroup) PlacesView {
+// WithStatus adds what the object says itself.
+func (v PlacesView) WithStatus(pg *v2alpha2.PodGroup) PlacesView {
 	v.Placed = pg.Status.Placed
 	for _, c := range pg.Status.Conditions {
 		if c.Type == v2alpha2.PodGroupScheduled {
@@ -268,7 +270,7 @@ func stateOf(r gang.Report, fits, blocking bool) string {
 	case blocking && r.Pods-r.Held < r.Min:
 		return stateTooFew
 	case blocking:
-		return stateNoRoom
+		return StateNoRoom
 	default:
 		return stateWaits
 	}
@@ -298,8 +300,8 @@ func amountOf(name string, n int64) string {
 	}
 }
 
-// text is why a node does not take the pod.
-func (r RoomView) text() string {
+// Text is why a node does not take the pod.
+func (r RoomView) Text() string {
 	var all []string
 	for _, s := range r.Short {
 		all = append(all, fmt.Sprintf("%s %s (%s asked, %s free)", s.Missing, s.Resource, s.Asked, s.Free))
@@ -309,20 +311,32 @@ func (r RoomView) text() string {
 	return strings.Join(all, "; ")
 }
 
-// since tells how long a condition has been as it is.
-func since(c *v2alpha2.PodGroupCondition, now metav1.Time) string {
-	if c.LastTransitionTime.IsZero() {
-		return ""
-	}
-
-	return " for " + render.Age(&c.LastTransitionTime, now.Time)
-}
-
-// waitingFor returns the view of a group with a deadlock. No pod has a place:
+// WaitingFor returns the view of a group with a deadlock. No pod has a place:
 // where they would be with another policy is not the answer.
-func (v PlacesView) waitingFor(d *gangdraft.Deadlock) PlacesView {
+func (v PlacesView) WaitingFor(d *gangdraft.Deadlock) PlacesView {
 	return PlacesView{
 		Namespace: v.Namespace, Name: v.Name, Reason: gangdraft.ReasonOrderedReady, Message: d.Message,
 		SubGroups: []SubGroupPlaces{}, Pods: []PodPlace{},
 	}
+}
+
+// IsBinding reports whether the group has its places, and a pod has to be prepared before it is bound.
+func (v PlacesView) IsBinding() bool {
+	return v.Fits && v.Condition != nil && v.Condition.Status == metav1.ConditionFalse && v.Condition.Reason == v2alpha2.ReasonBinding
+}
+
+// Minimum is what a subgroup needs: pods, or subgroups, or both.
+func (s SubGroupPlaces) Minimum() string {
+	if s.SubGroups == 0 {
+		return strconv.Itoa(s.Min)
+	}
+	text := fmt.Sprintf("%d of %s", s.MinSubGroup, show.Count(s.SubGroups, "subgroup"))
+	if s.MinSubGroup == s.SubGroups {
+		text = "all subgroups"
+	}
+	if s.Min > 0 {
+		text += ", " + show.Count(s.Min, "pod")
+	}
+
+	return text
 }
