@@ -69,6 +69,9 @@ func (o *groupsDumpOptions) run(ctx context.Context) error {
 	if err := render.CheckFormat(o.format, render.FormatYAML, render.FormatJSON); err != nil {
 		return err
 	}
+	if *o.Flags.Namespace != "" {
+		return command.Blind("a dump has all namespaces, because pods of all of them take room on nodes: leave out -n")
+	}
 	list, err := o.Connect(o.Flags, o.ErrOut)
 	if err != nil {
 		return command.Blind("%w", err)

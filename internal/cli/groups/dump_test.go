@@ -148,4 +148,8 @@ func TestGroupsDump(t *testing.T) {
 	if r := clitest.Run(t, build(all), "", "-o", "table"); r.Code != command.ExitBlind {
 		t.Errorf("got %+v, want a format to be refused", r)
 	}
+	want := clitest.Result{Code: command.ExitBlind, Err: "a dump has all namespaces, because pods of all of them take room on nodes: leave out -n"}
+	if diff := cmp.Diff(want, clitest.Run(t, build(all), "", "-n", "ns")); diff != "" {
+		t.Errorf("-n would leave out pods that take room (-want +got):\n%s", diff)
+	}
 }

@@ -61,7 +61,7 @@ type Walker struct {
 	Depth int
 }
 
-// A Line is where a climber stops.
+// A Line is one line of a drawing.
 type Line struct {
 	// At is the index of the member.
 	At int

@@ -24,7 +24,7 @@ type Tree struct {
 	Notes []show.NoteView
 }
 
-// A subGroupNode is one subgroup, and its place in the forest.
+// A subGroupNode is one subgroup, and its place in the tree.
 type subGroupNode struct {
 	v2alpha2.SubGroup
 	*show.Node
