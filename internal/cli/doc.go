@@ -8,7 +8,7 @@
 //
 //	command   exit codes, usage errors, flags of several commands
 //	source    where a command looks, and how it reads and changes objects
-//	check     from untyped objects to findings
+//	check     what is wrong with the pools of a cluster
 //	render    trees, tables, styles, widths and progress
 //	clitest   commands on objects in memory, for tests
 //

@@ -74,3 +74,16 @@ type NoteView struct {
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"`
 }
+
+// CountSeverities counts findings by severity.
+func CountSeverities[T any](all []T, severity func(T) Severity) (errs, warnings int) {
+	for _, f := range all {
+		if severity(f) == SeverityError {
+			errs++
+		} else {
+			warnings++
+		}
+	}
+
+	return errs, warnings
+}

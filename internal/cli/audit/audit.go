@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -17,6 +19,8 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/findings"
+	"github.com/arbor-control/arbor/internal/show/owners"
 )
 
 const auditExamples = `  # Find what is already wrong in the cluster
@@ -101,7 +105,7 @@ func (o *auditOptions) run(ctx context.Context) error {
 // objects it saw, by kind, and what is wrong with them.
 type part struct {
 	name string
-	look func(ctx context.Context, list source.Lister, namespace string) (seen []check.AuditPart, findings []show.Finding, err error)
+	look func(ctx context.Context, list source.Lister, namespace string) (seen []findings.AuditPart, findings []show.Finding, err error)
 }
 
 var parts = []part{
@@ -110,33 +114,33 @@ var parts = []part{
 	{name: workloadKind, look: auditOwnership},
 }
 
-func auditPodGroups(ctx context.Context, list source.Lister, namespace string) ([]check.AuditPart, []show.Finding, error) {
+func auditPodGroups(ctx context.Context, list source.Lister, namespace string) ([]findings.AuditPart, []show.Finding, error) {
 	objects, err := list(ctx, source.Query{Resource: source.PodGroupResource, Namespace: namespace})
 
 	var out []show.Finding
 	for _, obj := range objects {
-		out = append(out, check.CheckPodGroup(obj)...)
+		out = append(out, findings.PodGroup(obj)...)
 	}
 
-	return []check.AuditPart{{Kind: v2alpha2.PodGroupKind, Checked: len(objects)}}, out, err
+	return []findings.AuditPart{{Kind: v2alpha2.PodGroupKind, Checked: len(objects)}}, out, err
 }
 
-func auditPools(ctx context.Context, list source.Lister, namespace string) ([]check.AuditPart, []show.Finding, error) {
-	s, findings, err := check.SurveyCluster(ctx, list, namespace)
+func auditPools(ctx context.Context, list source.Lister, namespace string) ([]findings.AuditPart, []show.Finding, error) {
+	s, wrong, err := check.SurveyCluster(ctx, list, namespace)
 	if err != nil {
 		return nil, nil, err
 	}
 
-	return s.Seen(), findings, nil
+	return s.Seen(), wrong, nil
 }
 
 // An AuditReport is the result of arbor audit.
 type AuditReport struct {
 	Findings []show.Finding `json:"findings"`
 	// Blocks are who blocks whom, of workloads.
-	Blocks  []Block           `json:"blocks"`
-	Parts   []check.AuditPart `json:"parts"`
-	Summary AuditSummary      `json:"summary"`
+	Blocks  []owners.Block       `json:"blocks"`
+	Parts   []findings.AuditPart `json:"parts"`
+	Summary AuditSummary         `json:"summary"`
 }
 
 // AuditSummary counts the findings.
@@ -151,9 +155,9 @@ func audit(ctx context.Context, list source.Lister, namespace string) (AuditRepo
 	r := AuditReport{Findings: []show.Finding{}}
 
 	for _, p := range parts {
-		seen, findings, err := p.look(ctx, list, namespace)
+		seen, wrong, err := p.look(ctx, list, namespace)
 		if errors.Is(err, source.ErrNotInstalled) {
-			r.Parts = append(r.Parts, check.AuditPart{Kind: p.name, Skipped: err.Error()})
+			r.Parts = append(r.Parts, findings.AuditPart{Kind: p.name, Skipped: err.Error()})
 
 			continue
 		}
@@ -162,7 +166,7 @@ func audit(ctx context.Context, list source.Lister, namespace string) (AuditRepo
 			return r, err
 		}
 
-		r.Findings = append(r.Findings, findings...)
+		r.Findings = append(r.Findings, wrong...)
 		r.Parts = append(r.Parts, seen...)
 
 		for _, kind := range seen {
@@ -170,8 +174,8 @@ func audit(ctx context.Context, list source.Lister, namespace string) (AuditRepo
 		}
 	}
 
-	r.Blocks = blocksOf(r.Findings)
-	r.Summary.Errors, r.Summary.Warnings = render.CountSeverities(r.Findings, func(f show.Finding) show.Severity { return f.Severity })
+	r.Blocks = owners.BlocksOf(r.Findings)
+	r.Summary.Errors, r.Summary.Warnings = show.CountSeverities(r.Findings, func(f show.Finding) show.Severity { return f.Severity })
 
 	return r, nil
 }
@@ -226,4 +230,14 @@ func auditConclusion(r AuditReport, s render.Style) string {
 	}
 
 	return render.FindingCount(r.Summary.Errors, r.Summary.Warnings, s) + " in " + seen
+}
+
+// blockTable has one row for each two managers.
+func blockTable(out io.Writer, all []owners.Block) {
+	rows := [][]string{{"BLOCKED", "BY", "WORKLOADS", "PARTIAL", "STAY"}}
+	for _, b := range all {
+		rows = append(rows, []string{b.Manager, b.By.String(), strconv.Itoa(b.Workloads), strconv.Itoa(b.Partial), strconv.Itoa(b.Kept)})
+	}
+
+	render.WriteTable(out, rows)
 }

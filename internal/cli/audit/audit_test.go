@@ -10,12 +10,13 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/arbor-control/arbor/internal/cli/check"
 	"github.com/arbor-control/arbor/internal/cli/clitest"
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/findings"
+	"github.com/arbor-control/arbor/internal/show/owners"
 )
 
 func auditOf(list source.Lister) func(genericiooptions.IOStreams) *cobra.Command {
@@ -119,8 +120,8 @@ func TestAuditMachine(t *testing.T) {
 			Reason:   "SubGroupNameNotLowercase", Field: "spec.subGroups[0].name", Value: "X",
 			Message: `subgroup name "X" must be lowercase`, Fix: `rename it to "x"`,
 		}},
-		Blocks:  []Block{},
-		Parts:   []check.AuditPart{{Kind: "PodGroup", Checked: 1}, {Kind: "SubnetPool"}, {Kind: "Subnet"}, {Kind: "SubnetClaim"}, {Kind: "SubnetPoolClaim"}, {Kind: "Workload"}},
+		Blocks:  []owners.Block{},
+		Parts:   []findings.AuditPart{{Kind: "PodGroup", Checked: 1}, {Kind: "SubnetPool"}, {Kind: "Subnet"}, {Kind: "SubnetClaim"}, {Kind: "SubnetPoolClaim"}, {Kind: "Workload"}},
 		Summary: AuditSummary{Checked: 1, Errors: 1},
 	}
 

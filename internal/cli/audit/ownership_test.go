@@ -9,6 +9,7 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/clitest"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/owners"
 )
 
 func TestAuditOwnership(t *testing.T) {
@@ -81,14 +82,14 @@ func TestBlocks(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		all    []show.Finding
-		want   []Block
+		want   []owners.Block
 	}{
-		"None":  {reason: "other findings do not count", all: []show.Finding{{Object: identity.Ref{Name: "a"}}}, want: []Block{}},
-		"Items": {reason: "a workload counts once, however many of its containers are held back", all: []show.Finding{finding("a", "eno", fields.Kept, "helm"), finding("a", "eno", fields.Partial, "helm")}, want: []Block{{Manager: "eno", By: update("helm"), Workloads: 1, Partial: 1, Kept: 1}}},
+		"None":  {reason: "other findings do not count", all: []show.Finding{{Object: identity.Ref{Name: "a"}}}, want: []owners.Block{}},
+		"Items": {reason: "a workload counts once, however many of its containers are held back", all: []show.Finding{finding("a", "eno", fields.Kept, "helm"), finding("a", "eno", fields.Partial, "helm")}, want: []owners.Block{{Manager: "eno", By: update("helm"), Workloads: 1, Partial: 1, Kept: 1}}},
 		"Order": {
 			reason: "who blocks most comes first, and each who blocks counts",
 			all:    []show.Finding{finding("a", "eno", fields.Kept, "helm", "kubectl"), finding("b", "eno", fields.Kept, "kubectl"), finding("c", "argo", fields.Kept, "helm")},
-			want: []Block{
+			want: []owners.Block{
 				{Manager: "eno", By: update("kubectl"), Workloads: 2, Kept: 2},
 				{Manager: "argo", By: update("helm"), Workloads: 1, Kept: 1},
 				{Manager: "eno", By: update("helm"), Workloads: 1, Kept: 1},
@@ -98,7 +99,7 @@ func TestBlocks(t *testing.T) {
 
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, blocksOf(tc.all)); diff != "" {
+			if diff := cmp.Diff(tc.want, owners.BlocksOf(tc.all)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

@@ -1,3 +1,3 @@
-// Package check turns untyped objects into findings, by the rules that admission applies. lint, audit and
-// pools check share it.
+// Package check finds what is wrong with the pools, Subnets and claims of a cluster. audit and pools check
+// share it.
 package check

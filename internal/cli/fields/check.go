@@ -8,10 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/arbor-control/arbor/engine/fields"
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
-	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/show"
 	"github.com/arbor-control/arbor/internal/show/owners"
 )
@@ -77,9 +75,9 @@ func (o *fieldsCheckOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	report := OwnershipReport{Checks: []OwnershipCheck{}}
+	report := owners.OwnershipReport{Checks: []owners.OwnershipCheck{}}
 	for _, thing := range all {
-		report.add(newOwnershipCheck(thing, within, o.manager))
+		report.Add(owners.NewCheck(thing, within, o.manager))
 	}
 
 	if err := o.print(report); err != nil {
@@ -93,96 +91,14 @@ func (o *fieldsCheckOptions) run(ctx context.Context) error {
 	return end
 }
 
-// An OwnershipReport is the result of arbor fields check.
-type OwnershipReport struct {
-	Checks  []OwnershipCheck `json:"checks"`
-	Summary OwnershipSummary `json:"summary"`
-}
-
-// An OwnershipCheck says what a manager has of a part of one object.
-type OwnershipCheck struct {
-	Object  identity.Ref `json:"object"`
-	Scope   fields.Scope `json:"scope"`
-	Manager string       `json:"manager"`
-	// ScopeExists says whether the object has that part.
-	ScopeExists bool `json:"scopeExists"`
-	FullyOwned  bool `json:"fullyOwned"`
-	// OtherManagers have something of it too.
-	OtherManagers []string `json:"otherManagers"`
-	// OwnUpdates says that the manager itself wrote some of it without apply.
-	OwnUpdates bool `json:"ownUpdates"`
-	// Subresources are entries that do not count.
-	Subresources []fields.Identity `json:"subresources,omitempty"`
-	// Lifted are the parts that stand for the scope, which is inside of them.
-	Lifted []string `json:"lifted,omitempty"`
-}
-
-// OwnershipSummary counts objects.
-type OwnershipSummary struct {
-	Checked    int `json:"checked"`
-	FullyOwned int `json:"fullyOwned"`
-}
-
-func newOwnershipCheck(thing *owners.Object, within fields.Scope, manager string) OwnershipCheck {
-	found := thing.Tree.CheckOwnership(within, manager)
-	c := OwnershipCheck{
-		Object: thing.Ref, Scope: within, Manager: manager,
-		ScopeExists: found.ScopeExists, FullyOwned: found.FullyOwned, OwnUpdates: found.OwnUpdates,
-		OtherManagers: append([]string{}, found.OtherManagers...), Subresources: found.Subresources,
-	}
-
-	for _, p := range found.Lifted {
-		c.Lifted = append(c.Lifted, fields.FormatPath(p))
-	}
-
-	return c
-}
-
-func (r *OwnershipReport) add(c OwnershipCheck) {
-	r.Checks = append(r.Checks, c)
-	r.Summary.Checked++
-
-	if c.FullyOwned {
-		r.Summary.FullyOwned++
-	}
-}
-
-// verdict is the check in a few words.
-func (c OwnershipCheck) verdict() string {
-	switch {
-	case !c.ScopeExists:
-		return "not there"
-	case c.FullyOwned:
-		return "yes"
-	case c.OwnUpdates:
-		return "no, not all of it is applied"
-	case len(c.OtherManagers) == 0 && len(c.Subresources) > 0:
-		return "no, " + subresourceNames(c.Subresources) + " has it"
-	case len(c.OtherManagers) == 0:
-		return "no, nobody owns it"
-	default:
-		return "no"
-	}
-}
-
-// subresourceNames are as arbor fields show has them.
-func subresourceNames(all []fields.Identity) string {
-	texts := make([]string, len(all))
-	for i, id := range all {
-		texts[i] = id.Manager + "/" + id.Subresource
-	}
-
-	return strings.Join(texts, " and ")
-}
-
-func (o *fieldsCheckOptions) print(r OwnershipReport) error {
+func (o *fieldsCheckOptions) print(r owners.OwnershipReport) error {
 	if done, err := render.PrintMachine(o.Out, o.format, r); done {
 		return err
 	}
 
 	rows := [][]string{{render.ColumnKind, render.ColumnNamespace, "NAME", "OWNED", "OTHER MANAGERS"}}
 	for _, c := range r.Checks {
-		rows = append(rows, []string{c.Object.Kind, c.Object.Namespace, c.Object.Name, c.verdict(), strings.Join(c.OtherManagers, ", ")})
+		rows = append(rows, []string{c.Object.Kind, c.Object.Namespace, c.Object.Name, c.Verdict(), strings.Join(c.OtherManagers, ", ")})
 	}
 
 	if len(r.Checks) > 0 {

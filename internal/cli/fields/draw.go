@@ -14,82 +14,8 @@ import (
 
 	"github.com/arbor-control/arbor/engine/fields"
 	"github.com/arbor-control/arbor/internal/cli/render"
-	"github.com/arbor-control/arbor/internal/show"
 	"github.com/arbor-control/arbor/internal/show/owners"
 )
-
-// A ownershipTree is what is shown of an object: some of its fields, with the lines of
-// a tree.
-type ownershipTree struct {
-	*owners.Object
-	show.Tree
-
-	nodes []*fields.Node
-	// scoped says that the tops are parts of the object, named by their paths.
-	scoped bool
-	notes  []show.NoteView
-}
-
-// newOwnershipTree takes the part of an object that is in a scope and that a manager
-// has something of, if one is named.
-func newOwnershipTree(o *owners.Object, within fields.Scope, manager string, scoped bool) *ownershipTree {
-	c := &ownershipTree{Object: o, scoped: scoped}
-	tops := o.Tree.Root().Children
-
-	if scoped {
-		found := o.Tree.Select(within)
-		tops = slices.Concat(found.Nodes, found.Opaque)
-
-		for _, n := range found.Lifted {
-			c.warnf("%s can only be held as a whole", fields.FormatPath(n.Path()))
-		}
-
-		for _, n := range found.Opaque {
-			c.warnf("nobody holds an item of %s, so that nothing tells what the items are known by", fields.FormatPath(n.Path()))
-		}
-	}
-
-	if len(o.Managers) == 0 {
-		c.warnf("it has no managedFields: the server does not know who owns what")
-	}
-
-	var up []int
-
-	var add func(n *fields.Node, parent int)
-
-	add = func(n *fields.Node, parent int) {
-		if manager != "" && !o.IsOf(n, manager) {
-			return
-		}
-
-		at := len(c.nodes)
-		c.nodes, up = append(c.nodes, n), append(up, parent)
-
-		for _, child := range n.Children {
-			add(child, at)
-		}
-	}
-
-	for _, n := range tops {
-		if !isIdentity(n) {
-			add(n, show.Top)
-		}
-	}
-
-	c.Tree = show.NewTree(up)
-
-	return c
-}
-
-// isIdentity is true for metadata with nothing in it but what identifies the
-// object, which nobody can own.
-func isIdentity(n *fields.Node) bool {
-	return n.Element.FieldName != nil && *n.Element.FieldName == "metadata" && n.State == fields.Unowned && len(n.Children) == 0 && len(n.Path()) == 1
-}
-
-func (c *ownershipTree) warnf(format string, args ...any) {
-	c.notes = append(c.notes, show.NoteView{Severity: show.SeverityWarning, Message: fmt.Sprintf(format, args...)})
-}
 
 // A mark says at a glance who owns a field.
 type mark string
@@ -127,7 +53,7 @@ type leaf struct {
 // ownersDrawer draws one object.
 type ownersDrawer struct {
 	render.Walker
-	*ownershipTree
+	*owners.Tree
 
 	style render.Style
 	width int
@@ -139,7 +65,7 @@ type ownersDrawer struct {
 
 // drawOwners draws objects, with an empty line between them, and explains the
 // marks.
-func drawOwners(w io.Writer, all []*ownershipTree, depth, width int, s render.Style) {
+func drawOwners(w io.Writer, all []*owners.Tree, depth, width int, s render.Style) {
 	seen := map[mark]bool{}
 
 	for i, c := range all {
@@ -148,8 +74,8 @@ func drawOwners(w io.Writer, all []*ownershipTree, depth, width int, s render.St
 		}
 
 		d := &ownersDrawer{
-			Walker:        render.Walker{Glyphs: s.Glyphs(), Tree: c.Tree, Depth: depth},
-			ownershipTree: c, style: s, width: width, seen: seen,
+			Walker: render.Walker{Glyphs: s.Glyphs(), Tree: c.Tree, Depth: depth},
+			Tree:   c, style: s, width: width, seen: seen,
 		}
 		d.draw(w)
 	}
@@ -170,7 +96,7 @@ func drawOwners(w io.Writer, all []*ownershipTree, depth, width int, s render.St
 func (d *ownersDrawer) draw(w io.Writer) {
 	_, _ = fmt.Fprintf(w, "%s  %s\n", d.style.Paint(render.Bold, render.Clean(d.String())), render.Clean(d.APIVersion))
 
-	for _, text := range d.style.Texts(d.notes, nil, d.width) {
+	for _, text := range d.style.Texts(d.Notes, nil, d.width) {
 		_, _ = fmt.Fprintln(w, text)
 	}
 
@@ -195,7 +121,7 @@ func (d *ownersDrawer) draw(w io.Writer) {
 func (d *ownersDrawer) header(w io.Writer) {
 	rows := [][]string{{"MANAGER", "OPERATION", "VERSION", "FIELDS", "TIME"}}
 	for i, e := range d.Managers {
-		rows = append(rows, []string{d.Labels[i], string(e.Operation), e.APIVersion, strconv.Itoa(fieldCount(e)), e.Time})
+		rows = append(rows, []string{d.Labels[i], string(e.Operation), e.APIVersion, strconv.Itoa(owners.FieldCount(e)), e.Time})
 	}
 
 	var table bytes.Buffer
@@ -232,10 +158,10 @@ func (d *ownersDrawer) leaf(p render.Line) leaf {
 		return leaf{lead: p.Lead, name: d.MoreBelow(p), mark: markSole}
 	}
 
-	n := d.nodes[p.At]
+	n := d.Fields[p.At]
 	l := leaf{lead: p.Lead, name: stepText(n.Element), node: n}
 
-	if d.scoped && d.ownershipTree.Nodes[p.At].Depth == 1 {
+	if d.Scoped && d.Tree.Nodes[p.At].Depth == 1 {
 		l.name = render.Clean(fields.FormatPath(n.Path()))
 	}
 

@@ -319,7 +319,7 @@ func TestFieldsColour(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	all := []*ownershipTree{newOwnershipTree(thing, fields.MustParseScope("spec"), "", true)}
+	all := []*owners.Tree{owners.NewTree(thing, fields.MustParseScope("spec"), "", true)}
 	paint := func(s render.Style) string {
 		var out strings.Builder
 
@@ -352,7 +352,7 @@ func TestFieldsColour(t *testing.T) {
 func TestFieldsShowMachine(t *testing.T) {
 	r := clitest.Run(t, fieldsOf(nil), "", "show", "-f", saved("gate"), "--scope", "spec.rules", "-o", "json")
 
-	var got OwnersView
+	var got owners.OwnersView
 	if err := json.Unmarshal([]byte(r.Out), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -361,13 +361,13 @@ func TestFieldsShowMachine(t *testing.T) {
 	team := fields.Identity{Manager: "team", Operation: fields.Apply}
 	item := "spec.rules[port=443,protocol=TCP]"
 	nobody, both := []fields.Identity{}, []fields.Identity{platform, team}
-	want := OwnersView{Objects: []OwnedView{{
+	want := owners.OwnersView{Objects: []owners.OwnedView{{
 		Object: identity.Ref{APIVersion: "example.com/v1", Kind: "Gate", Name: "north"},
-		Managers: []ManagerView{
+		Managers: []owners.ManagerView{
 			{Manager: "platform", Operation: fields.Apply, APIVersion: "example.com/v1", Time: "2026-03-01T09:00:00Z", Fields: 8},
 			{Manager: "team", Operation: fields.Apply, APIVersion: "example.com/v1", Time: "2026-03-02T10:00:00Z", Fields: 5},
 		},
-		Fields: []FieldView{
+		Fields: []owners.FieldView{
 			{Path: "spec.rules", Kind: fields.Items, State: fields.Split, Holders: nobody, Owners: both},
 			{Path: "spec.rules[port=22,protocol=TCP]", Kind: fields.Leaf, State: fields.Unowned, Holders: nobody, Owners: nobody, Missing: true},
 			{Path: "spec.rules[port=22,protocol=TCP].note", Kind: fields.Leaf, State: fields.Sole, Holders: both[:1], Owners: both[:1], Missing: true},

@@ -210,7 +210,7 @@ func (o *fieldsMigrateOptions) migrate(ctx context.Context, m migrator, target i
 	}
 
 	if wishes != nil {
-		wish, err := wishFor(target, wishes)
+		wish, err := owners.WishFor(target, wishes)
 		if err != nil {
 			return v.ended(err)
 		}

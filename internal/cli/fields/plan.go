@@ -13,7 +13,6 @@ import (
 	"github.com/arbor-control/arbor/engine/fields"
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
-	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/manifest"
 	"github.com/arbor-control/arbor/internal/show"
 	"github.com/arbor-control/arbor/internal/show/owners"
@@ -102,22 +101,6 @@ func (m *moveOptions) wishes(in io.Reader) ([]map[string]any, error) {
 	}
 
 	return all, nil
-}
-
-// wishFor is the one of an object. A manifest need not say a namespace.
-func wishFor(ref identity.Ref, wishes []map[string]any) (map[string]any, error) {
-	for _, w := range wishes {
-		r := identity.RefOf(w)
-		if r.Kind == ref.Kind && r.Name == ref.Name && (r.Namespace == "" || r.Namespace == ref.Namespace) {
-			if r.APIVersion != ref.APIVersion {
-				return nil, fmt.Errorf("cannot compare %s: it is %s, and what is to be applied is %s", ref, ref.APIVersion, r.APIVersion)
-			}
-
-			return w, nil
-		}
-	}
-
-	return nil, fmt.Errorf("cannot find %s in what is to be applied: add it to the file of --desired", ref)
 }
 
 func newFieldsPlan(streams genericiooptions.IOStreams, find finder) *cobra.Command {
@@ -210,7 +193,7 @@ func planMoves(all []*owners.Object, request fields.Request, wishes []map[string
 	views := owners.MovesView{Plans: []owners.MoveView{}}
 
 	for _, thing := range all {
-		v, err := planMove(thing, request, wishes)
+		v, err := owners.PlanMove(thing, request, wishes)
 		if err != nil {
 			return views, command.Blind("%s: %w", thing, err)
 		}
@@ -219,37 +202,6 @@ func planMoves(all []*owners.Object, request fields.Request, wishes []map[string
 	}
 
 	return views, nil
-}
-
-// planMove plans for one object, and compares what the next apply does before
-// and after.
-func planMove(thing *owners.Object, request fields.Request, wishes []map[string]any) (owners.MoveView, error) {
-	var wish map[string]any
-
-	if wishes != nil {
-		var err error
-		if wish, err = wishFor(thing.Ref, wishes); err != nil {
-			return owners.MoveView{}, err
-		}
-
-		request.Next = thing.Tree.Desired(wish)
-	}
-
-	scopes := []fields.Scope{request.Scope}
-
-	if request.Scope.IsZero() {
-		var err error
-		if scopes, err = owners.DefaultScopes(thing, wish); err != nil {
-			return owners.MoveView{}, err
-		}
-	}
-
-	plan, err := owners.PlanScopes(thing, request, scopes)
-	if err != nil {
-		return owners.MoveView{}, err
-	}
-
-	return owners.MoveViewOf(thing, request, scopes, plan), nil
 }
 
 func (o *fieldsPlanOptions) print(v owners.MovesView) error {

@@ -14,7 +14,6 @@ import (
 	"github.com/arbor-control/arbor/engine/fields"
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
-	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/show/owners"
 )
 
@@ -113,14 +112,14 @@ func (o *fieldsShowOptions) run(ctx context.Context) error {
 
 // choose leaves what is asked for of each object. Among several objects, some
 // may have none of it.
-func (o *fieldsShowOptions) choose(all []*owners.Object, within fields.Scope) ([]*ownershipTree, error) {
-	var out []*ownershipTree
+func (o *fieldsShowOptions) choose(all []*owners.Object, within fields.Scope) ([]*owners.Tree, error) {
+	var out []*owners.Tree
 
 	known := o.manager == ""
 
 	for _, thing := range all {
-		c := newOwnershipTree(thing, within, o.manager, o.within != "")
-		if len(c.nodes) > 0 || o.within == "" && o.manager == "" {
+		c := owners.NewTree(thing, within, o.manager, o.within != "")
+		if len(c.Fields) > 0 || o.within == "" && o.manager == "" {
 			out = append(out, c)
 		}
 
@@ -172,8 +171,8 @@ func managersOf(all []*owners.Object) string {
 	}
 }
 
-func (o *fieldsShowOptions) print(all []*ownershipTree) error {
-	if done, err := render.PrintMachine(o.Out, o.format, ownersViewOf(all)); done {
+func (o *fieldsShowOptions) print(all []*owners.Tree) error {
+	if done, err := render.PrintMachine(o.Out, o.format, owners.ViewOf(all)); done {
 		return err
 	}
 
@@ -189,11 +188,11 @@ func (o *fieldsShowOptions) print(all []*ownershipTree) error {
 }
 
 // ownersTable has a row for everything that comes and goes as one.
-func ownersTable(all []*ownershipTree) [][]string {
+func ownersTable(all []*owners.Tree) [][]string {
 	rows := [][]string{{"OBJECT", "FIELD", "STATE", "OWNERS", "VALUE"}}
 
 	for _, c := range all {
-		for _, n := range c.nodes {
+		for _, n := range c.Fields {
 			if !n.Live || n.Element.FieldName != nil && owners.HasLiveChildren(n) {
 				continue
 			}
@@ -216,77 +215,4 @@ func ownersTable(all []*ownershipTree) [][]string {
 	}
 
 	return rows
-}
-
-// OwnersView is what arbor fields show prints for programs.
-type OwnersView struct {
-	Objects []OwnedView `json:"objects"`
-}
-
-// An OwnedView is one object. Its fields are a flat list, parents first.
-type OwnedView struct {
-	Object   identity.Ref  `json:"object"`
-	Managers []ManagerView `json:"managers"`
-	Fields   []FieldView   `json:"fields"`
-}
-
-// A ManagerView is one entry of managedFields.
-type ManagerView struct {
-	Manager     string           `json:"manager"`
-	Operation   fields.Operation `json:"operation"`
-	Subresource string           `json:"subresource,omitempty"`
-	APIVersion  string           `json:"apiVersion"`
-	Time        string           `json:"time,omitempty"`
-	// Fields is how many it holds.
-	Fields int `json:"fields"`
-}
-
-// A FieldView is one field or item.
-type FieldView struct {
-	Path string      `json:"path"`
-	Kind fields.Kind `json:"kind"`
-	// State sums up the field and all that is in it.
-	State fields.State `json:"state"`
-	// Holders have the field itself, Owners also something that is in it.
-	Holders []fields.Identity `json:"holders"`
-	Owners  []fields.Identity `json:"owners"`
-	// Missing is true for what somebody holds and the object does not have.
-	Missing bool `json:"missing,omitempty"`
-	// Value of a field with nothing below that is held for itself.
-	Value any `json:"value,omitempty"`
-}
-
-func ownersViewOf(all []*ownershipTree) OwnersView {
-	out := OwnersView{Objects: make([]OwnedView, len(all))}
-
-	for i, c := range all {
-		v := OwnedView{Object: c.Ref, Managers: make([]ManagerView, len(c.Managers)), Fields: make([]FieldView, len(c.nodes))}
-
-		for at, e := range c.Managers {
-			v.Managers[at] = ManagerView{
-				Manager: e.Manager, Operation: e.Operation, Subresource: e.Subresource,
-				APIVersion: e.APIVersion, Time: e.Time, Fields: fieldCount(e),
-			}
-		}
-
-		for at, n := range c.nodes {
-			value, _ := c.Value(n)
-			v.Fields[at] = FieldView{
-				Path: fields.FormatPath(n.Path()), Kind: n.Kind, State: n.State, Missing: !n.Live, Value: value,
-				Holders: c.Object.Tree.Identities(n.Holders), Owners: c.Object.Tree.Identities(n.Owners),
-			}
-		}
-
-		out.Objects[i] = v
-	}
-
-	return out
-}
-
-func fieldCount(e fields.Entry) int {
-	if e.Fields == nil {
-		return 0
-	}
-
-	return e.Fields.Size()
 }

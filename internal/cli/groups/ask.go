@@ -25,6 +25,7 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/decide/scheduling"
 	"github.com/arbor-control/arbor/internal/manifest"
+	"github.com/arbor-control/arbor/internal/show/findings"
 )
 
 // Scheduling is what a scheduler can be asked. Whoever makes the commands fills
@@ -142,7 +143,7 @@ func (o *askOptions) readDump(ctx context.Context) (objects []unstructured.Unstr
 	}
 	for _, f := range files {
 		if len(f.Errors) > 0 {
-			return nil, nil, fmt.Errorf("the dump cannot be used: %s", render.FindingLine(source.FileError(f.Name, f.Errors[0]), render.Style{}))
+			return nil, nil, fmt.Errorf("the dump cannot be used: %s", render.FindingLine(findings.FileError(f.Name, f.Errors[0]), render.Style{}))
 		}
 		for _, d := range f.Documents {
 			object := unstructured.Unstructured{Object: d.Object}

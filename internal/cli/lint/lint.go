@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
+	"github.com/arbor-control/arbor/internal/linter"
 	"github.com/arbor-control/arbor/internal/manifest"
 )
 
@@ -83,10 +84,10 @@ func (o *lintOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	return report.exit(o.strict)
+	return exit(report, o.strict)
 }
 
-func (o *lintOptions) lint(ctx context.Context) (LintReport, error) {
+func (o *lintOptions) lint(ctx context.Context) (linter.Report, error) {
 	sources := manifest.Sources(o.paths, o.In)
 
 	var done atomic.Int64
@@ -96,18 +97,18 @@ func (o *lintOptions) lint(ctx context.Context) (LintReport, error) {
 	})
 	defer stop()
 
-	l := newLinter()
+	l := linter.New()
 
-	files, err := manifest.Each(ctx, sources, func(f manifest.File) fileReport {
+	files, err := manifest.Each(ctx, sources, func(f manifest.File) linter.FileReport {
 		defer done.Add(1)
 
-		return l.file(ctx, f)
+		return l.File(ctx, f)
 	})
 
-	return combine(files), err
+	return linter.Combine(files), err
 }
 
-func (o *lintOptions) print(r LintReport) error {
+func (o *lintOptions) print(r linter.Report) error {
 	if done, err := render.PrintMachine(o.Out, o.format, r); done {
 		return err
 	}
@@ -131,9 +132,9 @@ func (o *lintOptions) print(r LintReport) error {
 }
 
 // exit returns how the process should end.
-func (r LintReport) exit(strict bool) error {
+func exit(r linter.Report, strict bool) error {
 	switch {
-	case r.unreadable:
+	case r.Unreadable:
 		return &command.ExitError{Code: command.ExitBlind}
 	case r.Summary.Errors > 0, strict && r.Summary.Warnings > 0:
 		return command.Found()

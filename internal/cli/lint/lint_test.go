@@ -18,6 +18,7 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/clitest"
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
+	"github.com/arbor-control/arbor/internal/linter"
 	"github.com/arbor-control/arbor/internal/manifest"
 )
 
@@ -278,7 +279,7 @@ func TestExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		var report LintReport
+		var report linter.Report
 		if err := json.Unmarshal([]byte(clitest.Run(t, New, "", "-f", file, "-o", "json").Out), &report); err != nil {
 			t.Fatal(err)
 		}
@@ -306,8 +307,8 @@ func TestExamples(t *testing.T) {
 }
 
 // lintText lints one text and returns the report as JSON.
-func lintText(ctx context.Context, l *linter, text []byte) ([]byte, error) {
-	return json.Marshal(combine([]fileReport{l.file(ctx, manifest.Parse("a.yaml", text))}))
+func lintText(ctx context.Context, l *linter.Linter, text []byte) ([]byte, error) {
+	return json.Marshal(linter.Combine([]linter.FileReport{l.File(ctx, manifest.Parse("a.yaml", text))}))
 }
 
 // FuzzLint lints arbitrary text: no panic, and the same report twice.
@@ -330,7 +331,7 @@ func FuzzLint(f *testing.F) {
 		f.Add(text)
 	}
 
-	l := newLinter()
+	l := linter.New()
 
 	f.Fuzz(func(t *testing.T, text []byte) {
 		one, err := lintText(t.Context(), l, text)

@@ -19,6 +19,7 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/findings"
 )
 
 const poolsCheckExamples = `  # Find what is wrong with the pools of all namespaces, or of one
@@ -82,17 +83,17 @@ func (o *poolsCheckOptions) run(ctx context.Context) error {
 		*o.Flags.Namespace = ""
 	}
 
-	s, findings, bad, err := o.read(ctx)
+	s, wrong, bad, err := o.read(ctx)
 	if err != nil {
 		return command.Blind("%w", err)
 	}
 
 	// The error is printed. Whether anything is wrong in what could not be read is not known.
-	if bad && len(findings) == 0 {
+	if bad && len(wrong) == 0 {
 		return &command.ExitError{Code: command.ExitBlind}
 	}
 
-	report := newCheckReport(s, findings)
+	report := newCheckReport(s, wrong)
 	if err := o.print(ctx, report); err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (o *poolsCheckOptions) run(ctx context.Context) error {
 
 // read returns the objects of the cluster or of files, and what is wrong with them. bad is true
 // if a file could not be read; the error is printed then.
-func (o *poolsCheckOptions) read(ctx context.Context) (s *check.Survey, findings []show.Finding, bad bool, err error) {
+func (o *poolsCheckOptions) read(ctx context.Context) (s *findings.Survey, wrong []show.Finding, bad bool, err error) {
 	if o.Offline() {
 		return o.saved(ctx)
 	}
@@ -117,29 +118,29 @@ func (o *poolsCheckOptions) read(ctx context.Context) (s *check.Survey, findings
 	return o.cluster(ctx)
 }
 
-func (o *poolsCheckOptions) cluster(ctx context.Context) (s *check.Survey, findings []show.Finding, bad bool, err error) {
+func (o *poolsCheckOptions) cluster(ctx context.Context) (s *findings.Survey, wrong []show.Finding, bad bool, err error) {
 	list, err := o.Connect(o.Flags, o.ErrOut)
 	if err != nil {
 		return nil, nil, false, err
 	}
 
-	s, findings, err = check.SurveyCluster(ctx, list, *o.Flags.Namespace)
+	s, wrong, err = check.SurveyCluster(ctx, list, *o.Flags.Namespace)
 	if errors.Is(err, source.ErrNotInstalled) {
 		err = fmt.Errorf("the SubnetPool API (%s) is %w", v1alpha1.GroupVersion, err)
 	}
 
-	return s, findings, false, err
+	return s, wrong, false, err
 }
 
 // saved reads an estate from files. bad is true if a part of them could not be
 // read, which is then said.
-func (o *poolsCheckOptions) saved(ctx context.Context) (s *check.Survey, findings []show.Finding, bad bool, err error) {
+func (o *poolsCheckOptions) saved(ctx context.Context) (s *findings.Survey, wrong []show.Finding, bad bool, err error) {
 	files, bad, err := o.Files(ctx)
 	if err != nil {
 		return nil, nil, bad, err
 	}
 
-	s = &check.Survey{}
+	s = &findings.Survey{}
 
 	for _, f := range files {
 		for _, d := range f.Documents {
@@ -147,14 +148,12 @@ func (o *poolsCheckOptions) saved(ctx context.Context) (s *check.Survey, finding
 		}
 	}
 
-	findings = s.Inspect()
-
-	return s, findings, bad, nil
+	return s, s.Inspect(), bad, nil
 }
 
 // take adds an object of a file to an estate, if it is asked for. One without a
 // namespace may be meant for any.
-func (o *poolsCheckOptions) take(s *check.Survey, obj map[string]any) {
+func (o *poolsCheckOptions) take(s *findings.Survey, obj map[string]any) {
 	ref := identity.RefOf(obj)
 	group, _, _ := strings.Cut(ref.APIVersion, "/")
 
@@ -183,12 +182,12 @@ type CheckSummary struct {
 	Warnings   int `json:"warnings"`
 }
 
-func newCheckReport(s *check.Survey, findings []show.Finding) CheckReport {
+func newCheckReport(s *findings.Survey, wrong []show.Finding) CheckReport {
 	r := CheckReport{
-		Findings: append([]show.Finding{}, findings...),
+		Findings: append([]show.Finding{}, wrong...),
 		Summary:  CheckSummary{Pools: len(s.Pools), Subnets: len(s.Subnets), Claims: len(s.Claims), PoolClaims: len(s.PoolClaims)},
 	}
-	r.Summary.Errors, r.Summary.Warnings = render.CountSeverities(findings, func(f show.Finding) show.Severity { return f.Severity })
+	r.Summary.Errors, r.Summary.Warnings = show.CountSeverities(wrong, func(f show.Finding) show.Severity { return f.Severity })
 
 	return r
 }

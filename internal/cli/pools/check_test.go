@@ -16,7 +16,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/cli/check"
 	"github.com/arbor-control/arbor/internal/cli/clitest"
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/source"
@@ -26,6 +25,7 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/poolblocks"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/findings"
 	"github.com/arbor-control/arbor/internal/view"
 )
 
@@ -167,7 +167,7 @@ func TestPoolsCheckTwice(t *testing.T) {
 			lists := 0
 			list := func(ctx context.Context, q source.Query) ([]map[string]any, error) {
 				lists++
-				if lists <= len(check.EstateKinds) {
+				if lists <= len(findings.EstateKinds) {
 					return clitest.Holding(clitest.Objects(t, tc.first)...)(ctx, q)
 				}
 
@@ -182,7 +182,7 @@ func TestPoolsCheckTwice(t *testing.T) {
 
 	fails := 0
 	list := func(ctx context.Context, q source.Query) ([]map[string]any, error) {
-		if fails++; fails > len(check.EstateKinds) {
+		if fails++; fails > len(findings.EstateKinds) {
 			return nil, errors.New("no answer")
 		}
 

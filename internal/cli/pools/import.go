@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/cli/check"
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
@@ -25,6 +24,7 @@ import (
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/manifest"
 	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/findings"
 )
 
 const poolsImportExamples = `  # Show what would be created, and what does not fit
@@ -251,7 +251,7 @@ func (o *poolsImportOptions) readObjects(data []byte, namespace string) (decide.
 func isOfEstate(ref identity.Ref) bool {
 	group, _, _ := strings.Cut(ref.APIVersion, "/")
 
-	return group == v1alpha1.GroupVersion.Group && slices.ContainsFunc(check.EstateKinds, func(k check.Kind) bool { return k.Name == ref.Kind })
+	return group == v1alpha1.GroupVersion.Group && slices.ContainsFunc(findings.EstateKinds, func(k findings.Kind) bool { return k.Name == ref.Kind })
 }
 
 // create creates what is missing, if all of it fits or the rest may be left out.

@@ -27,19 +27,6 @@ func FindingLine(l show.Located, s Style) string {
 	return s.Paint(Bold, where+":") + " " + s.Severity(l.Severity, string(l.Severity)+":") + " " + Clean(subject+l.Text())
 }
 
-// CountSeverities counts findings by severity.
-func CountSeverities[T any](all []T, severity func(T) show.Severity) (errs, warnings int) {
-	for _, f := range all {
-		if severity(f) == show.SeverityError {
-			errs++
-		} else {
-			warnings++
-		}
-	}
-
-	return errs, warnings
-}
-
 // FindingCount says how many findings there are.
 func FindingCount(errs, warnings int, s Style) string {
 	worst := show.SeverityWarning

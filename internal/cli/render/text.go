@@ -59,7 +59,9 @@ func Wrap(words []string, between string, width int) []string {
 	return out
 }
 
+// How much is shown unless more is asked for.
 const (
+	// DefaultRows is how many rows a map has.
 	DefaultRows = 16
 	// MaxListed is how many rows of a table are shown unless all are asked for.
 	MaxListed = 50

@@ -15,6 +15,7 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/manifest"
 	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/findings"
 )
 
 // A Scope is where a command looks: in which namespaces of a cluster, or in
@@ -144,7 +145,7 @@ func (s *Scope) Files(ctx context.Context) (files []manifest.File, bad bool, err
 	for _, f := range files {
 		for _, e := range f.Errors {
 			bad = true
-			s.Complain(FileError(f.Name, e))
+			s.Complain(findings.FileError(f.Name, e))
 		}
 	}
 

@@ -18,11 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/cli/check"
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/findings"
 )
 
 const uninstallExamples = `  # Show how many objects have finalizers, and change nothing
@@ -100,7 +100,7 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 
 	rows, failed := [][]string{{render.ColumnKind, "OBJECTS", "FINALIZERS", "FAILED"}}, 0
 
-	for _, k := range check.EstateKinds {
+	for _, k := range findings.EstateKinds {
 		c := &cleaner{editor: e, kind: k.Name, yes: o.yes}
 		if k.Name == v1alpha1.SubnetPoolKind {
 			c.had = probed

@@ -1,4 +1,4 @@
-package source
+package findings
 
 import (
 	"github.com/arbor-control/arbor/internal/manifest"

@@ -1,4 +1,4 @@
-package lint
+package linter
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,9 +12,9 @@ import (
 // findDeadlocks adds a warning for each StatefulSet whose pods wait for each
 // other: it creates one pod at a time, and a PodGroup in any of the files needs
 // more of them at once.
-func findDeadlocks(files []fileReport) {
+func findDeadlocks(files []FileReport) {
 	type place struct {
-		report *fileReport
+		report *FileReport
 		doc    *manifest.Document
 	}
 	sets := map[identity.Identity]place{}

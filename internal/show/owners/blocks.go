@@ -1,13 +1,10 @@
-package audit
+package owners
 
 import (
 	"cmp"
-	"io"
 	"slices"
-	"strconv"
 
 	"github.com/arbor-control/arbor/engine/fields"
-	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/show"
 )
@@ -25,8 +22,8 @@ type Block struct {
 	Kept    int `json:"kept"`
 }
 
-// blocksOf sums up who blocks whom. Who blocks most comes first.
-func blocksOf(all []show.Finding) []Block {
+// BlocksOf sums up who blocks whom. Who blocks most comes first.
+func BlocksOf(all []show.Finding) []Block {
 	type pair struct {
 		manager string
 		by      fields.Identity
@@ -66,14 +63,4 @@ func blocksOf(all []show.Finding) []Block {
 	})
 
 	return out
-}
-
-// blockTable has one row for each two managers.
-func blockTable(out io.Writer, all []Block) {
-	rows := [][]string{{"BLOCKED", "BY", "WORKLOADS", "PARTIAL", "STAY"}}
-	for _, b := range all {
-		rows = append(rows, []string{b.Manager, b.By.String(), strconv.Itoa(b.Workloads), strconv.Itoa(b.Partial), strconv.Itoa(b.Kept)})
-	}
-
-	render.WriteTable(out, rows)
 }

@@ -1,4 +1,4 @@
-package check
+package findings
 
 import (
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
@@ -8,8 +8,8 @@ import (
 	"github.com/arbor-control/arbor/internal/show"
 )
 
-// CheckPodGroup checks a PodGroup of a cluster.
-func CheckPodGroup(obj map[string]any) []show.Finding {
+// PodGroup checks a PodGroup of a cluster.
+func PodGroup(obj map[string]any) []show.Finding {
 	return judgePodGroup(obj, podgroup.Check)
 }
 

@@ -1,16 +1,13 @@
-package check
+package findings
 
 import (
-	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/cli/source"
 	decide "github.com/arbor-control/arbor/internal/decide/estate"
 	"github.com/arbor-control/arbor/internal/decide/pool"
 	"github.com/arbor-control/arbor/internal/decide/subnet"
@@ -94,62 +91,6 @@ func FromEstate(f decide.Finding) show.Finding {
 	}
 }
 
-// Settle is how long a cluster gets to finish what it is doing, before what
-// seems wrong is looked at again.
-var Settle = time.Second
-
-// SurveyCluster returns what there is in a cluster and what is wrong with it.
-//
-// The lists are not of one moment: a claim may be served, and a pool counted,
-// between two of them. So what seems wrong is looked at once more, and only
-// what is still wrong, to the letter, is reported.
-func SurveyCluster(ctx context.Context, list source.Lister, namespace string) (*Survey, []show.Finding, error) {
-	s, err := ListEstate(ctx, list, namespace)
-	if err != nil {
-		return nil, nil, err
-	}
-
-	findings := s.Inspect()
-	if len(findings) == 0 {
-		return s, nil, nil
-	}
-
-	select {
-	case <-time.After(Settle):
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
-	}
-
-	if s, err = ListEstate(ctx, list, namespace); err != nil {
-		return nil, nil, err
-	}
-
-	before := make(map[show.Finding]bool, len(findings))
-	for _, f := range findings {
-		before[f] = true
-	}
-
-	return s, slices.DeleteFunc(s.Inspect(), func(f show.Finding) bool { return !before[f] }), nil
-}
-
-// ListEstate lists pools, Subnets and claims.
-func ListEstate(ctx context.Context, list source.Lister, namespace string) (*Survey, error) {
-	s := &Survey{}
-
-	for _, k := range EstateKinds {
-		objects, err := list(ctx, source.Query{Resource: v1alpha1.GroupVersion.WithResource(k.Resource), Namespace: namespace})
-		if err != nil {
-			return nil, err
-		}
-
-		for _, obj := range objects {
-			s.Add(EstateKind(k.Name), obj)
-		}
-	}
-
-	return s, nil
-}
-
 // decodeParts makes a T of an untyped object. Fields that no T can hold are left
 // out and become findings, so that one of them does not hide what is wrong with
 // the others.
@@ -210,15 +151,15 @@ func decodeParts[T any](obj map[string]any) (*T, []show.Finding) {
 	return out, bad
 }
 
-// CheckSubnetPool returns what the rules for pools say about one alone.
-func CheckSubnetPool(obj map[string]any) []show.Finding {
+// SubnetPool returns what the rules for pools say about one alone.
+func SubnetPool(obj map[string]any) []show.Finding {
 	p, undecodable := decodeParts[v1alpha1.SubnetPool](obj)
 
 	return append(undecodable, fromVerdict(identity.RefOf(obj), present(pool.Check(p, pool.Around{})))...)
 }
 
-// CheckSubnet returns what the rules for Subnets say about one alone.
-func CheckSubnet(obj map[string]any) []show.Finding {
+// Subnet returns what the rules for Subnets say about one alone.
+func Subnet(obj map[string]any) []show.Finding {
 	s, undecodable := decodeParts[v1alpha1.Subnet](obj)
 
 	return append(undecodable, fromVerdict(identity.RefOf(obj), present(subnet.Check(s, subnet.Around{})))...)

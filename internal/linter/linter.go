@@ -1,4 +1,4 @@
-package lint
+package linter
 
 import (
 	"cmp"
@@ -13,9 +13,6 @@ import (
 
 	"github.com/arbor-control/arbor/api/crds"
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
-	"github.com/arbor-control/arbor/internal/cli/check"
-	"github.com/arbor-control/arbor/internal/cli/render"
-	"github.com/arbor-control/arbor/internal/cli/source"
 	decide "github.com/arbor-control/arbor/internal/decide/estate"
 	"github.com/arbor-control/arbor/internal/decide/podgroup"
 	"github.com/arbor-control/arbor/internal/decide/verdict"
@@ -23,24 +20,26 @@ import (
 	"github.com/arbor-control/arbor/internal/manifest"
 	crdschema "github.com/arbor-control/arbor/internal/manifest/schema"
 	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/findings"
 )
 
 // deciders are the rules beyond the schema. A kind that has a definition but
 // no rules is checked against its schema only.
 var deciders = map[schema.GroupKind]func(obj map[string]any) []show.Finding{
-	podgroup.GroupKind:                        check.LintPodGroup,
-	check.EstateKind(v1alpha1.SubnetPoolKind): check.CheckSubnetPool,
-	check.EstateKind(v1alpha1.SubnetKind):     check.CheckSubnet,
+	podgroup.GroupKind:                           findings.LintPodGroup,
+	findings.EstateKind(v1alpha1.SubnetPoolKind): findings.SubnetPool,
+	findings.EstateKind(v1alpha1.SubnetKind):     findings.Subnet,
 }
 
-// A linter checks documents. It may be used concurrently.
-type linter struct {
+// A Linter checks documents. It may be used concurrently.
+type Linter struct {
 	kinds  map[schema.GroupKind]*crdschema.Validator
 	folded map[schema.GroupKind]string
 }
 
-func newLinter() *linter {
-	l := &linter{
+// New returns a Linter for all kinds of Arbor.
+func New() *Linter {
+	l := &Linter{
 		kinds:  map[schema.GroupKind]*crdschema.Validator{},
 		folded: map[schema.GroupKind]string{},
 	}
@@ -60,8 +59,8 @@ func fold(gk schema.GroupKind) schema.GroupKind {
 	return gk
 }
 
-// A fileReport is what was found in one file.
-type fileReport struct {
+// A FileReport is what was found in one file.
+type FileReport struct {
 	findings   []show.Located
 	documents  int
 	unreadable bool
@@ -81,11 +80,12 @@ type checked struct {
 	doc *manifest.Document
 }
 
-func (l *linter) file(ctx context.Context, f manifest.File) fileReport {
-	r := fileReport{documents: len(f.Documents), all: f.Documents, name: f.Name}
+// File checks the documents of a file.
+func (l *Linter) File(ctx context.Context, f manifest.File) FileReport {
+	r := FileReport{documents: len(f.Documents), all: f.Documents, name: f.Name}
 
 	for _, e := range f.Errors {
-		r.findings = append(r.findings, source.FileError(f.Name, e))
+		r.findings = append(r.findings, findings.FileError(f.Name, e))
 		r.unreadable = r.unreadable || e.Unreadable
 	}
 
@@ -124,7 +124,7 @@ func duplicateKey(ref identity.Ref, d manifest.Duplicate) show.Finding {
 }
 
 // document checks one document alone, and is false for kinds that are not ours.
-func (l *linter) document(ctx context.Context, d *manifest.Document) (schema.GroupKind, []show.Finding, bool) {
+func (l *Linter) document(ctx context.Context, d *manifest.Document) (schema.GroupKind, []show.Finding, bool) {
 	ref := identity.RefOf(d.Object)
 
 	gk, version, ok := l.identify(ref)
@@ -154,7 +154,7 @@ func (l *linter) document(ctx context.Context, d *manifest.Document) (schema.Gro
 
 // identify finds the kind that a document means. One that is spelt in another
 // case or has no apiVersion is still ours: kubectl would refuse it.
-func (l *linter) identify(ref identity.Ref) (gk schema.GroupKind, version string, ok bool) {
+func (l *Linter) identify(ref identity.Ref) (gk schema.GroupKind, version string, ok bool) {
 	group, version, _ := strings.Cut(ref.APIVersion, "/")
 	gk = schema.GroupKind{Group: group, Kind: ref.Kind}
 
@@ -288,16 +288,16 @@ func explained(name string, fields map[string]bool) bool {
 	return false
 }
 
-// A LintReport is the result of arbor lint.
-type LintReport struct {
+// A Report is the result of arbor lint.
+type Report struct {
 	Findings []show.Located `json:"findings"`
-	Summary  LintSummary    `json:"summary"`
+	Summary  Summary        `json:"summary"`
 
-	unreadable bool
+	Unreadable bool `json:"-"`
 }
 
-// LintSummary counts what a run of arbor lint saw.
-type LintSummary struct {
+// Summary counts what a run of arbor lint saw.
+type Summary struct {
 	Files     int `json:"files"`
 	Documents int `json:"documents"`
 	Checked   int `json:"checked"`
@@ -305,19 +305,19 @@ type LintSummary struct {
 	Warnings  int `json:"warnings"`
 }
 
-func (s LintSummary) String() string {
+func (s Summary) String() string {
 	return fmt.Sprintf("%s, %s, %d checked: %s, %s", show.Count(s.Files, "file"), show.Count(s.Documents, "document"),
 		s.Checked, show.Count(s.Errors, "error"), show.Count(s.Warnings, "warning"))
 }
 
-// combine makes one report of those of all files, in their order, and finds
+// Combine makes one report of those of all files, in their order, and finds
 // what no document shows alone: objects that are defined twice, and those that
 // cannot be there together.
-func combine(files []fileReport) LintReport {
+func Combine(files []FileReport) Report {
 	compare(files)
 	findDeadlocks(files)
 
-	r := LintReport{Findings: []show.Located{}}
+	r := Report{Findings: []show.Located{}}
 	first := map[identity.Identity]checked{}
 
 	for _, f := range files {
@@ -330,13 +330,13 @@ func combine(files []fileReport) LintReport {
 		slices.SortStableFunc(f.findings, func(a, b show.Located) int { return cmp.Compare(a.Line, b.Line) })
 
 		r.Findings = append(r.Findings, f.findings...)
-		r.unreadable = r.unreadable || f.unreadable
+		r.Unreadable = r.Unreadable || f.unreadable
 		r.Summary.Files++
 		r.Summary.Documents += f.documents
 		r.Summary.Checked += len(f.checked)
 	}
 
-	r.Summary.Errors, r.Summary.Warnings = render.CountSeverities(r.Findings, func(l show.Located) show.Severity { return l.Severity })
+	r.Summary.Errors, r.Summary.Warnings = show.CountSeverities(r.Findings, func(l show.Located) show.Severity { return l.Severity })
 
 	return r
 }
@@ -344,14 +344,14 @@ func combine(files []fileReport) LintReport {
 // compare adds to each file what is wrong with its objects because of others, in
 // whichever file those are. Objects that have no name yet are left out; of those
 // that are defined twice the last counts, as when they are applied.
-func compare(files []fileReport) {
+func compare(files []FileReport) {
 	type place struct {
 		checked
 
-		report *fileReport
+		report *FileReport
 	}
 
-	var s check.Survey
+	var s findings.Survey
 
 	places := map[decide.Object]place{}
 
@@ -366,7 +366,7 @@ func compare(files []fileReport) {
 
 	for _, f := range decide.Foresee(s.Estate) {
 		if at, ok := places[f.Object]; ok {
-			found := check.FromEstate(f)
+			found := findings.FromEstate(f)
 			found.Object = at.ref
 			at.report.findings = append(at.report.findings, show.Located{File: at.file, Line: at.doc.Line(f.Field), Finding: found})
 		}
