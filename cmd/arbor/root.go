@@ -9,8 +9,10 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs with auth-provider: oidc
 	"k8s.io/client-go/rest"
 
-	"github.com/arbor-control/arbor/internal/cli"
+	"github.com/arbor-control/arbor/internal/cli/doctor"
+	"github.com/arbor-control/arbor/internal/cli/groups"
 	"github.com/arbor-control/arbor/internal/cli/root"
+	"github.com/arbor-control/arbor/internal/cli/version"
 	"github.com/arbor-control/arbor/internal/manager"
 	"github.com/arbor-control/arbor/internal/scheduler"
 )
@@ -22,17 +24,17 @@ func newRoot() *cobra.Command {
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 
 	return root.New(streams, root.Options{
-		Version:    cli.ClientVersion{Version: release, Kubernetes: kubernetesVersion()},
+		Version:    version.Client{Version: release, Kubernetes: kubernetesVersion()},
 		Scheduling: scheduling(),
-		Release:    cli.Release{Parts: manager.Describe, Answers: manager.Answers},
+		Release:    doctor.Release{Parts: manager.Describe, Answers: manager.Answers},
 		Run:        []*cobra.Command{newUp(streams), manager.NewCommand("manager", "arbor manager"), newKubectl()},
 	})
 }
 
 // scheduling is what the command line may ask the scheduler.
-func scheduling() *cli.Scheduling {
-	return &cli.Scheduling{
-		Open: func(ctx context.Context, cluster *rest.Config, minimums, file string) (cli.Oracle, error) {
+func scheduling() *groups.Scheduling {
+	return &groups.Scheduling{
+		Open: func(ctx context.Context, cluster *rest.Config, minimums, file string) (groups.Oracle, error) {
 			o := scheduler.DefaultOptions()
 			o.Minimums = minimums
 

@@ -10,8 +10,9 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs with auth-provider: oidc
 	kubeversion "k8s.io/component-base/version"
 
-	"github.com/arbor-control/arbor/internal/cli"
+	"github.com/arbor-control/arbor/internal/cli/doctor"
 	"github.com/arbor-control/arbor/internal/cli/root"
+	"github.com/arbor-control/arbor/internal/cli/version"
 	"github.com/arbor-control/arbor/internal/manager"
 )
 
@@ -22,7 +23,7 @@ func main() {
 	// Kubernetes' packages put flags of theirs on every command line.
 	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
 	os.Exit(root.Execute(root.New(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, root.Options{
-		Version: cli.ClientVersion{Version: release, Kubernetes: kubeversion.Get().GitVersion},
-		Release: cli.Release{Parts: manager.Describe, Answers: manager.Answers},
+		Version: version.Client{Version: release, Kubernetes: kubeversion.Get().GitVersion},
+		Release: doctor.Release{Parts: manager.Describe, Answers: manager.Answers},
 	})))
 }

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbor-control/arbor/internal/cli/clitest"
+	"github.com/arbor-control/arbor/internal/cli/command"
 )
 
 // serve answers requests for PodGroups, and has no other API; answer gets the
@@ -23,7 +26,7 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, tok
 		case strings.HasPrefix(r.URL.Path, "/apis/plexaubnet.io/v1alpha1/"):
 			// As to somebody who has no rights there: whether there is such an
 			// API is another question.
-			refuse(w, http.StatusForbidden, "Forbidden")
+			clitest.Refuse(w, http.StatusForbidden, "Forbidden")
 
 			return
 		case r.URL.Path == "/apis/scheduling.run.ai/v2alpha2":
@@ -31,7 +34,7 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, tok
 
 			return
 		case !strings.HasSuffix(r.URL.Path, "/podgroups"):
-			refuse(w, http.StatusNotFound, "NotFound")
+			clitest.Refuse(w, http.StatusNotFound, "NotFound")
 
 			return
 		}
@@ -53,11 +56,6 @@ func page(w http.ResponseWriter, next string, objects ...map[string]any) {
 	}
 }
 
-func refuse(w http.ResponseWriter, code int, reason string) {
-	w.WriteHeader(code)
-	_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"because","code":%d}`, reason, code)
-}
-
 const noPoolAPI = "SubnetPool skipped: not installed in this cluster\nWorkload skipped: not installed in this cluster\n"
 
 func TestCluster(t *testing.T) {
@@ -65,41 +63,41 @@ func TestCluster(t *testing.T) {
 		reason string
 		answer func(w http.ResponseWriter, r *http.Request, token string)
 		args   []string
-		want   result
+		want   clitest.Result
 	}{
 		"Pages": {
 			reason: "all pages are read, 500 objects at a time",
 			answer: func(w http.ResponseWriter, r *http.Request, token string) {
 				switch {
 				case r.URL.Path != "/apis/scheduling.run.ai/v2alpha2/podgroups" || r.URL.Query().Get("limit") != "500":
-					refuse(w, http.StatusBadRequest, r.URL.String())
+					clitest.Refuse(w, http.StatusBadRequest, r.URL.String())
 				case token == "":
-					page(w, "next", object("a", "one", "x"))
+					page(w, "next", clitest.PodGroup("a", "one", "x"))
 				default:
-					page(w, "", object("a", "two", "y"))
+					page(w, "", clitest.PodGroup("a", "two", "y"))
 				}
 			},
-			want: result{ErrOut: noPoolAPI + "no problems in 2 PodGroups\n"},
+			want: clitest.Result{ErrOut: noPoolAPI + "no problems in 2 PodGroups\n"},
 		},
 		"Expired": {
 			reason: "pages that expire are asked for again, all at once, and nothing counts twice",
 			answer: func(w http.ResponseWriter, r *http.Request, token string) {
 				switch {
 				case token != "":
-					refuse(w, http.StatusGone, "Expired")
+					clitest.Refuse(w, http.StatusGone, "Expired")
 				case r.URL.Query().Get("limit") == "500":
-					page(w, "next", object("a", "one", "x"))
+					page(w, "next", clitest.PodGroup("a", "one", "x"))
 				default:
-					page(w, "", object("a", "one", "x"), object("a", "two", "y"))
+					page(w, "", clitest.PodGroup("a", "one", "x"), clitest.PodGroup("a", "two", "y"))
 				}
 			},
-			want: result{ErrOut: noPoolAPI + "no problems in 2 PodGroups\n"},
+			want: clitest.Result{ErrOut: noPoolAPI + "no problems in 2 PodGroups\n"},
 		},
 		"Namespace": {
 			reason: "a namespace is asked for by its path",
 			answer: func(w http.ResponseWriter, r *http.Request, _ string) {
 				if r.URL.Path != "/apis/scheduling.run.ai/v2alpha2/namespaces/ns/podgroups" {
-					refuse(w, http.StatusBadRequest, r.URL.Path)
+					clitest.Refuse(w, http.StatusBadRequest, r.URL.Path)
 
 					return
 				}
@@ -107,17 +105,21 @@ func TestCluster(t *testing.T) {
 				page(w, "")
 			},
 			args: []string{"-n", "ns"},
-			want: result{ErrOut: noPoolAPI + "no problems in 0 PodGroups\n"},
+			want: clitest.Result{ErrOut: noPoolAPI + "no problems in 0 PodGroups\n"},
 		},
 		"NotInstalled": {
 			reason: "an unknown path is an API that is not there",
-			answer: func(w http.ResponseWriter, _ *http.Request, _ string) { refuse(w, http.StatusNotFound, "NotFound") },
-			want:   result{ErrOut: "PodGroup skipped: not installed in this cluster\n" + noPoolAPI + "nothing to audit\n"},
+			answer: func(w http.ResponseWriter, _ *http.Request, _ string) {
+				clitest.Refuse(w, http.StatusNotFound, "NotFound")
+			},
+			want: clitest.Result{ErrOut: "PodGroup skipped: not installed in this cluster\n" + noPoolAPI + "nothing to audit\n"},
 		},
 		"Forbidden": {
 			reason: "the server's refusal is passed on",
-			answer: func(w http.ResponseWriter, _ *http.Request, _ string) { refuse(w, http.StatusForbidden, "Forbidden") },
-			want:   result{Code: ExitBlind, Err: "cannot list podgroups.scheduling.run.ai: because"},
+			answer: func(w http.ResponseWriter, _ *http.Request, _ string) {
+				clitest.Refuse(w, http.StatusForbidden, "Forbidden")
+			},
+			want: clitest.Result{Code: command.ExitBlind, Err: "cannot list podgroups.scheduling.run.ai: because"},
 		},
 	}
 
@@ -126,7 +128,7 @@ func TestCluster(t *testing.T) {
 			t.Setenv("KUBECONFIG", "/dev/null")
 
 			args := append([]string{"--server", serve(t, tc.answer)}, tc.args...)
-			if diff := cmp.Diff(tc.want, run(t, NewAudit, "", args...)); diff != "" {
+			if diff := cmp.Diff(tc.want, clitest.Run(t, auditCommand, "", args...)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -138,15 +140,15 @@ func TestClusterByName(t *testing.T) {
 
 	url := serve(t, func(w http.ResponseWriter, r *http.Request, _ string) {
 		if r.URL.Query().Get("fieldSelector") != "metadata.name=one" {
-			refuse(w, http.StatusBadRequest, r.URL.String())
+			clitest.Refuse(w, http.StatusBadRequest, r.URL.String())
 
 			return
 		}
 
-		page(w, "", object("default", "one"))
+		page(w, "", clitest.PodGroup("default", "one"))
 	})
 
-	if got := run(t, newGroupsCommand, "", "one", "--server", url); got.Out != "default/one  queue q, min 2 pods\n" {
+	if got := clitest.Run(t, groupsCommand, "", "one", "--server", url); got.Out != "default/one  queue q, min 2 pods\n" {
 		t.Errorf("got %+v, want the one group", got)
 	}
 }
@@ -158,13 +160,13 @@ func TestNoCluster(t *testing.T) {
 	url := closed.URL
 	closed.Close()
 
-	got := run(t, NewAudit, "", "--server", url)
-	if got.Code != ExitBlind || !strings.HasPrefix(got.Err, "cannot list podgroups.scheduling.run.ai: no answer from "+url+": ") {
+	got := clitest.Run(t, auditCommand, "", "--server", url)
+	if got.Code != command.ExitBlind || !strings.HasPrefix(got.Err, "cannot list podgroups.scheduling.run.ai: no answer from "+url+": ") {
 		t.Errorf("got %+v, want an error that names the server", got)
 	}
 
 	for _, args := range [][]string{{"--kubeconfig", "/nonexistent"}, {"--server", "://"}} {
-		if got := run(t, NewAudit, "", args...); got.Code != ExitBlind || !strings.HasPrefix(got.Err, "cannot ") {
+		if got := clitest.Run(t, auditCommand, "", args...); got.Code != command.ExitBlind || !strings.HasPrefix(got.Err, "cannot ") {
 			t.Errorf("%v: got %+v, want an error", args, got)
 		}
 	}

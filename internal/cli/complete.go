@@ -17,6 +17,7 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/internal/cli/source"
 )
 
 // completionTimeout is how long a shell waits for names.
@@ -52,9 +53,9 @@ func completions() map[string]completion {
 
 // CompleteNames makes shells complete the names of objects, and of namespaces after -n. A cluster that
 // does not answer completes nothing.
-func CompleteNames(root *cobra.Command) { completeNames(root, connect) }
+func CompleteNames(root *cobra.Command) { completeNames(root, source.Connect) }
 
-func completeNames(root *cobra.Command, connect connector) {
+func completeNames(root *cobra.Command, connect source.Connector) {
 	for path, c := range completions() {
 		cmd, rest, err := root.Find(strings.Fields(path))
 		if err != nil || len(rest) > 0 {
@@ -74,7 +75,7 @@ func completeNames(root *cobra.Command, connect connector) {
 	completeNamespaces(root, connect)
 }
 
-func completeNamespaces(cmd *cobra.Command, connect connector) {
+func completeNamespaces(cmd *cobra.Command, connect source.Connector) {
 	for _, sub := range cmd.Commands() {
 		completeNamespaces(sub, connect)
 	}
@@ -83,22 +84,22 @@ func completeNamespaces(cmd *cobra.Command, connect connector) {
 	}
 }
 
-func completeFlag(cmd *cobra.Command, flag string, connect connector, c completion) {
+func completeFlag(cmd *cobra.Command, flag string, connect source.Connector, c completion) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		return namesOf(cmd, connect, c, nil, prefix), cobra.ShellCompDirectiveNoFileComp
 	}) // the flag exists, and has none yet
 }
 
 // namesOf returns the names that begin with a prefix, without those that are given already.
-func namesOf(cmd *cobra.Command, connect connector, c completion, given []string, prefix string) []string {
+func namesOf(cmd *cobra.Command, connect source.Connector, c completion, given []string, prefix string) []string {
 	flags := clusterFlags(cmd)
 	list, err := connect(flags, io.Discard)
 	if err != nil {
 		return nil
 	}
-	q := query{resource: c.resource}
+	q := source.Query{Resource: c.resource}
 	if all, _ := cmd.Flags().GetBool("all-namespaces"); !c.cluster && !all {
-		if q.namespace, _, err = flags.ToRawKubeConfigLoader().Namespace(); err != nil {
+		if q.Namespace, _, err = flags.ToRawKubeConfigLoader().Namespace(); err != nil {
 			return nil
 		}
 	}

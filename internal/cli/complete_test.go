@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/arbor-control/arbor/internal/cli/source"
 )
 
 // TestCompleteNames presses the tab key.
@@ -42,9 +44,9 @@ func TestCompleteNames(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			connect := func(*genericclioptions.ConfigFlags, io.Writer) (lister, error) {
-				return func(_ context.Context, q query) ([]map[string]any, error) {
-					got = append(got, q.resource.Resource+" in "+q.namespace)
+			connect := func(*genericclioptions.ConfigFlags, io.Writer) (source.Lister, error) {
+				return func(_ context.Context, q source.Query) ([]map[string]any, error) {
+					got = append(got, q.Resource.Resource+" in "+q.Namespace)
 					if tc.fails {
 						return nil, errors.New("no answer")
 					}
@@ -54,7 +56,7 @@ func TestCompleteNames(t *testing.T) {
 			}
 			streams := genericiooptions.NewTestIOStreamsDiscard()
 			root := &cobra.Command{Use: "arbor"}
-			root.AddCommand(NewGroups(streams, Scheduling{}), NewPools(streams), NewDelivery(streams))
+			root.AddCommand(groupsCommand(streams), poolsCommand(streams), deliveryCommand(streams))
 			completeNames(root, connect)
 			out := &bytes.Buffer{}
 			root.SetOut(out)

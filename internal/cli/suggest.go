@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/arbor-control/arbor/internal/cli/command"
 )
 
 // typo is how many letters of a command may be wrong, or in the wrong place.
@@ -36,7 +38,7 @@ func RejectUnknown(cmd *cobra.Command) {
 				return unknownCommand(c, words[0]) // the flag is for the command that was meant
 			}
 
-			return blind("%w\nSee '%s --help' for usage", err, c.CommandPath())
+			return command.Blind("%w\nSee '%s --help' for usage", err, c.CommandPath())
 		})
 	}
 }
@@ -55,8 +57,8 @@ func suggest(cmd *cobra.Command) {
 	}
 	cmd.RunE = func(c *cobra.Command, args []string) error {
 		err := run(c, args)
-		exit, ok := errors.AsType[*ExitError](err)
-		if !ok || exit.Err == nil || exit.Code != ExitFound || len(args) != 1 {
+		exit, ok := errors.AsType[*command.ExitError](err)
+		if !ok || exit.Err == nil || exit.Code != command.ExitFound || len(args) != 1 {
 			return err
 		}
 		if meant := c.SuggestionsFor(args[0]); len(meant) > 0 {
@@ -73,7 +75,7 @@ func unknownCommand(c *cobra.Command, word string) error {
 		text += ": did you mean " + commands(c, meant) + "?"
 	}
 
-	return blind("%s\nSee '%s --help' for usage", text, c.CommandPath())
+	return command.Blind("%s\nSee '%s --help' for usage", text, c.CommandPath())
 }
 
 // commands lists subcommands as they are typed.

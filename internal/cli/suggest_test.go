@@ -7,25 +7,27 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/arbor-control/arbor/internal/cli/command"
 )
 
 // TestRejectUnknown types commands that do not exist.
 func TestRejectUnknown(t *testing.T) {
-	missing := &ExitError{Code: ExitFound, Err: errors.New(`group "fti" was not found`)}
+	missing := &command.ExitError{Code: command.ExitFound, Err: errors.New(`group "fti" was not found`)}
 	cases := map[string]struct {
 		reason string
 		args   []string
 		code   int
 		text   string // of the error
 	}{
-		"Root":     {"A word that is like no command.", []string{"frobnicate"}, ExitBlind, `unknown command "frobnicate" for "arbor"` + "\nSee 'arbor --help' for usage"},
-		"RootTypo": {"A typo.", []string{"filds"}, ExitBlind, `for "arbor": did you mean 'arbor fields'?`},
-		"Noun":     {"A noun with commands only printed its help, and succeeded.", []string{"fields", "undoo"}, ExitBlind, `unknown command "undoo" for "arbor fields": did you mean 'arbor fields undo'?`},
-		"Flag":     {"The flag is for the command that was meant.", []string{"fields", "und", "--last"}, ExitBlind, `unknown command "und" for "arbor fields": did you mean 'arbor fields undo'?`},
-		"OnlyFlag": {"Without a word it is the flag that is wrong.", []string{"fields", "--lst"}, ExitBlind, "unknown flag: --lst\nSee 'arbor fields --help' for usage"},
-		"Name":     {"It may be a name.", []string{"groups", "fti"}, ExitFound, `group "fti" was not found; if you meant a command: 'arbor groups fit'`},
-		"NameArgs": {"With another word it cannot be a name.", []string{"groups", "fti", "x"}, ExitBlind, `unknown command "fti" for "arbor groups": did you mean 'arbor groups fit'?`},
-		"Args":     {"Two names are two names.", []string{"groups", "a", "b"}, ExitBlind, "accepts at most 1 arg(s), received 2"},
+		"Root":     {"A word that is like no command.", []string{"frobnicate"}, command.ExitBlind, `unknown command "frobnicate" for "arbor"` + "\nSee 'arbor --help' for usage"},
+		"RootTypo": {"A typo.", []string{"filds"}, command.ExitBlind, `for "arbor": did you mean 'arbor fields'?`},
+		"Noun":     {"A noun with commands only printed its help, and succeeded.", []string{"fields", "undoo"}, command.ExitBlind, `unknown command "undoo" for "arbor fields": did you mean 'arbor fields undo'?`},
+		"Flag":     {"The flag is for the command that was meant.", []string{"fields", "und", "--last"}, command.ExitBlind, `unknown command "und" for "arbor fields": did you mean 'arbor fields undo'?`},
+		"OnlyFlag": {"Without a word it is the flag that is wrong.", []string{"fields", "--lst"}, command.ExitBlind, "unknown flag: --lst\nSee 'arbor fields --help' for usage"},
+		"Name":     {"It may be a name.", []string{"groups", "fti"}, command.ExitFound, `group "fti" was not found; if you meant a command: 'arbor groups fit'`},
+		"NameArgs": {"With another word it cannot be a name.", []string{"groups", "fti", "x"}, command.ExitBlind, `unknown command "fti" for "arbor groups": did you mean 'arbor groups fit'?`},
+		"Args":     {"Two names are two names.", []string{"groups", "a", "b"}, command.ExitBlind, "accepts at most 1 arg(s), received 2"},
 		"Help":     {"A noun alone prints its help.", []string{"fields"}, 0, ""},
 		"Right":    {"A command that exists.", []string{"fields", "undo", "--last"}, 0, ""},
 	}
@@ -41,7 +43,7 @@ func TestRejectUnknown(t *testing.T) {
 
 				return nil
 			}}
-			checkUsage(groups, cobra.MaximumNArgs(1))
+			command.CheckUsage(groups, cobra.MaximumNArgs(1))
 			groups.AddCommand(&cobra.Command{Use: "fit", RunE: undo.RunE})
 			fields.AddCommand(undo)
 			root.AddCommand(fields, groups)
@@ -51,7 +53,7 @@ func TestRejectUnknown(t *testing.T) {
 			missing.Err = errors.New(`group "fti" was not found`)
 			err := root.Execute()
 			code, text := 0, ""
-			if exit, ok := errors.AsType[*ExitError](err); ok {
+			if exit, ok := errors.AsType[*command.ExitError](err); ok {
 				code, text = exit.Code, exit.Error()
 			} else if err != nil {
 				t.Fatalf("%s\n%v", tc.reason, err)

@@ -208,16 +208,34 @@ var rules = []rule{
 	{
 		in:    "./internal/webhook",
 		never: []string{"./internal"},
-		allow: []string{"./internal/decide", "./internal/ipamcache", "./internal/kube", "./internal/pki"},
+		allow: []string{"./internal/decide", "./internal/identity", "./internal/ipamcache", "./internal/kube", "./internal/pki"},
 		layer: true,
 		why:   "a webhook decodes, calls `decide`, and answers",
 	},
 	{
 		in:    "./internal/cli",
 		never: []string{"./internal"},
-		allow: []string{"./internal/decide", "./internal/ipamcache", "./internal/ownership", "./internal/kube", "./internal/manifest", "./internal/krm", "./internal/identity", "./internal/executor"},
+		allow: []string{"./internal/show", "./internal/linter", "./internal/rehearsal", "./internal/decide", "./internal/ipamcache", "./internal/ownership", "./internal/kube", "./internal/manifest", "./internal/krm", "./internal/identity", "./internal/executor"},
 		layer: true,
 		why:   "commands call `decide`, as webhooks and controllers do, and not those",
+	},
+	{
+		in:    "./internal/show",
+		never: []string{"./internal"},
+		allow: []string{"./internal/decide", "./internal/ownership", "./internal/kube", "./internal/manifest", "./internal/identity"},
+		why:   "views are made of objects, for commands and a console alike; they read no cluster and print nothing",
+	},
+	{
+		in:    "./internal/linter",
+		never: []string{"./internal"},
+		allow: []string{"./internal/show", "./internal/decide", "./internal/ownership", "./internal/kube", "./internal/manifest", "./internal/identity"},
+		why:   "manifests are checked without a cluster, by the rules of admission",
+	},
+	{
+		in:    "./internal/rehearsal",
+		never: []string{"./internal"},
+		allow: []string{"./internal/show", "./internal/decide", "./internal/ownership", "./internal/kube", "./internal/manifest", "./internal/identity"},
+		why:   "it asks the API server what a write would change; it does not print the answer",
 	},
 	{
 		in:    "./internal/manager",
@@ -227,7 +245,7 @@ var rules = []rule{
 	{
 		in:    "./internal/scheduler",
 		never: []string{"./internal"},
-		allow: []string{"./internal/decide", "./internal/ipamcache", "./internal/kube", "./internal/fence"},
+		allow: []string{"./internal/decide", "./internal/identity", "./internal/ipamcache", "./internal/kube", "./internal/fence"},
 		why:   "the scheduler places pods, and does nothing else",
 	},
 	{

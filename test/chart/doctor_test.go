@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbor-control/arbor/internal/cli"
+	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/doctor"
 	"github.com/arbor-control/arbor/internal/decide/health"
 	"github.com/arbor-control/arbor/test/cluster"
 )
@@ -21,7 +22,7 @@ func TestDoctorScheduler(t *testing.T) {
 	// check returns the checks about the scheduler by what they are about.
 	check := func() (map[string]health.Check, int) {
 		out, said, code := server.Arbor(t, "doctor", "--arbor-namespace="+h.release.name, "-o", "json")
-		var r cli.DoctorReport
+		var r doctor.Report
 		if err := json.Unmarshal([]byte(out), &r); err != nil {
 			t.Fatalf("%s%s: %v", out, said, err)
 		}
@@ -48,7 +49,7 @@ func TestDoctorScheduler(t *testing.T) {
 		found, code := check()
 		c := found["leader"]
 		first := slices.ContainsFunc([]int{0, 1}, func(i int) bool { return strings.Contains(c.Message, h.namespace+"/"+pods[i].Name) })
-		if code != cli.ExitFound || c.State != health.Problem || !strings.Contains(c.Message, "no other replica took over; 2 pods that ask for it have no node") || !first {
+		if code != command.ExitFound || c.State != health.Problem || !strings.Contains(c.Message, "no other replica took over; 2 pods that ask for it have no node") || !first {
 			return fmt.Errorf("exit code %d: %+v", code, found)
 		}
 

@@ -7,16 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbor-control/arbor/internal/cli"
+	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/doctor"
 	"github.com/arbor-control/arbor/internal/decide/health"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
 // examine runs arbor doctor.
-func examine(t *testing.T) (cli.DoctorReport, int) {
+func examine(t *testing.T) (doctor.Report, int) {
 	t.Helper()
 	out, said, code := server.Arbor(t, "doctor", "-o", "json")
-	var r cli.DoctorReport
+	var r doctor.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("%s%s: %v", out, said, err)
 	}
@@ -24,7 +25,7 @@ func examine(t *testing.T) (cli.DoctorReport, int) {
 	return r, code
 }
 
-func stateOf(r cli.DoctorReport, about, object string) (health.State, string) {
+func stateOf(r doctor.Report, about, object string) (health.State, string) {
 	i := slices.IndexFunc(r.Checks, func(c health.Check) bool { return c.About == about && strings.Contains(c.Object, object) })
 	if i < 0 {
 		return "", fmt.Sprintf("there is no %s %s in %+v", about, object, r.Checks)
@@ -57,7 +58,7 @@ func TestDoctor(t *testing.T) {
 		r, code := examine(t)
 		leader, why := stateOf(r, "leader", "")
 		hook, because := stateOf(r, "webhook", "podgroups")
-		if code != cli.ExitFound || leader != health.Problem || !strings.Contains(why, "no other replica took over") || hook != health.Problem || !strings.Contains(because, "refused") {
+		if code != command.ExitFound || leader != health.Problem || !strings.Contains(why, "no other replica took over") || hook != health.Problem || !strings.Contains(because, "refused") {
 			return fmt.Errorf("exit code %d: the leader is %s (%s), the webhook is %s (%s)", code, leader, why, hook, because)
 		}
 
@@ -72,7 +73,7 @@ func TestDoctor(t *testing.T) {
 // TestDoctorBlind has nothing to look at.
 func TestDoctorBlind(t *testing.T) {
 	_, said, code := server.Arbor(t, "doctor", "--server=https://127.0.0.1:1")
-	if code != cli.ExitBlind || !strings.Contains(said, "cannot ask the cluster for its version: no answer from https://127.0.0.1:1") {
+	if code != command.ExitBlind || !strings.Contains(said, "cannot ask the cluster for its version: no answer from https://127.0.0.1:1") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 }

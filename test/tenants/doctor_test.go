@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
-	"github.com/arbor-control/arbor/internal/cli"
+	"github.com/arbor-control/arbor/internal/cli/doctor"
 	"github.com/arbor-control/arbor/internal/decide/health"
 	"github.com/arbor-control/arbor/test/cluster"
 )
@@ -27,7 +27,7 @@ func TestDoctor(t *testing.T) {
 	}
 	cluster.Eventually(t, "the doctor lists both", func() error {
 		out, said, _ := server.Arbor(t, "doctor", "-o", "json", "--delivery-scope=namespace")
-		var r cli.DoctorReport
+		var r doctor.Report
 		if err := json.Unmarshal([]byte(out), &r); err != nil {
 			return fmt.Errorf("%s%s: %w", out, said, err)
 		}

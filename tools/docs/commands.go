@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/arbor-control/arbor/internal/cli"
+	"github.com/arbor-control/arbor/internal/cli/doctor"
 	"github.com/arbor-control/arbor/internal/manager"
 )
 
@@ -22,9 +23,8 @@ const home = "/home/you"
 func root() *cobra.Command {
 	streams := genericiooptions.NewTestIOStreamsDiscard()
 	arbor := &cobra.Command{Use: "arbor", Short: "Inspect and operate pod groups, address pools, field ownership and compositions"}
-	arbor.AddCommand(manager.NewCommand("manager", "arbor manager"),
-		cli.NewLint(streams), cli.NewAudit(streams), cli.NewGroups(streams, cli.Scheduling{}), cli.NewPools(streams), cli.NewFields(streams), cli.NewDelivery(streams),
-		cli.NewVersion(streams, cli.ClientVersion{}), cli.NewUninstall(streams), cli.NewDoctor(streams, cli.Release{Parts: manager.Describe, Answers: manager.Answers}))
+	arbor.AddCommand(manager.NewCommand("manager", "arbor manager"))
+	arbor.AddCommand(cli.Commands(streams, cli.Environment{Release: doctor.Release{Parts: manager.Describe, Answers: manager.Answers}})...)
 
 	return arbor
 }

@@ -14,15 +14,19 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/arbor-control/arbor/internal/cli"
+	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/doctor"
+	"github.com/arbor-control/arbor/internal/cli/groups"
+	"github.com/arbor-control/arbor/internal/cli/version"
 )
 
 // Options are what differs from one program to another.
 type Options struct {
-	Version cli.ClientVersion
+	Version version.Client
 	// Scheduling answers what the scheduler would do. Nil: the commands that need it name the
 	// full arbor instead.
-	Scheduling *cli.Scheduling
-	Release    cli.Release
+	Scheduling *groups.Scheduling
+	Release    doctor.Release
 	// Run are commands that run something. A program without them rejects up, manager and
 	// kubectl with the name of the full arbor.
 	Run []*cobra.Command
@@ -43,14 +47,16 @@ func New(streams genericiooptions.IOStreams, o Options) *cobra.Command {
 	inspect, change, run := "inspect", "change", "run"
 	root.AddGroup(&cobra.Group{ID: inspect, Title: "Inspect (lint checks files, audit checks objects, doctor checks Arbor itself):"},
 		&cobra.Group{ID: change, Title: "Inspect and change:"})
-	root.AddCommand(cli.NewLint(streams), cli.NewAudit(streams), o.groups(streams), cli.NewPools(streams), cli.NewFields(streams),
-		cli.NewDelivery(streams), cli.NewVersion(streams, o.Version), cli.NewUninstall(streams), cli.NewDoctor(streams, o.Release))
-	groups := map[string]string{
+	root.AddCommand(cli.Commands(streams, o.environment())...)
+	sections := map[string]string{
 		"lint": inspect, "audit": inspect, "doctor": inspect, "groups": inspect, "version": inspect,
 		"pools": change, "fields": change, "delivery": change, "uninstall": change,
 	}
 	for _, cmd := range root.Commands() {
-		cmd.GroupID = groups[cmd.Name()]
+		cmd.GroupID = sections[cmd.Name()]
+	}
+	if o.Scheduling == nil {
+		rejectSimulations(root)
 	}
 	if len(o.Run) == 0 {
 		root.AddCommand(missing("up"), missing("manager"), missing("kubectl"))
@@ -67,19 +73,23 @@ func New(streams genericiooptions.IOStreams, o Options) *cobra.Command {
 	return root
 }
 
-// groups are the commands about pod groups.
-func (o Options) groups(streams genericiooptions.IOStreams) *cobra.Command {
+// environment is what the commands need to know of the program.
+func (o Options) environment() cli.Environment {
+	e := cli.Environment{Version: o.Version, Release: o.Release}
 	if o.Scheduling != nil {
-		return cli.NewGroups(streams, *o.Scheduling)
+		e.Scheduling = *o.Scheduling
 	}
-	cmd := cli.NewGroups(streams, cli.Scheduling{})
+
+	return e
+}
+
+// rejectSimulations makes the commands that simulate scheduling name the full arbor.
+func rejectSimulations(root *cobra.Command) {
 	for _, name := range []string{"fit", "explain", "dump"} {
-		if sub, _, err := cmd.Find([]string{name}); err == nil && sub != cmd {
+		if sub, _, err := root.Find([]string{"groups", name}); err == nil && sub.Name() == name {
 			sub.RunE = needsArbor
 		}
 	}
-
-	return cmd
 }
 
 // missing is a command that only the full arbor has.
@@ -91,7 +101,7 @@ func missing(name string) *cobra.Command {
 func needsArbor(cmd *cobra.Command, _ []string) error {
 	_, path, _ := strings.Cut(cmd.CommandPath(), "arbor ")
 
-	return &cli.ExitError{Code: cli.ExitBlind, Err: fmt.Errorf("%q needs the full arbor, which has Kubernetes in it: run 'arbor %s'", cmd.CommandPath(), path)}
+	return &command.ExitError{Code: command.ExitBlind, Err: fmt.Errorf("%q needs the full arbor, which has Kubernetes in it: run 'arbor %s'", cmd.CommandPath(), path)}
 }
 
 // Execute runs a command line until it ends or a signal stops it, and returns the exit code.
@@ -104,7 +114,7 @@ func Execute(root *cobra.Command) int {
 	if err == nil {
 		return 0
 	}
-	code, exit := 1, (*cli.ExitError)(nil)
+	code, exit := 1, (*command.ExitError)(nil)
 	if errors.As(err, &exit) {
 		code, err = exit.Code, exit.Err
 	}

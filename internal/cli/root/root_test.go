@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/arbor-control/arbor/internal/cli"
+	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/groups"
 )
 
 // A program without Kubernetes in it names the one that has it, whatever the flags are.
@@ -24,9 +25,9 @@ func TestNeedsArbor(t *testing.T) {
 			}
 			root.SetArgs(args)
 			err := root.ExecuteContext(t.Context())
-			var exit *cli.ExitError
+			var exit *command.ExitError
 			want := `"arbor ` + command + `" needs the full arbor, which has Kubernetes in it: run 'arbor ` + command + `'`
-			if !errors.As(err, &exit) || exit.Code != cli.ExitBlind || exit.Err.Error() != want {
+			if !errors.As(err, &exit) || exit.Code != command.ExitBlind || exit.Err.Error() != want {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		})
@@ -37,7 +38,7 @@ func TestNeedsArbor(t *testing.T) {
 func TestCommands(t *testing.T) {
 	streams := genericiooptions.NewTestIOStreamsDiscard()
 	slim := New(streams, Options{})
-	full := New(streams, Options{Scheduling: &cli.Scheduling{}, Run: []*cobra.Command{{Use: "up", Run: func(*cobra.Command, []string) {}}}})
+	full := New(streams, Options{Scheduling: &groups.Scheduling{}, Run: []*cobra.Command{{Use: "up", Run: func(*cobra.Command, []string) {}}}})
 	names := func(root *cobra.Command) []string {
 		var all []string
 		for _, cmd := range root.Commands() {

@@ -12,9 +12,9 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/internal/controller/controllertest"
-	"github.com/arbor-control/arbor/internal/decide/poolblocks"
+	"github.com/arbor-control/arbor/internal/decide/ipam/poolblocks"
+	"github.com/arbor-control/arbor/internal/ipamcache"
 	"github.com/arbor-control/arbor/internal/kube"
-	"github.com/arbor-control/arbor/internal/view"
 )
 
 // TestErrors has each request fail while the status of a pool is written.
@@ -41,8 +41,8 @@ func TestErrors(t *testing.T) {
 				Scheme: scheme, Objects: []client.Object{&p}, Status: []client.Object{&v1alpha1.SubnetPool{}, &v1alpha1.Subnet{}},
 				Index: []func(context.Context, client.FieldIndexer) error{kube.IndexSubnets, selectable},
 				New: func(s *controllertest.Server) func(context.Context) (reconcile.Result, error) {
-					pools := view.NewPools()
-					r := New(s, s, pools, view.NewFeed(pools, func(string) {}), NewMetrics(prometheus.NewRegistry()), NewObstacles())
+					pools := ipamcache.NewPools()
+					r := New(s, s, pools, ipamcache.NewFeed(pools, func(string) {}), NewMetrics(prometheus.NewRegistry()), NewObstacles())
 					r.now = func() time.Time { return time.Unix(1_000_000, 0) }
 
 					return func(ctx context.Context) (reconcile.Result, error) {

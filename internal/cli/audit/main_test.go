@@ -1,0 +1,12 @@
+package audit
+
+import (
+	"testing"
+
+	"github.com/arbor-control/arbor/internal/cli/check"
+)
+
+func TestMain(m *testing.M) {
+	check.Settle = 0 // nothing is at work in memory
+	m.Run()
+}

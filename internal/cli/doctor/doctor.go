@@ -1,0 +1,195 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+
+	"github.com/arbor-control/arbor/api/names"
+	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/render"
+	"github.com/arbor-control/arbor/internal/decide/health"
+	"github.com/arbor-control/arbor/internal/decide/tenancy"
+)
+
+const doctorExamples = `  # Is Arbor well in this cluster, and if not, what is to be done?
+  arbor doctor
+
+  # Arbor is installed in a namespace of another name
+  arbor doctor --arbor-namespace=platform
+
+  # What would change for Compositions with --delivery-scope=namespace?
+  arbor doctor --delivery-scope=namespace --default-service-account=deployer
+
+  # For a script: exit with 1 for warnings too
+  arbor doctor --strict -o json`
+
+// A Release is what this build of Arbor can run.
+type Release struct {
+	Parts func() ([]health.Part, error)
+	// Answers tries each webhook of parts with an object that it must refuse, as a
+	// dry run, and returns what went wrong, "" if it refused.
+	Answers func(ctx context.Context, config *rest.Config, parts []string) (map[string]string, error)
+}
+
+type doctorOptions struct {
+	genericiooptions.IOStreams
+
+	flags     *genericclioptions.ConfigFlags
+	release   Release
+	gather    func(context.Context, *genericclioptions.ConfigFlags, Release, string) (health.Facts, error)
+	examine   func(context.Context, *genericclioptions.ConfigFlags, *appsv1.Deployment, string) health.ScopeFacts
+	now       func() time.Time
+	namespace string
+	scope     string
+	account   string
+	format    string
+	strict    bool
+}
+
+// New returns the command that says whether Arbor is well in a cluster.
+func New(streams genericiooptions.IOStreams, release Release) *cobra.Command {
+	o := &doctorOptions{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), release: release, gather: gatherFacts, examine: gatherScope, now: time.Now}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say whether Arbor is well in a cluster, and what to do if not",
+		Long: `Look at what Arbor needs in a cluster: the version of Kubernetes, the
+definitions of its kinds, its webhooks and their certificates, whether a replica
+leads, what the manager may do, whether arbor-scheduler, if there is one, places
+pods, and what waits. For whatever is not as it should be, it says what to do. Nothing is changed; webhooks are tried with dry
+runs of objects that they must refuse.
+
+With --delivery-scope=namespace, it also lists what the manager could not deliver
+any more if it ran with that flag: Compositions without a ServiceAccount, objects
+outside of their namespaces, and permissions that their ServiceAccounts lack.
+
+What you may not look at is listed as unknown. Objects that are wrong are the
+business of "arbor audit".
+
+Exit codes: 0 no problem, 1 problems, 2 the cluster could not be asked.`,
+		Example: doctorExamples,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+
+	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table, json or yaml")
+	cmd.Flags().StringVar(&o.namespace, "arbor-namespace", names.Namespace, "namespace that Arbor is installed in")
+	cmd.Flags().StringVar(&o.scope, "delivery-scope", string(tenancy.Cluster), "also list what would change for Compositions with this --delivery-scope of the manager: cluster (nothing) or namespace")
+	cmd.Flags().StringVar(&o.account, "default-service-account", "", "with --delivery-scope=namespace: --default-service-account of the manager; empty: that of the Deployment")
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings and for what is unknown too")
+	o.flags.AddFlags(cmd.Flags())
+	command.CheckUsage(cmd, cobra.NoArgs)
+
+	return cmd
+}
+
+// A Report is the result of arbor doctor.
+type Report struct {
+	State  health.State   `json:"state"`
+	Checks []health.Check `json:"checks"`
+}
+
+// parseScope reads the flags about tenants.
+func (o *doctorOptions) parseScope() (tenancy.Scope, error) {
+	scope, err := tenancy.ParseScope(o.scope)
+	if err != nil {
+		return scope, command.Blind("--delivery-scope %q: %w", o.scope, err)
+	}
+
+	if o.account != "" && !scope.Restricts() {
+		return scope, command.Blind("--default-service-account is for --delivery-scope=%s: set both", tenancy.Namespace)
+	}
+
+	if wrong := validation.IsDNS1123Subdomain(o.account); o.account != "" && len(wrong) > 0 {
+		return scope, command.Blind("--default-service-account %q: %s", o.account, wrong[0])
+	}
+
+	return scope, nil
+}
+
+func (o *doctorOptions) run(ctx context.Context) error {
+	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatJSON, render.FormatYAML); err != nil {
+		return err
+	}
+
+	if *o.flags.Namespace != "" {
+		return command.Blind("-n %s: doctor looks in all namespaces; --arbor-namespace names the one that Arbor is installed in", *o.flags.Namespace)
+	}
+
+	scope, err := o.parseScope()
+	if err != nil {
+		return err
+	}
+
+	facts, err := o.gather(ctx, o.flags, o.release, o.namespace)
+	if err != nil {
+		return command.Blind("%w", err)
+	}
+
+	all := health.Examine(facts, o.now())
+	if scope.Restricts() {
+		all = append(all, health.ExamineScope(o.examine(ctx, o.flags, facts.Deployment.Is, o.account))...)
+	}
+
+	report := Report{State: health.Worst(all), Checks: all}
+
+	if err := o.print(report); err != nil {
+		return err
+	}
+
+	if report.State == health.Problem || o.strict && report.State != health.OK {
+		return command.Found()
+	}
+
+	return nil
+}
+
+func (o *doctorOptions) print(r Report) error {
+	if done, err := render.PrintMachine(o.Out, o.format, r); done {
+		return err
+	}
+
+	s := render.StyleOf(o.Out, os.Getenv)
+	rows := [][]string{{"STATE", "CHECK", "OBJECT", "FOUND"}}
+
+	for _, c := range r.Checks {
+		rows = append(rows, []string{string(c.State), c.About, c.Object, c.Message})
+	}
+
+	render.WriteTable(o.Out, rows)
+
+	for _, c := range r.Checks {
+		if c.Fix == "" {
+			continue
+		}
+
+		about := c.About
+		if c.Object != "" {
+			about += " " + c.Object
+		}
+
+		_, _ = fmt.Fprintf(o.Out, "\n%s %s\n  %s\n  To do: %s\n", s.Paint(colourOf(c.State), string(c.State)+":"), render.Clean(about), render.Clean(c.Message), render.Clean(c.Fix))
+	}
+
+	_, err := fmt.Fprintln(o.ErrOut, health.Summary(r.Checks))
+
+	return err
+}
+
+func colourOf(s health.State) string {
+	switch s {
+	case health.Problem:
+		return render.Red
+	case health.Warning, health.Unknown:
+		return render.Yellow
+	default:
+		return render.Green
+	}
+}

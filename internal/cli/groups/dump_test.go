@@ -1,0 +1,155 @@
+package groups
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
+
+	"github.com/arbor-control/arbor/internal/cli/clitest"
+	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/source"
+	"github.com/arbor-control/arbor/internal/decide/clusterdump"
+	"github.com/arbor-control/arbor/internal/manifest"
+)
+
+//nolint:gosec // these are words, and nobody's credentials
+const secretive = `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: p
+  namespace: ns
+  uid: u
+  labels: {a: b}
+  annotations: {pod-group-name: g, kubectl.kubernetes.io/last-applied-configuration: secret, volume.kubernetes.io/x: kept}
+  managedFields: [{manager: secret}]
+  ownerReferences: [{kind: Job, name: j}]
+spec:
+  nodeName: n
+  serviceAccountName: secret
+  imagePullSecrets: [{name: secret}]
+  hostAliases: [{ip: secret}]
+  initContainers: [{name: i, image: x, restartPolicy: Always, command: [secret]}]
+  containers:
+  - name: c
+    image: y
+    args: [secret]
+    env: [{name: TOKEN, value: secret}]
+    envFrom: [{secretRef: {name: secret}}]
+    livenessProbe: {httpGet: {path: /secret}}
+    ports: [{containerPort: 80, hostPort: 81, name: secret}]
+    resources: {requests: {cpu: 1}}
+  volumes:
+  - {name: v1, secret: {secretName: secret}}
+  - {name: v2, persistentVolumeClaim: {claimName: claim}}
+  - {name: v3, csi: {driver: d, volumeAttributes: {password: secret}, nodePublishSecretRef: {name: secret}}}
+  - {name: v4, hostPath: {path: /secret}}
+status:
+  phase: Running
+  conditions: [{type: PodScheduled, status: "True", message: secret}]
+  containerStatuses: [{name: c, imageID: secret, resources: {requests: {cpu: 1}}}]
+`
+
+func TestTrim(t *testing.T) {
+	const want = `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: p
+  namespace: ns
+  uid: u
+  labels: {a: b}
+  annotations: {pod-group-name: g, volume.kubernetes.io/x: kept}
+  ownerReferences: [{kind: Job, name: j}]
+spec:
+  nodeName: n
+  initContainers: [{name: i, image: x, restartPolicy: Always}]
+  containers:
+  - {name: c, image: y, ports: [{containerPort: 80, hostPort: 81}], resources: {requests: {cpu: 1}}}
+  volumes:
+  - {name: v1, emptyDir: {}}
+  - {name: v2, persistentVolumeClaim: {claimName: claim}}
+  - {name: v3, csi: {driver: d}}
+  - {name: v4, emptyDir: {}}
+status:
+  phase: Running
+  conditions: [{type: PodScheduled, status: "True"}]
+  containerStatuses: [{name: c, resources: {requests: {cpu: 1}}}]
+`
+	got := clusterdump.Trim(parsed(t, secretive))
+	if diff := cmp.Diff(parsed(t, want), got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for name, text := range map[string]string{
+		"PersistentVolume": "{kind: PersistentVolume, spec: {csi: {driver: d, volumeHandle: h, volumeAttributes: {a: secret}, nodeStageSecretRef: {name: secret}}, mountOptions: [secret]}}",
+		"StorageClass":     "{kind: StorageClass, provisioner: p, parameters: {a: secret}}",
+		"StatefulSet":      "{kind: StatefulSet, spec: {selector: {}, template: {spec: {containers: [{env: [{value: secret}]}]}}}}",
+		"Node":             "{kind: Node, metadata: {annotations: {a: secret}}, spec: {providerID: secret}, status: {addresses: [{address: secret}], nodeInfo: {machineID: secret}}}",
+		"Unknown":          "{kind: Secret, data: {a: secret}, stringData: {a: secret}}",
+		"ResourceClaim":    "{kind: ResourceClaim, spec: {devices: {config: [{opaque: {parameters: {a: secret}}}]}}, status: {allocation: {devices: {config: [{opaque: secret}]}}, devices: [{data: secret}]}}",
+	} {
+		out, err := yaml.Marshal(clusterdump.Trim(parsed(t, text)))
+		if err != nil || strings.Contains(string(out), "secret") {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+func parsed(t *testing.T, text string) map[string]any {
+	t.Helper()
+	f := manifest.Parse("a.yaml", []byte(text))
+	if len(f.Errors) > 0 || len(f.Documents) != 1 {
+		t.Fatal(f)
+	}
+
+	return f.Documents[0].Object
+}
+
+func TestGroupsDump(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/dev/null")
+	build := func(list source.Lister) func(genericiooptions.IOStreams) *cobra.Command {
+		return func(s genericiooptions.IOStreams) *cobra.Command {
+			return newGroupsDump(s, clitest.Cluster(list), Scheduling{Kinds: func() []schema.GroupVersionResource {
+				return []schema.GroupVersionResource{{Version: "v1", Resource: "pods"}, {Group: "scheduling.run.ai", Version: "v2alpha2", Resource: "podgroups"}}
+			}})
+		}
+	}
+	all := clitest.Holding(parsed(t, secretive), clitest.PodGroup("ns", "g"), map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s"}})
+	for _, format := range []string{"yaml", "json"} {
+		r := clitest.Run(t, build(all), "", "-o", format)
+		f := manifest.Parse("dump."+format, []byte(r.Out))
+		if r.Code != 0 || len(f.Errors) > 0 || len(f.Documents) != 2 || f.Documents[0].Object["kind"] != "Pod" || strings.Contains(r.Out, "secret") {
+			t.Errorf("%s: %v\n%+v", format, f.Errors, r)
+		}
+		// What is cut off anywhere is no list any more.
+		for i := range len(r.Out) - 1 {
+			cut := manifest.Parse("dump."+format, []byte(r.Out[:i]))
+			for _, d := range cut.Documents {
+				if kind := d.Object["kind"]; kind == "Pod" || kind == "PodGroup" {
+					t.Fatalf("%s that is cut off after %d of %d bytes is taken for whole", format, i, len(r.Out))
+				}
+			}
+		}
+		if r := clitest.Run(t, build(clitest.Holding()), "", "-o", format); r.Code != 0 || len(manifest.Parse("dump."+format, []byte(r.Out)).Errors) > 0 {
+			t.Errorf("an empty cluster: %+v", r)
+		}
+	}
+	for want, err := range map[string]error{"no right": errors.New("no right"), "": source.ErrNotInstalled} {
+		if r := clitest.Run(t, build(clitest.Failing(err)), ""); r.Err != want || (want == "") != (r.Code == 0) {
+			t.Errorf("%v: got %+v", err, r)
+		}
+	}
+	if r := clitest.Run(t, build(all), "", "-o", "table"); r.Code != command.ExitBlind {
+		t.Errorf("got %+v, want a format to be refused", r)
+	}
+	want := clitest.Result{Code: command.ExitBlind, Err: "a dump has all namespaces, because pods of all of them take room on nodes: leave out -n"}
+	if diff := cmp.Diff(want, clitest.Run(t, build(all), "", "-n", "ns")); diff != "" {
+		t.Errorf("-n would leave out pods that take room (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,2 @@
+// Package lint is the command that checks manifests without a cluster.
+package lint

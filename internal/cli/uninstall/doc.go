@@ -1,0 +1,2 @@
+// Package uninstall is the command that removes the finalizers of Arbor.
+package uninstall

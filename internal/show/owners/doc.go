@@ -1,0 +1,2 @@
+// Package owners shows who owns which field of an object, and what a move of fields would change.
+package owners
