@@ -21,21 +21,6 @@ import (
 // mebibyte is the unit in which bytes are shown.
 const mebibyte = 1 << 20
 
-// fitArgs returns the arguments of NodeResourcesFit by profile; nil for those that do not
-// set any.
-func fitArgs(cfg *config.KubeSchedulerConfiguration) map[string]*config.NodeResourcesFitArgs {
-	all := map[string]*config.NodeResourcesFitArgs{}
-	for _, p := range cfg.Profiles {
-		for _, c := range p.PluginConfig {
-			if args, ok := c.Args.(*config.NodeResourcesFitArgs); ok && c.Name == names.NodeResourcesFit {
-				all[p.SchedulerName] = args
-			}
-		}
-	}
-
-	return all
-}
-
 // amounts returns the resources that the members ask for, if NodeResourcesFit filters by
 // them. The dry run has its candidates, and terminating pods are removed.
 func (d *dryRun) amounts(args *config.NodeResourcesFitArgs) *victims.Amounts {

@@ -22,8 +22,8 @@ func TestCountWaiting(t *testing.T) {
 			Type: v2alpha2.PodGroupScheduled, Status: metav1.ConditionFalse, Reason: v2alpha2.ReasonUnschedulable, LastTransitionTime: metav1.NewTime(since),
 		}}},
 	}
-	s := &Scheduler{groups: &groups{all: cache.NewSharedIndexInformer(&cache.ListWatch{}, &v2alpha2.PodGroup{}, 0, cache.Indexers{})}}
-	if err := s.groups.all.GetStore().Add(pg); err != nil {
+	g := &groups{all: cache.NewSharedIndexInformer(&cache.ListWatch{}, &v2alpha2.PodGroup{}, 0, cache.Indexers{})}
+	if err := g.all.GetStore().Add(pg); err != nil {
 		t.Fatal(err)
 	}
 	const heads = `# HELP arbor_gang_waiting_groups [ALPHA] PodGroups whose condition Scheduled is False, by cause: room (the scheduler has to place them), pods (too few exist), group (the group or its pods have to be changed). Every replica counts all of them.
@@ -40,10 +40,10 @@ arbor_gang_waiting_since_timestamp_seconds{cause="room"} 1.777896e+09
 		"placed": heads + `arbor_gang_waiting_groups{cause="room"} 0
 `,
 	} {
-		s.countOnce()
+		g.countOnce()
 		if name == "placed" {
 			pg.Status.Conditions[0].Status = metav1.ConditionTrue
-			s.countOnce()
+			g.countOnce()
 		}
 		if err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want), "arbor_gang_waiting_groups", "arbor_gang_waiting_since_timestamp_seconds"); err != nil {
 			t.Errorf("%s: %v", name, err)

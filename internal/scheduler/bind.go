@@ -3,19 +3,23 @@ package scheduler
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
+	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
 )
 
 // bindsAtOnce is how many requests to bind are under way at a time. The API
@@ -25,36 +29,82 @@ import (
 // longer.
 const bindsAtOnce = 100
 
-// checkGates refuses feature gates that change how pods are bound.
-func checkGates() error {
-	if utilfeature.DefaultFeatureGate.Enabled(features.SchedulerAsyncAPICalls) {
-		return fmt.Errorf("feature gate %s is enabled: Arbor binds the pods of a gang itself; remove it from --feature-gates", features.SchedulerAsyncAPICalls)
-	}
-
-	return nil
-}
-
 // A binding is a round of one gang with kube-scheduler's framework.
 type binding struct {
-	s     *Scheduler
-	t     *turn
-	ctx   context.Context //nolint:containedctx // it outlives the cycle
-	held  []holding
-	round *round
+	binder *binder
+	t      *boundGang
+	ctx    context.Context //nolint:containedctx // it outlives the cycle
+	held   []holding
+	round  *round
 	// nominated members have a nominatedNodeName that was written here.
 	nominated []bool
 }
 
 var _ roundSteps = &binding{}
 
+// A binder binds gangs that have their places.
+type binder struct {
+	binderDeps
+
+	// rounds are the gangs that are being bound.
+	rounds *rounds
+	// slots has one for each request to bind that may be under way.
+	slots *slots
+}
+
+// binderDeps is what a binder needs.
+type binderDeps struct {
+	kube       *kubescheduler.Scheduler
+	groups     *groups
+	backOffs   *backOffs
+	unprepared *unprepared
+	// timeout is how long it may take until the minimum of a gang is ready to be bound.
+	timeout time.Duration
+	// preemptor and reporter follow what happens to a gang.
+	preemptor bindingPreemptor
+	reporter  bindingReporter
+	// reserved reports whether room is reserved for a gang.
+	reserved func(types.NamespacedName) bool
+	// putBack returns a pod to the queue, and activate moves the pods that plugins asked for
+	// in the cycle of another one.
+	putBack  func(ctx context.Context, q *framework.QueuedPodInfo, rejectors sets.Set[string])
+	activate func(context.Context, holding)
+}
+
+// bindingPreemptor is told about the places of a gang.
+type bindingPreemptor interface {
+	touch(key types.NamespacedName)
+	gone(pod types.UID)
+	cleanUpLater(key types.NamespacedName)
+}
+
+// bindingReporter is told about the state of a gang.
+type bindingReporter interface {
+	touch(key types.NamespacedName)
+	decided(key types.NamespacedName, outcome *decide.Outcome)
+}
+
+// A boundGang is a gang that was tried and fits.
+type boundGang struct {
+	key     types.NamespacedName
+	gang    *decide.Gang
+	waiting []*framework.QueuedPodInfo // by member; nil for those that did not wait
+	fw      framework.Framework
+	began   time.Time
+}
+
+func newBinder(deps binderDeps, rounds *rounds) *binder {
+	return &binder{binderDeps: deps, rounds: rounds, slots: newSlots(bindsAtOnce)}
+}
+
 // bindAll binds the members that have a place, of which the first ones are
 // required, in the background.
-func (s *Scheduler) bindAll(ctx context.Context, t *turn, held []holding, required int) {
+func (s *binder) bindAll(ctx context.Context, t *boundGang, held []holding, required int) {
 	if len(held) == 0 {
 		return
 	}
-	b := &binding{s: s, t: t, ctx: ctx, held: held, nominated: make([]bool, len(held))}
-	b.round = newRound(ctx, safeSteps{b, s, t.key}, len(held), required, chains(held), s.options.BindTimeout, func() { s.reporter.touch(t.key) })
+	b := &binding{binder: s, t: t, ctx: ctx, held: held, nominated: make([]bool, len(held))}
+	b.round = newRound(ctx, safeSteps{b, t.key}, len(held), required, chains(held), s.timeout, func() { s.reporter.touch(t.key) })
 	for m, h := range held {
 		// A member that waits for the others can be preempted without deleting it.
 		t.fw.AddPodInPreBind(h.pod.UID, b.round.members[m].cancel)
@@ -66,7 +116,7 @@ func (s *Scheduler) bindAll(ctx context.Context, t *turn, held []holding, requir
 		defer count.Add(-float64(len(held)))
 		defer s.reporter.touch(t.key)
 		defer s.rounds.remove(t.key, b)
-		defer s.recovered(workerBinding, t.key)
+		defer recovered(workerBinding, t.key)
 		b.round.run()
 	}()
 }
@@ -112,7 +162,7 @@ func (b *binding) nominate(ctx context.Context, m int) {
 	}
 	// Even if the answer was lost.
 	b.nominated[m] = true
-	b.s.groups.nominated.Store(h.pod.UID, h.node)
+	b.binder.groups.wroteNomination(h.pod.UID, h.node)
 }
 
 // prepare runs the PreBind plugins.
@@ -120,7 +170,7 @@ func (b *binding) prepare(ctx context.Context, m int) error {
 	h := b.held[m]
 	// From here on the pod is not rejected any more, and the queue may drop the
 	// events that it kept for it.
-	b.s.kube.SchedulingQueue.Done(h.pod.UID)
+	b.binder.kube.SchedulingQueue.Done(h.pod.UID)
 
 	return failedWith(b.t.fw.RunPreBindPlugins(ctx, h.state, h.pod, h.node))
 }
@@ -145,20 +195,20 @@ func (b *binding) bind(ctx context.Context, m int) error {
 
 // afterBind is what follows a successful request. A panic there must not undo the binding.
 func (b *binding) afterBind(ctx context.Context, h holding) {
-	defer b.s.recovered(workerBinding, b.t.key)
+	defer recovered(workerBinding, b.t.key)
 	b.t.fw.RemovePodInPreBind(h.pod.UID)
 	b.bound(ctx, h)
 	b.t.fw.RunPostBindPlugins(ctx, h.state, h.pod, h.node)
-	b.s.activate(ctx, h)
+	b.binder.activate(ctx, h)
 }
 
 // request asks an extender or the API server to bind the pod.
 func (b *binding) request(ctx context.Context, h holding) error {
-	if err := b.s.binds.acquire(ctx, h.pod.Namespace); err != nil {
+	if err := b.binder.slots.acquire(ctx, h.pod.Namespace); err != nil {
 		return err
 	}
-	defer b.s.binds.release(h.pod.Namespace)
-	if done, err := b.s.extend(ctx, h); done {
+	defer b.binder.slots.release(h.pod.Namespace)
+	if done, err := b.binder.extend(ctx, h); done {
 		return err
 	}
 	err := failedWith(b.t.fw.RunBindPlugins(ctx, h.state, h.pod, h.node))
@@ -177,7 +227,7 @@ func (b *binding) isBound(ctx context.Context, h holding) bool {
 }
 
 // extend binds through an extender, if one is configured for the pod.
-func (s *Scheduler) extend(ctx context.Context, h holding) (bool, error) {
+func (s *binder) extend(ctx context.Context, h holding) (bool, error) {
 	for _, e := range s.kube.Extenders {
 		if !e.IsBinder() || !e.IsInterested(h.pod) {
 			continue
@@ -250,12 +300,12 @@ func statusOf(err error) *fwk.Status {
 // settle ends or extends the gang's back-off.
 func (b *binding) settle(bound bool) {
 	if bound {
-		b.s.backOffs.forget(b.t.key)
-		b.s.unprepared.forget(b.t.key)
+		b.binder.backOffs.forget(b.t.key)
+		b.binder.unprepared.forget(b.t.key)
 	} else {
-		b.s.backOffs.failedSince(b.t.key, b.t.began)
+		b.binder.backOffs.failedSince(b.t.key, b.t.began)
 	}
-	b.s.rounds.settled(b.t.key)
-	b.s.preemptor.touch(b.t.key)
-	b.s.reporter.touch(b.t.key)
+	b.binder.rounds.settled(b.t.key)
+	b.binder.preemptor.touch(b.t.key)
+	b.binder.reporter.touch(b.t.key)
 }

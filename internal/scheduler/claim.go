@@ -14,25 +14,25 @@ import (
 )
 
 // reserve verifies a plan and reserves its room, unless it is given up at the same time.
-func (s *Scheduler) reserve(ctx context.Context, t *turn, found *plan) {
-	err := s.verifyPlan(ctx, t.key, t.gang, found)
+func (p *preemptor) reserve(ctx context.Context, key types.NamespacedName, g *decide.Gang, found *plan) {
+	err := p.verifyPlan(ctx, key, g, found)
 	if err == nil {
-		err = s.claim(found)
+		err = p.claim(found)
 	}
 	if err == nil {
-		s.reservations.set(newReservation(t.key, found.pods, found.nodes, found.priority))
+		p.reservations.set(newReservation(key, found.pods, found.nodes, found.priority))
 	} else {
 		klog.FromContext(ctx).V(1).Info("A plan for preemption no longer holds", "err", err)
 	}
-	if !s.preemptor.verify(t.key, found, err == nil) && err == nil {
-		s.reservations.release(t.key)
-		s.preemptor.unclaim(found)
+	if !p.verify(key, found, err == nil) && err == nil {
+		p.reservations.release(key)
+		p.unclaim(found)
 	}
 }
 
 // inCache reports whether the scheduler's cache still has a victim on its node.
-func (s *Scheduler) inCache(victim *corev1.Pod) bool {
-	pod, err := s.kube.Cache.GetPod(victim)
+func (p *preemptor) inCache(victim *corev1.Pod) bool {
+	pod, err := p.kube.Cache.GetPod(victim)
 
 	return err == nil && pod.Spec.NodeName == victim.Spec.NodeName
 }
@@ -40,13 +40,13 @@ func (s *Scheduler) inCache(victim *corev1.Pod) bool {
 // claim marks the victims of a plan as leaving, so that no other plan counts on them,
 // unless another one has been faster: what is left of their gangs must not break. Only
 // the scheduling goroutine calls it.
-func (s *Scheduler) claim(of *plan) error {
+func (p *preemptor) claim(of *plan) error {
 	gangs, left := sets.New[types.NamespacedName](), sets.New[types.UID]()
 	for _, pod := range of.victims {
 		if pod.DeletionTimestamp != nil {
 			continue // it terminates anyway
 		}
-		if s.groups.isLeaving(pod.UID) || !s.mayEvict(pod, of.priority, of.victims) {
+		if p.groups.isLeaving(pod.UID) || !p.mayEvict(pod, of.priority, of.victims) {
 			return fmt.Errorf("pod %s/%s is evicted for another pod, or may not be evicted", pod.Namespace, pod.Name)
 		}
 		left.Insert(pod.UID)
@@ -55,15 +55,15 @@ func (s *Scheduler) claim(of *plan) error {
 		}
 	}
 	for key := range gangs {
-		g := s.groups.running(key)
+		g := p.groups.running(key)
 		if g != nil && gang.Broken(g.Tree, g.Members, g.Rules, func(member int) bool { return left.Has(g.Pods[member].UID) }) {
 			return fmt.Errorf("gang %s would be broken", key)
 		}
 	}
-	s.preemptor.claimed(of)
+	p.claimed(of)
 	for _, pod := range of.victims {
 		if left.Has(pod.UID) {
-			s.groups.mark(pod)
+			p.groups.mark(pod)
 		}
 	}
 

@@ -47,11 +47,11 @@ func TestPanicsAreContained(t *testing.T) {
 	}{
 		"PreEnqueue": {workerGate, func(t *testing.T, s *Scheduler) {
 			t.Helper()
-			if status := (&plugin{s: s}).PreEnqueue(t.Context(), pod); status.IsSuccess() {
+			if status := (&plugin{}).PreEnqueue(t.Context(), pod); status.IsSuccess() {
 				t.Error("The pod enters the queue.")
 			}
 		}},
-		"Less": {workerGate, func(_ *testing.T, s *Scheduler) { (&plugin{s: s}).Less(q, q) }},
+		"Less": {workerGate, func(_ *testing.T, s *Scheduler) { (&plugin{}).Less(q, q) }},
 		"Timer": {workerEvents, func(_ *testing.T, s *Scheduler) {
 			s.wake(gangNamed("g"))
 		}},
@@ -61,9 +61,9 @@ func TestPanicsAreContained(t *testing.T) {
 		}},
 		"Backstop": {workerBackstop, func(t *testing.T, s *Scheduler) {
 			t.Helper()
-			s.gates = newGates()
+			s.gates = newGates(s.groups, s.wake)
 			s.gates.set(gangNamed("g"), &decide.Refusal{}, 0)
-			s.lostWakeUps(t.Context(), flowcontrol.NewFakeAlwaysRateLimiter(), nil)
+			s.gates.lostWakeUps(t.Context(), flowcontrol.NewFakeAlwaysRateLimiter(), nil)
 		}},
 	}
 	for name, tc := range cases {
@@ -114,7 +114,7 @@ func TestRoundPanics(t *testing.T) {
 	} {
 		t.Run(at, func(t *testing.T) {
 			script := &steps{takes: []time.Duration{0, 0}}
-			s := safeSteps{brokenSteps{script, at}, &Scheduler{}, gangNamed("g")}
+			s := safeSteps{brokenSteps{script, at}, gangNamed("g")}
 			script.round = newRound(t.Context(), s, 2, 2, [][]int{{0}, {1}}, time.Minute, func() {})
 			if n := counted(t, workerBinding, script.round.run); n != 1 {
 				t.Errorf("%d panics were counted.", n)
@@ -161,16 +161,16 @@ func TestLostWakeUps(t *testing.T) {
 		return n
 	}
 	before, limit := count(), flowcontrol.NewFakeAlwaysRateLimiter()
-	suspects := s.lostWakeUps(t.Context(), limit, nil)
+	suspects := s.gates.lostWakeUps(t.Context(), limit, nil)
 	if len(suspects) != 1 || suspects[complete] != old || count() != before {
 		t.Fatalf("The first time, suspects are %v.", suspects)
 	}
 	renewed := &decide.Refusal{Reason: v2alpha2.ReasonTooFewPods}
 	s.gates.set(complete, renewed, 0)
-	if suspects = s.lostWakeUps(t.Context(), limit, suspects); suspects[complete] != renewed || count() != before {
+	if suspects = s.gates.lostWakeUps(t.Context(), limit, suspects); suspects[complete] != renewed || count() != before {
 		t.Fatalf("After an event, suspects are %v.", suspects)
 	}
-	if suspects = s.lostWakeUps(t.Context(), limit, suspects); len(suspects) != 0 || count() != before+1 {
+	if suspects = s.gates.lostWakeUps(t.Context(), limit, suspects); len(suspects) != 0 || count() != before+1 {
 		t.Errorf("The second time, suspects are %v, and %v were counted.", suspects, count()-before)
 	}
 	if s.gates.get(complete).refusal != nil || s.gates.get(short).refusal == nil {
@@ -178,7 +178,7 @@ func TestLostWakeUps(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	s.backstop(ended) // it returns
+	s.gates.backstop(ended) // it returns
 }
 
 // The most important gang is dealt with first, then the one that waits the longest, and each
@@ -244,7 +244,7 @@ func TestTentativePlaces(t *testing.T) {
 	if is := s.groups.members(gangNamed("high"))[0]; is.Spec.NodeName != "" || s.groups.usingRoom(tried) != nil {
 		t.Errorf("A pod that is tried on a node is seen on %q.", is.Spec.NodeName)
 	}
-	s.groups.committed.Store(pod.UID, tried.Spec.NodeName)
+	s.groups.commit(pod.UID, tried.Spec.NodeName)
 	if is := s.groups.members(gangNamed("high"))[0]; is.Spec.NodeName != tried.Spec.NodeName || s.groups.usingRoom(tried) == nil {
 		t.Errorf("A pod that is being bound is seen on %q.", is.Spec.NodeName)
 	}

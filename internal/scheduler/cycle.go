@@ -28,7 +28,7 @@ func (s *Scheduler) next(ctx context.Context) func(klog.Logger) (*framework.Queu
 	// Only the replica that leads takes pods.
 	lead := sync.OnceFunc(func() {
 		<-s.groupsRead
-		s.recoverReservations(ctx)
+		s.preemptor.recoverReservations(ctx)
 		s.lead(ctx)
 	})
 	popFirst := sync.OnceFunc(func() { reached(phaseFirstPop) })
@@ -121,7 +121,7 @@ func (s *Scheduler) cycle(ctx context.Context, key types.NamespacedName, popped 
 // off for long.
 func (s *Scheduler) contain(ctx context.Context, t *turn, popped *framework.QueuedPodInfo, try func() string) (outcome string) {
 	defer func() {
-		if !s.caught(workerCycle, t.key, recover()) {
+		if !caught(workerCycle, t.key, recover()) {
 			return
 		}
 		outcome = resultError
@@ -155,7 +155,7 @@ func (s *Scheduler) try(ctx context.Context, t *turn, popped *framework.QueuedPo
 	}
 	if why != nil {
 		s.putBack(ctx, popped, sets.New(pluginName))
-		if s.regate(t.key) {
+		if s.gates.regate(t.key) {
 			s.wake(t.key)
 		}
 		s.reporter.touch(t.key)
@@ -291,8 +291,8 @@ func (s *Scheduler) doesNotFit(ctx context.Context, t *turn, w *world, decision 
 		s.backOffs.rejected(t.key, time.Since(t.began))
 	}
 	if found := s.preemptor.pending(t.key); found != nil {
-		s.reserve(ctx, t, found)
-	} else if s.mayPreempt(t.gang) {
+		s.preemptor.reserve(ctx, t.key, t.gang, found)
+	} else if s.preemptor.mayPreempt(t.gang) {
 		s.preemptor.unplaced(t.key)
 	}
 	podsHeld.Set(float64(s.held(t)))
@@ -340,7 +340,7 @@ func (s *Scheduler) commit(ctx context.Context, t *turn, w *world, required int)
 	placed := sets.New[int]()
 	for _, h := range w.held {
 		placed.Insert(h.member)
-		s.groups.committed.Store(h.pod.UID, h.node)
+		s.groups.commit(h.pod.UID, h.node)
 	}
 	rejectors := w.rejectors
 	if len(rejectors) == 0 {
@@ -353,5 +353,5 @@ func (s *Scheduler) commit(ctx context.Context, t *turn, w *world, required int)
 	}
 	podsPlaced.Add(float64(len(w.held)))
 	t.handedOver = true
-	s.bindAll(ctx, t, w.held, required)
+	s.binder.bindAll(ctx, &boundGang{key: t.key, gang: t.gang, waiting: t.waiting, fw: t.fw, began: t.began}, w.held, required)
 }

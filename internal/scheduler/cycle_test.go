@@ -216,7 +216,7 @@ func TestStaleClockSurvivesAClaim(t *testing.T) {
 	clock := func() gang.Memory { return s.staleness.observed[key].memory["default"] }
 	for i := range 3 {
 		if i == 1 {
-			if err := s.claim(&plan{priority: 50, victims: asPods(low)}); err != nil {
+			if err := s.preemptor.claim(&plan{priority: 50, victims: asPods(low)}); err != nil {
 				t.Fatal(err)
 			}
 		}

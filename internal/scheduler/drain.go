@@ -11,7 +11,7 @@ import (
 // drain deals with the groups of a queue until that is shut down. A group whose
 // handling fails is retried with a back-off. After a panic it is not retried until an
 // event adds it again.
-func (s *Scheduler) drain(
+func drain(
 	ctx context.Context, worker string, queue workqueue.TypedRateLimitingInterface[types.NamespacedName], do func(context.Context, types.NamespacedName) error,
 ) {
 	for {
@@ -19,16 +19,16 @@ func (s *Scheduler) drain(
 		if shutdown {
 			return
 		}
-		s.process(ctx, worker, queue, key, do)
+		process(ctx, worker, queue, key, do)
 	}
 }
 
-func (s *Scheduler) process(
+func process(
 	ctx context.Context, worker string, queue workqueue.TypedRateLimitingInterface[types.NamespacedName], key types.NamespacedName,
 	do func(context.Context, types.NamespacedName) error,
 ) {
 	defer queue.Done(key)
-	defer s.recovered(worker, key)
+	defer recovered(worker, key)
 	if err := do(ctx, key); err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).V(1).Info("Handling a PodGroup failed; retrying", "worker", worker, "podGroup", key, "err", err)
 		queue.AddRateLimited(key)

@@ -89,13 +89,15 @@ func newDryRun(ctx context.Context, fw framework.Framework, nodes []fwk.NodeInfo
 	return d, nil
 }
 
-// podInfo makes a PodInfo whose resources are computed, so that goroutines may
-// share it. Affinity terms that do not parse are ignored, as kube-scheduler does.
-func podInfo(pod *corev1.Pod) fwk.PodInfo {
-	info, _ := framework.NewPodInfo(pod)
-	info.CalculateResource()
+// trialDryRun prepares a dry run on the cluster in memory, for a question about a gang.
+func trialDryRun(ctx context.Context, t *trial, key types.NamespacedName, g *decide.Gang, priority int32) (*dryRun, error) {
+	t.nominees.trying = &key
+	fw, nodes, err := t.nodesFor(ctx, g)
+	if err != nil {
+		return nil, err
+	}
 
-	return info
+	return newDryRun(ctx, fw, nodes, g, priority)
 }
 
 func (d *dryRun) prefilter(pod *corev1.Pod) (*filterState, error) {

@@ -38,7 +38,7 @@ func TestRemoveDeleted(t *testing.T) {
 			if why != nil {
 				t.Fatal(why.Message)
 			}
-			dry, err := o.trial.dryRun(t.Context(), g, 50)
+			dry, err := trialDryRun(t.Context(), o.trial, gangNamed("high"), g, 50)
 			if err != nil {
 				t.Fatal(err)
 			}

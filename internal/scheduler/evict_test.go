@@ -129,7 +129,7 @@ func TestEvictedAtOnce(t *testing.T) {
 			}
 			s.groups.client = api.client()
 			of := &plan{group: "high", generation: 1, priority: 50, victims: asPods(low)}
-			if err := s.claim(of); err != nil {
+			if err := s.preemptor.claim(of); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.preemptor.evict(t.Context(), key, of); err != nil {
@@ -176,7 +176,7 @@ func TestEvictionDeniedByAWebhook(t *testing.T) {
 			api := &podAPI{T: t, pod: victim.DeepCopy(), answers: []error{tc.answer}}
 			s.groups.client = api.client()
 			of := &plan{group: "high", generation: 1, priority: 50, victims: asPods(low)}
-			if err := s.claim(of); err != nil {
+			if err := s.preemptor.claim(of); err != nil {
 				t.Fatal(err)
 			}
 			one := &preempting{plan: of, state: preemption.State{Phase: preemption.Nominated, Since: time.Now()}}
@@ -220,7 +220,7 @@ func TestPreemptedInTwoSteps(t *testing.T) {
 			"A victim that uses its room again is evicted again.", func(t *testing.T, s *Scheduler, of *plan) {
 				t.Helper()
 				evict(t, s, of)
-				s.groups.deleted.Delete(of.victims[0].UID)
+				s.groups.isOwnChange(of.victims[0], nil)
 				evict(t, s, of)
 			}, fmt.Sprintf(event, 2),
 		},
@@ -248,11 +248,11 @@ func TestPreemptedInTwoSteps(t *testing.T) {
 			low := members("low", 2, 10)
 			s := newTestScheduler(t, append(append(waitingPods(1), aGroup("high", 1), aGroup("low", 1), node(0, 8)), low...)...)
 			events := &notebook{}
-			s.reporter.recorder = events
+			s.reporter.recorder, s.evictor.recorder = events, events
 			api := &podAPI{T: t, pod: asPods(low)[0].DeepCopy(), answers: []error{apierrors.NewInternalError(errBroken)}, stays: true}
 			s.groups.client = api.client()
 			of := &plan{group: "high", generation: 1, priority: 50, pods: asPods(waitingPods(1)), victims: asPods(low)}
-			if err := s.claim(of); err != nil {
+			if err := s.preemptor.claim(of); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.preemptor.evict(t.Context(), key, of); err == nil {

@@ -17,6 +17,9 @@ import (
 // compute it, outside of every lock of the queue; PreEnqueue, which runs under such a
 // lock, only reads it.
 type gates struct {
+	groups *groups
+	wake   func(types.NamespacedName)
+
 	// compute is held while a gate is computed and stored, so that the newest state of
 	// the informers is stored last.
 	compute sync.Mutex
@@ -35,33 +38,35 @@ type gate struct {
 	lacking int
 }
 
-func newGates() *gates { return &gates{closed: map[types.NamespacedName]gate{}} }
-
-func (g *gates) get(key types.NamespacedName) gate {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-
-	return g.closed[key]
+func newGates(groups *groups, wake func(types.NamespacedName)) *gates {
+	return &gates{groups: groups, wake: wake, closed: map[types.NamespacedName]gate{}}
 }
 
-func (g *gates) set(key types.NamespacedName, why *decide.Refusal, lacking int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed[key] = gate{refusal: why, known: true, lacking: lacking}
+func (s *gates) get(key types.NamespacedName) gate {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+
+	return s.closed[key]
 }
 
-func (g *gates) forget(key types.NamespacedName) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.closed, key)
+func (s *gates) set(key types.NamespacedName, why *decide.Refusal, lacking int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed[key] = gate{refusal: why, known: true, lacking: lacking}
+}
+
+func (s *gates) forget(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.closed, key)
 }
 
 // keys returns the gangs whose gate is closed.
-func (g *gates) keys() []types.NamespacedName {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+func (s *gates) keys() []types.NamespacedName {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	var keys []types.NamespacedName
-	for key, one := range g.closed {
+	for key, one := range s.closed {
 		if one.refusal != nil {
 			keys = append(keys, key)
 		}
@@ -71,7 +76,7 @@ func (g *gates) keys() []types.NamespacedName {
 }
 
 // hold returns why a gang may not be tried, nil if it may.
-func (s *Scheduler) hold(key types.NamespacedName) *decide.Refusal {
+func (s *gates) hold(key types.NamespacedName) *decide.Refusal {
 	g, why := s.groups.read(key)
 	if why != nil {
 		return why
@@ -81,9 +86,9 @@ func (s *Scheduler) hold(key types.NamespacedName) *decide.Refusal {
 }
 
 // regate computes the gate of a gang again and reports whether it is open.
-func (s *Scheduler) regate(key types.NamespacedName) bool {
-	s.gates.compute.Lock()
-	defer s.gates.compute.Unlock()
+func (s *gates) regate(key types.NamespacedName) bool {
+	s.compute.Lock()
+	defer s.compute.Unlock()
 
 	return s.computeGate(key)
 }
@@ -93,15 +98,15 @@ func (s *Scheduler) regate(key types.NamespacedName) bool {
 // n pods is read a few times while they are created, and not n times. A pod that is added
 // to a gang whose gate is open does not close it; if the pod is wrong, the next attempt to
 // place the gang does.
-func (s *Scheduler) regateAfter(key types.NamespacedName, created bool) bool {
-	s.gates.compute.Lock()
-	defer s.gates.compute.Unlock()
-	is := s.gates.get(key)
+func (s *gates) regateAfter(key types.NamespacedName, created bool) bool {
+	s.compute.Lock()
+	defer s.compute.Unlock()
+	is := s.get(key)
 	switch {
 	case is.known && is.refusal == nil && created:
 		return true
 	case is.known && is.refusal != nil && is.lacking > 1:
-		s.gates.set(key, is.refusal, is.lacking-1)
+		s.set(key, is.refusal, is.lacking-1)
 
 		return false
 	default:
@@ -110,8 +115,8 @@ func (s *Scheduler) regateAfter(key types.NamespacedName, created bool) bool {
 }
 
 // computeGate reads the gang. The caller has the lock for that.
-func (s *Scheduler) computeGate(key types.NamespacedName) bool {
-	s.gates.computed++
+func (s *gates) computeGate(key types.NamespacedName) bool {
+	s.computed++
 	g, why := s.groups.read(key)
 	lacking := 0
 	if why == nil {
@@ -120,11 +125,11 @@ func (s *Scheduler) computeGate(key types.NamespacedName) bool {
 		}
 	}
 	if why != nil && s.groups.group(key) == nil && len(s.groups.members(key)) == 0 {
-		s.gates.forget(key)
+		s.forget(key)
 
 		return false
 	}
-	s.gates.set(key, why, lacking)
+	s.set(key, why, lacking)
 
 	return why == nil
 }
@@ -138,7 +143,7 @@ const (
 // backstop looks, once a minute, for gangs whose gate is closed although it should be
 // open, and wakes them. Each is a wake-up that the table in wake.go has lost: it is
 // counted, and tests demand that the count is 0.
-func (s *Scheduler) backstop(ctx context.Context) {
+func (s *gates) backstop(ctx context.Context) {
 	limit := flowcontrol.NewTokenBucketRateLimiter(backstopRate, backstopRate)
 	tick := time.NewTicker(backstopPeriod)
 	defer tick.Stop()
@@ -156,9 +161,9 @@ func (s *Scheduler) backstop(ctx context.Context) {
 // lostWakeUps wakes the gangs that were suspects the last time and still are. A gang
 // becomes one when its gate differs from what the informers say: an event may be on
 // its way.
-func (s *Scheduler) lostWakeUps(ctx context.Context, limit flowcontrol.RateLimiter, before map[types.NamespacedName]*decide.Refusal) map[types.NamespacedName]*decide.Refusal {
+func (s *gates) lostWakeUps(ctx context.Context, limit flowcontrol.RateLimiter, before map[types.NamespacedName]*decide.Refusal) map[types.NamespacedName]*decide.Refusal {
 	suspects := map[types.NamespacedName]*decide.Refusal{}
-	for _, key := range s.gates.keys() {
+	for _, key := range s.keys() {
 		if limit.Wait(ctx) != nil {
 			return nil
 		}
@@ -172,9 +177,9 @@ func (s *Scheduler) lostWakeUps(ctx context.Context, limit flowcontrol.RateLimit
 
 // suspect returns the gate of a gang that is closed and should be open, nil if there is
 // none. If it was the same the last time, the gang is woken.
-func (s *Scheduler) suspect(ctx context.Context, key types.NamespacedName, before *decide.Refusal) *decide.Refusal {
-	defer s.recovered(workerBackstop, key)
-	was := s.gates.get(key).refusal
+func (s *gates) suspect(ctx context.Context, key types.NamespacedName, before *decide.Refusal) *decide.Refusal {
+	defer recovered(workerBackstop, key)
+	was := s.get(key).refusal
 	if was == nil || s.hold(key) != nil {
 		return nil
 	}
@@ -183,7 +188,7 @@ func (s *Scheduler) suspect(ctx context.Context, key types.NamespacedName, befor
 	}
 	lostWakeUps.Inc()
 	klog.FromContext(ctx).Error(nil, "A gang was not woken when it became complete", "podGroup", key, "gate", was.Reason)
-	s.gates.set(key, nil, 0)
+	s.set(key, nil, 0)
 	s.wake(key)
 
 	return nil

@@ -76,7 +76,7 @@ func TestGateReadsGangsRarely(t *testing.T) {
 			}
 			g.s.gates.computed = 0
 			for i, pod := range pods {
-				g.s.groups.committed.Store(pod.UID, "node-0000")
+				g.s.groups.commit(pod.UID, "node-0000")
 				bound := pod.DeepCopy()
 				boundAt(0)(bound)
 				g.change(pod, bound)
@@ -107,7 +107,7 @@ func TestGateIsNotClosedForLong(t *testing.T) {
 		{"The scheduling gate is removed.", func() { g.change(gatedPod(3), member("g", 3, 1)) }, true},
 		{"A fourth pod names a subgroup that does not exist; the next attempt finds that.", func() {
 			g.change(nil, wrongPod(4))
-			g.s.regate(gangNamed("g"))
+			g.s.gates.regate(gangNamed("g"))
 		}, false},
 		{"It was deleted.", func() { g.change(wrongPod(4), nil) }, true},
 		{"One of three was deleted.", func() { g.change(member("g", 1, 1), nil) }, false},
@@ -141,14 +141,14 @@ func BenchmarkGate(b *testing.B) {
 	for _, n := range []int{64, 512, 4096} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			o := offline(b, aGroup("g", int32(n)))
-			s := &Scheduler{groups: o.groups, rules: o.rules, gates: newGates()}
+			s := &Scheduler{groups: o.groups, rules: o.rules, gates: newGates(o.groups, nil)}
 			for b.Loop() {
 				s.gates.forget(gangNamed("g"))
 				for i := range n {
 					if err := s.groups.pods.GetIndexer().Add(member("g", i, 1)); err != nil {
 						b.Fatal(err)
 					}
-					s.regateAfter(gangNamed("g"), true)
+					s.gates.regateAfter(gangNamed("g"), true)
 				}
 				b.StopTimer()
 				if err := s.groups.pods.GetIndexer().Replace(nil, ""); err != nil {

@@ -64,6 +64,47 @@ func (g *groups) isCommitted(pod types.UID) bool {
 	return ok
 }
 
+// Leaving returns the pods that are being evicted here.
+func (g *groups) Leaving() []types.UID {
+	var all []types.UID
+	g.leaving.Range(func(uid, _ any) bool {
+		all = append(all, uid.(types.UID)) //nolint:forcetypeassert // only UIDs are stored
+
+		return true
+	})
+
+	return all
+}
+
+// markLeaving has a pod no longer count, whether or not it exists.
+func (g *groups) markLeaving(pod types.UID) { g.leaving.Store(pod, true) }
+
+// markLeavingBy does so unless the pod is marked already. by is who evicts it.
+func (g *groups) markLeavingBy(pod types.UID, by any) { g.leaving.LoadOrStore(pod, by) }
+
+// leavingBy returns who evicts a pod: nil if it is not marked, true if that is not known.
+func (g *groups) leavingBy(pod types.UID) any {
+	by, _ := g.leaving.Load(pod)
+
+	return by
+}
+
+// unmarkBy has a pod count again if it is marked by that evictor.
+func (g *groups) unmarkBy(pod *corev1.Pod, by any) {
+	if g.leaving.CompareAndDelete(pod.UID, by) {
+		g.unmark(pod)
+	}
+}
+
+// forgetLeaving removes the mark of a pod of which no event is to come.
+func (g *groups) forgetLeaving(pod types.UID) { g.leaving.Delete(pod) }
+
+// commit has a pod count as placed, because it is being bound here.
+func (g *groups) commit(pod types.UID, node string) { g.committed.Store(pod, node) }
+
+// uncommit ends that for a pod that is not bound.
+func (g *groups) uncommit(pod types.UID) { g.committed.Delete(pod) }
+
 // current returns a pod as the informer has it, nil if it no longer exists or has
 // ended.
 func (g *groups) current(pod *corev1.Pod) *corev1.Pod {
@@ -211,4 +252,18 @@ func (g *groups) placed(pod *corev1.Pod) *corev1.Pod {
 	c.Spec.NodeName, _ = node.(string)
 
 	return &c
+}
+
+// boundMembers returns the pods of a group as the API server has them, without
+// those that are being evicted, and whether any of them is being bound. It reports claimed
+// if any is about to be evicted and not deleted yet: it may still stay, so what the group
+// has is not known.
+func (g *groups) boundMembers(key types.NamespacedName) (pods []*corev1.Pod, binding, claimed bool) {
+	// A pod that is bound between the two lists counts as both, never as neither.
+	for _, pod := range g.named(key) {
+		claimed = claimed || pod.DeletionTimestamp == nil && g.isLeaving(pod.UID)
+		binding = binding || pod.Spec.NodeName == "" && g.isCommitted(pod.UID)
+	}
+
+	return g.listed(key), binding, claimed
 }

@@ -56,6 +56,18 @@ var (
 		Subsystem: subsystem, Name: "lost_wakeups_total", StabilityLevel: metrics.ALPHA,
 		Help: "Gangs that were complete and were not tried until the backstop found them. Always 0.",
 	})
+	panics = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "panics_total", StabilityLevel: metrics.ALPHA,
+		Help: "Panics that a worker recovered from, by worker. Each affects the group that the worker was dealing with, and no other.",
+	}, []string{"worker"})
+	waitingGroups = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Subsystem: subsystem, Name: "waiting_groups", StabilityLevel: metrics.ALPHA,
+		Help: "PodGroups whose condition Scheduled is False, by cause: room (the scheduler has to place them), pods (too few exist), group (the group or its pods have to be changed). Every replica counts all of them.",
+	}, []string{"cause"})
+	waitingSince = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Subsystem: subsystem, Name: "waiting_since_timestamp_seconds", StabilityLevel: metrics.ALPHA,
+		Help: "Unix time since which the first of the PodGroups that wait does so, by cause. Absent for a cause that no group waits for.",
+	}, []string{"cause"})
 	trialSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "trial_duration_seconds", StabilityLevel: metrics.ALPHA,
 		Help:    "How long a question about what would fit took, by kind: preemption.",

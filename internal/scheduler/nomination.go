@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 )
 
@@ -20,11 +21,11 @@ const (
 )
 
 // nominate writes the reserved places to the status of the pods.
-func (s *Scheduler) nominate(ctx context.Context, of *plan) error {
+func (p *preemptor) nominate(ctx context.Context, of *plan) error {
 	var mu sync.Mutex
 	var failed error
 	workqueue.ParallelizeUntil(ctx, nominationsAtOnce, len(of.pods), func(i int) {
-		if err := s.groups.setNominatedNode(ctx, of.pods[i], of.nodes[i]); err != nil {
+		if err := p.groups.setNominatedNode(ctx, of.pods[i], of.nodes[i]); err != nil {
 			mu.Lock()
 			failed = errors.Join(failed, err)
 			mu.Unlock()
@@ -42,15 +43,18 @@ func (g *groups) setNominatedNode(ctx context.Context, of *corev1.Pod, node stri
 	if pod == nil || pod.Spec.NodeName != "" || g.hasNomination(pod, node) {
 		return nil
 	}
-	g.nominated.Store(pod.UID, cmp.Or(node, anyNode)) // even if the answer is lost
+	g.wroteNomination(pod.UID, cmp.Or(node, anyNode)) // even if the answer is lost
 	err := patchPodStatus(ctx, g.client, pod, &corev1.PodStatus{NominatedNodeName: anyNode}, &corev1.PodStatus{NominatedNodeName: node})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("cannot nominate pod %s/%s to node %q: %w", pod.Namespace, pod.Name, node, err)
 	}
-	g.nominated.Store(pod.UID, node)
+	g.wroteNomination(pod.UID, node)
 
 	return nil
 }
+
+// wroteNomination remembers a nominatedNodeName that was written here, or may have been.
+func (g *groups) wroteNomination(pod types.UID, node string) { g.nominated.Store(pod, node) }
 
 // hasNomination reports whether a pod has a nominatedNodeName, according to the informer
 // and to what was written here last.

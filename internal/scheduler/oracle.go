@@ -3,7 +3,6 @@ package scheduler
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -14,15 +13,9 @@ import (
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	resourcehelper "k8s.io/component-helpers/resource"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
-	config "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/engine/gang"
@@ -45,7 +38,7 @@ func Open(ctx context.Context, source *rest.Config, o Options, file string) (*Or
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	cfg, err := configuration(ctx, o, file)
+	cfg, err := configuration(ctx, o.Names, file)
 	if err != nil {
 		return nil, err
 	}
@@ -61,50 +54,31 @@ func Open(ctx context.Context, source *rest.Config, o Options, file string) (*Or
 		return nil, err
 	}
 	factory := kubescheduler.NewInformerFactory(client, 0)
-	s := &Scheduler{options: &o, rules: o.rules()}
-	if s.groups, err = newGroups(source, client, factory, s.rules); err != nil {
+	oracle := &Oracle{factory: factory, rules: o.rules()}
+	if oracle.groups, err = newGroups(source, client, factory, oracle.rules); err != nil {
 		return nil, err
 	}
-	if s.trial, err = newTrial(ctx, client, source, factory, cfg, s.plugins()); err != nil {
+	if oracle.trial, err = newTrial(ctx, client, source, factory, cfg, frameworkruntime.Registry{
+		pluginName: newPlugin(oracle.groups, nil, nil), preemptionName: newPlainPreemption(oracle.groups), packingName: newPacking,
+	}); err != nil {
 		return nil, err
 	}
 	if file == "" {
-		s.trial.anyone = s.trial.profiles[o.Names[0]]
+		oracle.trial.anyone = oracle.trial.profiles[o.Names[0]]
 	}
+	oracle.trial.nominees.of = oracle.nominated
 	factory.Start(ctx.Done())
 	for _, ok := range factory.WaitForCacheSync(ctx.Done()) {
 		if !ok {
 			return nil, context.Cause(ctx)
 		}
 	}
-	if err := s.groups.start(ctx); err != nil {
+	if err := oracle.groups.start(ctx); err != nil {
 		return nil, cmp.Or(context.Cause(ctx), err)
 	}
 	complete.Store(true)
-	oracle := &Oracle{trial: s.trial, factory: factory, groups: s.groups, rules: s.rules}
-	s.trial.nominees.of = oracle.nominated
 
 	return oracle, nil
-}
-
-// configuration is the file, or the default with a profile for each name.
-func configuration(ctx context.Context, o Options, file string) (*config.KubeSchedulerConfiguration, error) {
-	cfg, err := latest.Default()
-	if err != nil {
-		return nil, err
-	}
-	if file != "" {
-		if cfg, err = options.LoadConfigFromFile(klog.FromContext(ctx), file); err != nil {
-			return nil, fmt.Errorf("cannot read the scheduler's configuration: %w", err)
-		}
-	} else {
-		cfg.Profiles = named(cfg.Profiles[0], o.Names)
-	}
-	for i := range cfg.Profiles {
-		enable(&cfg.Profiles[i])
-	}
-
-	return cfg, nil
 }
 
 // nominated returns the pods that are nominated to a node, those of gangs that have
@@ -231,93 +205,4 @@ func without(g *decide.Gang, d *gang.Decision) int {
 	}
 
 	return first
-}
-
-// rooms looks at every node with the eyes of one pod. Those come first that
-// lack the least.
-func (t *trial) rooms(ctx context.Context, g *decide.Gang, member int) ([]decide.Room, error) {
-	fw, err := t.profile(g)
-	if err != nil {
-		return nil, err
-	}
-	pod := g.Pods[member]
-	if err := t.cache.UpdateSnapshot(klog.FromContext(ctx), t.snapshot); err != nil {
-		return nil, err
-	}
-	nodes, err := t.snapshot.NodeInfos().List()
-	if err != nil {
-		return nil, err
-	}
-	state := framework.NewCycleState()
-	narrowed, status, _ := fw.RunPreFilterPlugins(ctx, state, pod)
-	if !status.IsSuccess() && !status.IsRejected() {
-		return nil, status.AsError()
-	}
-	rooms := make([]decide.Room, 0, len(nodes))
-	for _, node := range nodes {
-		r := decide.Room{Node: node.Node().Name}
-		switch {
-		case status.IsRejected():
-			r.Reasons = status.Reasons()
-		case !narrowed.AllNodes() && !narrowed.NodeNames.Has(r.Node):
-			r.Reasons = []string{reasonUnselected}
-		default:
-			look(ctx, fw, state, pod, node, &r)
-		}
-		rooms = append(rooms, r)
-	}
-	slices.SortFunc(rooms, func(a, b decide.Room) int {
-		return cmp.Or(cmp.Compare(b.Fits, a.Fits), cmp.Compare(len(a.Reasons), len(b.Reasons)), cmp.Compare(missing(a), missing(b)), cmp.Compare(a.Node, b.Node))
-	})
-
-	return rooms, nil
-}
-
-// look fills in one node.
-func look(ctx context.Context, fw framework.Framework, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo, r *decide.Room) {
-	insufficient := map[string]bool{}
-	for _, lack := range noderesources.Fits(pod, node, nil, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true}) {
-		insufficient[lack.Reason] = true
-		r.Short = append(r.Short, decide.Shortage{Resource: string(lack.ResourceName), Asked: lack.Requested, Free: lack.Capacity - lack.Used, Allocatable: lack.Capacity})
-	}
-	if status := fw.RunFilterPluginsWithNominatedPods(ctx, state, pod, node); !status.IsSuccess() {
-		for _, reason := range status.Reasons() {
-			if !insufficient[reason] {
-				r.Reasons = append(r.Reasons, reason)
-			}
-		}
-
-		return
-	}
-	r.Fits = times(pod, node)
-}
-
-// times is how often a pod fits a node that takes it, by its resources.
-func times(pod *corev1.Pod, node fwk.NodeInfo) int {
-	room := node.GetAllocatable().GetAllowedPodNumber() - len(node.GetPods())
-	asked := framework.NewResource(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}))
-	free := func(ask, allocatable, used int64) {
-		if ask > 0 {
-			room = min(room, int((allocatable-used)/ask))
-		}
-	}
-	has, used := node.GetAllocatable(), node.GetRequested()
-	free(asked.MilliCPU, has.GetMilliCPU(), used.GetMilliCPU())
-	free(asked.Memory, has.GetMemory(), used.GetMemory())
-	free(asked.EphemeralStorage, has.GetEphemeralStorage(), used.GetEphemeralStorage())
-	for name, ask := range asked.ScalarResources {
-		free(ask, has.GetScalarResources()[name], used.GetScalarResources()[name])
-	}
-
-	return max(0, room)
-}
-
-// missing is how much a node lacks, as a share of what is asked for.
-func missing(r decide.Room) float64 {
-	total := 0.0
-	for _, s := range r.Short {
-		total += 1 - float64(max(0, s.Free))/float64(max(1, s.Asked))
-	}
-
-	return total
 }

@@ -7,17 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	resourcehelper "k8s.io/component-helpers/resource"
 	fwk "k8s.io/kube-scheduler/framework"
-	config "k8s.io/kubernetes/pkg/scheduler/apis/config"
 )
 
 const (
-	// packingName is the name of the plugin in profiles.
-	packingName = "ArborGPUPacking"
-	// packingWeight makes one GPU of eight worth 38 points. NodeResourcesFit and
-	// NodeResourcesBalancedAllocation take away about 12 when a pod with one GPU
-	// uses an eighth of CPU and memory too; preferred affinity and topology
-	// spread constraints are worth up to 200, so they still win.
-	packingWeight = 3
 	// packingState is the key under which PreScore keeps what a pod requests.
 	packingState = "PreScore" + packingName
 
@@ -36,14 +28,6 @@ var (
 	_ fwk.ScorePlugin    = packing{}
 	_ fwk.SignPlugin     = packing{}
 )
-
-// packGPUs enables the plugin in a profile.
-func packGPUs(p *config.KubeSchedulerProfile) {
-	if p.Plugins == nil {
-		p.Plugins = &config.Plugins{}
-	}
-	p.Plugins.MultiPoint.Enabled = append(p.Plugins.MultiPoint.Enabled, config.Plugin{Name: packingName, Weight: packingWeight})
-}
 
 func newPacking(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return packing{}, nil

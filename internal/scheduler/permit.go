@@ -74,14 +74,6 @@ func (s *Scheduler) notPermitted(ctx context.Context, t *turn, w *world, refused
 	return result
 }
 
-// endPermit removes a pod from those that wait for a Permit plugin.
-func endPermit(ctx context.Context, fw framework.Framework, pod *corev1.Pod) {
-	if fw.WillWaitOnPermit(ctx, pod) {
-		fw.RejectWaitingPod(pod.UID)
-		fw.WaitOnPermit(ctx, pod)
-	}
-}
-
 // activate moves the pods to the active queue that plugins asked for during the
 // cycle of this one.
 func (s *Scheduler) activate(ctx context.Context, h holding) {

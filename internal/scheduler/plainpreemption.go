@@ -11,13 +11,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
 )
-
-// preemptionName is the name of the plugin in profiles, where it replaces
-// DefaultPreemption.
-const preemptionName = "ArborPreemption"
 
 // plainPreemption is DefaultPreemption for clusters with gangs. Pods without a
 // PodGroup preempt with it. It never selects a member of a non-preemptible gang,
@@ -39,14 +36,21 @@ var (
 	_ preemption.Interface  = &plainPreemption{}
 )
 
-func (s *Scheduler) newPlainPreemption(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+// newPlainPreemption returns a factory of the plugin.
+func newPlainPreemption(groups *groups) frameworkruntime.PluginFactory {
+	return func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		return makePlainPreemption(ctx, groups, args, handle)
+	}
+}
+
+func makePlainPreemption(ctx context.Context, groups *groups, args runtime.Object, handle fwk.Handle) (*plainPreemption, error) {
 	handle = plainNominations{handle}
 	kube, err := defaultpreemption.New(ctx, args, handle, feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate))
 	if err != nil {
 		return nil, err
 	}
-	p := &plainPreemption{DefaultPreemption: kube, handle: handle, groups: s.groups}
-	kube.Executor.PreemptPod = newPlainEvictor(handle, s.groups).preemptPod
+	p := &plainPreemption{DefaultPreemption: kube, handle: handle, groups: groups}
+	kube.Executor.PreemptPod = newPlainEvictor(handle, groups).preemptPod
 	kube.Evaluator = preemption.NewEvaluator(preemptionName, handle, p, kube.Executor)
 
 	return p, nil

@@ -75,7 +75,7 @@ func (e *plainEvictor) preemptPod(ctx context.Context, c preemption.Candidate, p
 		return err
 	}
 	e.record(ctx, c, preemptor, victim, "")
-	e.groups.leaving.Store(victim.UID, true)
+	e.groups.markLeaving(victim.UID)
 	// The mark is removed with the pod. For one that is gone already there is no event to come.
 	if e.groups.current(victim) == nil {
 		e.groups.unmark(victim)
@@ -114,12 +114,12 @@ func (e *plainEvictor) begin(ctx context.Context, c preemption.Candidate, preemp
 		round = &plainRound{}
 		e.rounds[c] = round
 		for _, pod := range c.Victims().Pods {
-			e.groups.leaving.LoadOrStore(pod.UID, c)
+			e.groups.markLeavingBy(pod.UID, c)
 		}
 		// kube-scheduler cancels the context when the preemption has ended.
 		context.AfterFunc(ctx, func() { e.end(ctx, c) })
 	}
-	by, _ := e.groups.leaving.Load(victim.UID)
+	by := e.groups.leavingBy(victim.UID)
 	if other, ok := by.(preemption.Candidate); ok && other != c {
 		if r := e.rounds[other]; r != nil {
 			r.wakes = append(r.wakes, plainWake{c, preemptor.Pods()})
@@ -158,9 +158,7 @@ func (e *plainEvictor) fail(c preemption.Candidate) {
 	}
 	e.mu.Unlock()
 	for _, pod := range c.Victims().Pods {
-		if e.groups.leaving.CompareAndDelete(pod.UID, c) {
-			e.groups.unmark(pod)
-		}
+		e.groups.unmarkBy(pod, c)
 	}
 }
 

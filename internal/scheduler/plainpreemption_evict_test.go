@@ -253,11 +253,9 @@ func TestPlainEvictorAfterFailure(t *testing.T) {
 // leavingOf are the pods that leave, sorted.
 func leavingOf(s *stage) []string {
 	all := map[string]bool{}
-	s.groups.leaving.Range(func(uid, _ any) bool {
-		all[string(uid.(types.UID))] = true
-
-		return true
-	})
+	for _, uid := range s.groups.Leaving() {
+		all[string(uid)] = true
+	}
 
 	return slices.Sorted(maps.Keys(all))
 }

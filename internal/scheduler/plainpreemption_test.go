@@ -67,9 +67,9 @@ func newStage(t testing.TB) *stage {
 func (s *stage) build(handle fwk.Handle) {
 	s.t.Helper()
 	args := &config.DefaultPreemptionArgs{MinCandidateNodesPercentage: 10, MinCandidateNodesAbsolute: 100}
-	ours, err := (&Scheduler{groups: s.groups}).newPlainPreemption(s.t.Context(), args, handle)
+	var err error
+	s.ours, err = makePlainPreemption(s.t.Context(), s.groups, args, handle)
 	s.must(err)
-	s.ours = ours.(*plainPreemption)
 	s.kube, err = defaultpreemption.New(s.t.Context(), args, handle, feature.Features{})
 	s.must(err)
 }
@@ -104,9 +104,11 @@ func (s *stage) show(a act) {
 	s.must(s.trial.cache.UpdateSnapshot(logger, s.trial.snapshot))
 	s.must(s.groups.all.GetStore().Replace(storeItems(a.groups), ""))
 	s.must(s.groups.pods.GetStore().Replace(storeItems(a.pods), ""))
-	s.groups.leaving.Clear()
+	for _, pod := range s.groups.Leaving() {
+		s.groups.forgetLeaving(pod)
+	}
 	for _, name := range a.leaving {
-		s.groups.leaving.Store(types.UID(name), true)
+		s.groups.markLeaving(types.UID(name))
 	}
 	s.build(extendedHandle{s.fw, a.extenders})
 }

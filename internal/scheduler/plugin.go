@@ -9,15 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
 )
 
-// pluginName is the name in profiles, and in the reasons why a pod waits.
-const pluginName = "ArborGang"
-
 // plugin is the gate before the queue, and the order in it.
-type plugin struct{ s *Scheduler }
+type plugin struct {
+	groups   *groups
+	gates    *gates
+	backOffs *backOffs
+}
 
 var (
 	_ fwk.PreEnqueuePlugin  = &plugin{}
@@ -25,8 +27,12 @@ var (
 	_ fwk.EnqueueExtensions = &plugin{}
 )
 
-func (s *Scheduler) newPlugin(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
-	return &plugin{s: s}, nil
+// newPlugin returns a factory of the plugin. Without gates and back-offs, it serves trials,
+// which have no queue.
+func newPlugin(groups *groups, gates *gates, backOffs *backOffs) frameworkruntime.PluginFactory {
+	return func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+		return &plugin{groups: groups, gates: gates, backOffs: backOffs}, nil
+	}
 }
 
 // Name is the plugin's.
@@ -45,19 +51,19 @@ func (p *plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) (status *fwk.Sta
 		return nil
 	}
 	defer func() {
-		if p.s.caught(workerGate, key, recover()) {
+		if caught(workerGate, key, recover()) {
 			status = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the gang could not be read")
 		}
 	}()
-	is := p.s.gates.get(key)
+	is := p.gates.get(key)
 	if !is.known { // no event has told of the gang yet
-		p.s.regate(key)
-		is = p.s.gates.get(key)
+		p.gates.regate(key)
+		is = p.gates.get(key)
 	}
 	if is.refusal != nil {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, is.refusal.Message)
 	}
-	if p.s.backOffs.asked(key) {
+	if p.backOffs.asked(key) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the gang has just been tried and did not fit")
 	}
 
@@ -69,7 +75,7 @@ func (p *plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) (status *fwk.Sta
 // together, and so that a gang does not get younger by having to wait.
 func (p *plugin) Less(a, b fwk.QueuedPodInfo) bool {
 	key, _ := decide.GroupOf(a.GetPodInfo().GetPod())
-	defer p.s.recovered(workerGate, key)
+	defer recovered(workerGate, key)
 	x, y := p.rank(a), p.rank(b)
 	switch {
 	case x.priority != y.priority:
@@ -96,9 +102,9 @@ func (p *plugin) rank(q fwk.QueuedPodInfo) rank {
 	pod := q.GetPodInfo().GetPod()
 	r := rank{priority: corev1helpers.PodPriority(pod), since: q.GetTimestamp()}
 	if key, ok := decide.GroupOf(pod); ok {
-		if pg := p.s.groups.group(key); pg != nil {
+		if pg := p.groups.group(key); pg != nil {
 			r.since, r.key = pg.CreationTimestamp.Time, key
-			r.priority = p.s.groups.priority(pg, []*corev1.Pod{pod})
+			r.priority = p.groups.priority(pg, []*corev1.Pod{pod})
 		}
 	}
 

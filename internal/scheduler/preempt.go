@@ -5,10 +5,14 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	policylisters "k8s.io/client-go/listers/policy/v1"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
+	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 
 	"github.com/arbor-control/arbor/engine/gang"
 	"github.com/arbor-control/arbor/internal/decide/preemption"
@@ -27,9 +31,14 @@ const preemptors = 4
 // A preemptor makes room for gangs that do not fit. What happens next to a gang is
 // decided by package preemption; the preemptor carries it out.
 type preemptor struct {
-	s       *Scheduler
-	budgets policylisters.PodDisruptionBudgetLister
-	queue   workqueue.TypedDelayingInterface[types.NamespacedName]
+	preemptorDeps
+
+	queue workqueue.TypedDelayingInterface[types.NamespacedName]
+
+	// cleanups has groups that may have the record of a reservation that has ended;
+	// clears bounds how fast nominations are removed.
+	cleanups workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	clears   flowcontrol.RateLimiter
 
 	mu    sync.Mutex
 	gangs map[types.NamespacedName]*preempting
@@ -39,6 +48,26 @@ type preemptor struct {
 	// victims has the gangs that wait for a pod to disappear. There may be several: each
 	// plan waits for all pods that are terminating on its nodes.
 	victims map[types.UID]sets.Set[types.NamespacedName]
+}
+
+// preemptorDeps is what a preemptor needs.
+type preemptorDeps struct {
+	kube *kubescheduler.Scheduler
+	// snapshot is that of the scheduling goroutine.
+	snapshot     *internalcache.Snapshot
+	options      *Options
+	groups       *groups
+	trial        *trial
+	reservations *reservations
+	reporter     *reporter
+	evictor      *evictor
+	backOffs     *backOffs
+	unprepared   *unprepared
+	budgets      policylisters.PodDisruptionBudgetLister
+	// answers reports whether a pod asks for this scheduler.
+	answers func(*corev1.Pod) bool
+	// wake brings a gang that waits into the queue.
+	wake func(types.NamespacedName)
 }
 
 // preempting is one gang that preempts, or may. Its state is written by the worker
@@ -56,11 +85,15 @@ type preempting struct {
 	verified *bool
 }
 
-func newPreemptor(s *Scheduler, budgets policylisters.PodDisruptionBudgetLister) *preemptor {
-	p := &preemptor{s: s, budgets: budgets, gangs: map[types.NamespacedName]*preempting{}, victims: map[types.UID]sets.Set[types.NamespacedName]{}}
+func newPreemptor(deps preemptorDeps) *preemptor {
+	p := &preemptor{
+		preemptorDeps: deps, gangs: map[types.NamespacedName]*preempting{}, victims: map[types.UID]sets.Set[types.NamespacedName]{},
+		cleanups: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
+		clears:   flowcontrol.NewTokenBucketRateLimiter(clearsPerSecond, clearsPerSecond),
+	}
 	p.queue = newPriorityQueue(func(key types.NamespacedName) int32 {
-		if pg := s.groups.group(key); pg != nil {
-			return s.groups.priority(pg, s.groups.members(key))
+		if pg := p.groups.group(key); pg != nil {
+			return p.groups.priority(pg, p.groups.members(key))
 		}
 
 		return 0
@@ -73,8 +106,23 @@ func (p *preemptor) run(ctx context.Context) {
 	for range preemptors {
 		go p.work(ctx)
 	}
+	go drain(ctx, workerCleanup, p.cleanups, p.cleanUp)
 	<-ctx.Done()
+	p.shutDown()
+}
+
+func (p *preemptor) shutDown() {
 	p.queue.ShutDown()
+	p.cleanups.ShutDown()
+}
+
+// cleanUpLater has what is left of the reservations and binding rounds of a gang removed.
+func (p *preemptor) cleanUpLater(key types.NamespacedName) { p.cleanups.Add(key) }
+
+// retry wakes a gang even if it backs off.
+func (p *preemptor) retry(key types.NamespacedName) {
+	p.backOffs.forget(key)
+	p.wake(key)
 }
 
 func (p *preemptor) work(ctx context.Context) {
@@ -198,7 +246,7 @@ func (p *preemptor) resume(key types.NamespacedName, of *plan) {
 // do but wait.
 func (p *preemptor) advance(ctx context.Context, key types.NamespacedName) {
 	defer func() {
-		if p.s.caught(workerPreemption, key, recover()) {
+		if caught(workerPreemption, key, recover()) {
 			p.queue.AddAfter(key, afterPanic) // it may hold room
 		}
 		p.callNext(key)
@@ -213,7 +261,7 @@ func (p *preemptor) advance(ctx context.Context, key types.NamespacedName) {
 		state, action, at := one.state.Next(f)
 		p.set(one, state)
 		if state.Phase == preemption.Freed && before != preemption.Freed {
-			p.s.retry(key) // its room is free now
+			p.retry(key) // its room is free now
 		}
 		if action == preemption.Wait {
 			p.report(key, g, one, f.Victims)
@@ -244,7 +292,7 @@ func usesCopy(action preemption.Action) bool {
 // beginTurn reports whether it is the turn of a gang to use the copy. If it is not, the
 // gang is dealt with again when it is.
 func (p *preemptor) beginTurn(key types.NamespacedName, g *decide.Gang, action preemption.Action) bool {
-	priority := p.s.groups.priority(g.Group, g.Pods)
+	priority := p.groups.priority(g.Group, g.Pods)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
@@ -324,8 +372,8 @@ func (p *preemptor) rest(key types.NamespacedName, one *preempting, f preemption
 
 // facts reads what the next step depends on.
 func (p *preemptor) facts(key types.NamespacedName, one *preempting) (*decide.Gang, preemption.Facts) {
-	f := preemption.Facts{Now: time.Now(), Unprepared: p.s.unprepared.until(key)}
-	g, why := p.s.groups.read(key)
+	f := preemption.Facts{Now: time.Now(), Unprepared: p.unprepared.until(key)}
+	g, why := p.groups.read(key)
 	p.mu.Lock()
 	f.Unplaced = one.unplaced
 	if one.plan != nil {
@@ -354,15 +402,15 @@ func (p *preemptor) facts(key types.NamespacedName, one *preempting) (*decide.Ga
 // a victim has its time from the beginning of the phase too.
 func (p *preemptor) left(one *preempting, f *preemption.Facts) {
 	for _, pod := range one.plan.victims {
-		is := p.s.groups.usingRoom(pod)
+		is := p.groups.usingRoom(pod)
 		switch {
 		case is == nil:
-			if p.s.inCache(pod) {
+			if p.inCache(pod) {
 				f.Cached++
 			}
 
 			continue
-		case is.DeletionTimestamp == nil && p.s.groups.wasDeleted(pod.UID): // the informer is late
+		case is.DeletionTimestamp == nil && p.groups.wasDeleted(pod.UID): // the informer is late
 		case is.DeletionTimestamp == nil:
 			f.Running++
 		case !terminating(is, f.Now) && f.Now.Sub(one.state.Since) > overdue:

@@ -48,7 +48,7 @@ func (p *preemptor) act(ctx context.Context, key types.NamespacedName, g *decide
 	klog.FromContext(ctx).Error(err, "A step of a preemption failed", "podGroup", key)
 	state, final := one.state.Failed(time.Now())
 	p.set(one, state)
-	p.s.reporter.note(key, one.plan.group, one.plan.generation, &progress{v2alpha2.ReasonPreemptionBlocked, err.Error()})
+	p.reporter.note(key, one.plan.group, one.plan.generation, &progress{v2alpha2.ReasonPreemptionBlocked, err.Error()})
 	if final || errors.Is(err, errIneligible) {
 		f.Using, f.Stuck = nil, nil // the error is what is in the way
 		p.release(ctx, key, one, f)
@@ -63,9 +63,9 @@ func (p *preemptor) act(ctx context.Context, key types.NamespacedName, g *decide
 func (p *preemptor) write(ctx context.Context, key types.NamespacedName, g *decide.Gang, one *preempting, action preemption.Action) error {
 	switch action {
 	case preemption.Record:
-		return p.s.record(ctx, g.Group, one.plan)
+		return p.record(ctx, g.Group, one.plan)
 	case preemption.Nominate:
-		return p.s.nominate(ctx, one.plan)
+		return p.nominate(ctx, one.plan)
 	case preemption.Evict:
 		return p.evict(ctx, key, one.plan)
 	case preemption.Renew:
@@ -81,15 +81,15 @@ func (p *preemptor) write(ctx context.Context, key types.NamespacedName, g *deci
 // look searches for victims, within the budget, unless the gang may not preempt.
 func (p *preemptor) look(ctx context.Context, key types.NamespacedName, g *decide.Gang, one *preempting) {
 	p.setUnplaced(one, false)
-	if !p.s.mayPreempt(g) {
-		p.s.reporter.note(key, g.Group.UID, g.Group.Generation, nil)
+	if !p.mayPreempt(g) {
+		p.reporter.note(key, g.Group.UID, g.Group.Generation, nil)
 
 		return
 	}
 	if left := preemptionDelay(g, time.Now()); left > 0 {
 		p.setUnplaced(one, true)
 		p.set(one, one.state.Delay(time.Now().Add(left)))
-		p.s.reporter.note(key, g.Group.UID, g.Group.Generation, nil)
+		p.reporter.note(key, g.Group.UID, g.Group.Generation, nil)
 
 		return
 	}
@@ -137,25 +137,25 @@ func (s *searched) hopeless() *progress {
 func (p *preemptor) conclude(ctx context.Context, key types.NamespacedName, g *decide.Gang, one *preempting, s searched) {
 	state, reported := p.unanswered(ctx, key, one.state, s)
 	if reported != nil {
-		p.s.reporter.note(key, g.Group.UID, g.Group.Generation, reported)
+		p.reporter.note(key, g.Group.UID, g.Group.Generation, reported)
 		p.setUnplaced(one, true)
 		p.set(one, state)
 
 		return
 	}
-	p.s.reporter.note(key, g.Group.UID, g.Group.Generation, s.hopeless())
+	p.reporter.note(key, g.Group.UID, g.Group.Generation, s.hopeless())
 	switch {
 	case s.found != nil:
 		p.mu.Lock()
 		one.plan, one.state = s.found, one.state.Found(time.Now())
 		p.mu.Unlock()
-		p.s.retry(key)
+		p.retry(key)
 	case s.result.Outcome == victims.Fits:
 		// Pods have terminated since it was tried, or are about to. These wake it. The pause
 		// bounds how often it is tried because of this.
 		p.set(one, one.state.Pause(time.Now(), max(s.took, leastSearch)))
-		p.s.backOffs.forgive(key)
-		p.s.wake(key)
+		p.backOffs.forgive(key)
+		p.wake(key)
 	default: // not even if all of them were evicted
 		p.set(one, one.state.Pause(time.Now(), s.took))
 	}
@@ -176,7 +176,7 @@ func (p *preemptor) unanswered(ctx context.Context, key types.NamespacedName, st
 		return state.BackOff(time.Now()), &progress{v2alpha2.ReasonPreemptionBlocked, "the search for pods to preempt failed: " + s.err.Error()}
 	case s.found != nil && p.tooMany(s.found):
 		return state.BackOff(time.Now()), &progress{v2alpha2.ReasonPreemptionBlocked, fmt.Sprintf(
-			"%d pods would have to be evicted to place %d, more than --max-eviction-ratio=%g allows", s.found.evictions(), len(s.found.pods), p.s.options.MaxEvictionRatio)}
+			"%d pods would have to be evicted to place %d, more than --max-eviction-ratio=%g allows", s.found.evictions(), len(s.found.pods), p.options.MaxEvictionRatio)}
 	case s.found == nil && s.result.Outcome == victims.Unproven:
 		return state.BackOff(time.Now()), &progress{
 			v2alpha2.ReasonPreemptionUnproven,
@@ -188,7 +188,7 @@ func (p *preemptor) unanswered(ctx context.Context, key types.NamespacedName, st
 }
 
 func (p *preemptor) tooMany(found *plan) bool {
-	limit := p.s.options.MaxEvictionRatio
+	limit := p.options.MaxEvictionRatio
 
 	return limit > 0 && float64(found.evictions()) > limit*float64(len(found.pods))
 }
@@ -211,17 +211,17 @@ func (p *preemptor) evict(ctx context.Context, key types.NamespacedName, of *pla
 	p.mu.Lock()
 	for _, pod := range of.victims {
 		p.await(pod.UID, key)
-		if is := p.s.groups.usingRoom(pod); is != nil && is.DeletionTimestamp == nil && !p.s.groups.wasDeleted(pod.UID) {
+		if is := p.groups.usingRoom(pod); is != nil && is.DeletionTimestamp == nil && !p.groups.wasDeleted(pod.UID) {
 			pods = append(pods, is)
 		}
 	}
 	p.mu.Unlock()
 	for _, pod := range pods {
-		if !p.s.mayEvict(pod, of.priority, of.victims) {
+		if !p.mayEvict(pod, of.priority, of.victims) {
 			return fmt.Errorf("%w: %s/%s", errIneligible, pod.Namespace, pod.Name)
 		}
 	}
-	evicted, err := p.s.evictAll(ctx, pods, corev1.PodReasonPreemptionByScheduler, "preempted", preemptedBy(key)+strconv.Itoa(int(of.priority)))
+	evicted, err := p.evictor.evictAll(ctx, pods, corev1.PodReasonPreemptionByScheduler, "preempted", preemptedBy(key)+strconv.Itoa(int(of.priority)))
 	of.evicted = sets.New(evicted...).Union(of.evicted)
 	if err == nil {
 		p.announce(key, of)
@@ -234,7 +234,7 @@ func (p *preemptor) evict(ctx context.Context, key types.NamespacedName, of *pla
 func (p *preemptor) announce(key types.NamespacedName, of *plan) {
 	if !of.announced && len(of.evicted) > 0 {
 		of.announced = true
-		p.s.reporter.preempted(key, len(of.evicted), len(of.pods))
+		p.reporter.preempted(key, len(of.evicted), len(of.pods))
 	}
 }
 
@@ -260,9 +260,9 @@ func (p *preemptor) release(ctx context.Context, key types.NamespacedName, one *
 		p.announce(key, of) // some victims were evicted, even if not all could be
 	}
 	p.unclaim(of)
-	p.s.vacate(ctx, p.s.reservations.release(key))
+	p.vacate(ctx, p.reservations.release(key))
 	if cause != preemption.Outdated {
-		p.s.cleanups.Add(key)
+		p.cleanups.Add(key)
 	}
 	blockers := f.Stuck
 	if len(blockers) == 0 {
@@ -280,11 +280,11 @@ func (p *preemptor) unclaim(of *plan) {
 		return
 	}
 	for _, pod := range of.victims {
-		switch is := p.s.groups.current(pod); {
+		switch is := p.groups.current(pod); {
 		case is == nil:
-			p.s.groups.leaving.Delete(pod.UID) // no event of it is to come
+			p.groups.forgetLeaving(pod.UID) // no event of it is to come
 		case is.DeletionTimestamp == nil:
-			p.s.groups.unmark(is)
+			p.groups.unmark(is)
 		}
 	}
 }
@@ -292,7 +292,7 @@ func (p *preemptor) unclaim(of *plan) {
 // released reports how a reservation ended. blockers are the victims in the way.
 func (p *preemptor) released(key types.NamespacedName, of *plan, cause preemption.Cause, blockers []string) {
 	note := func(reason, message string) {
-		p.s.reporter.note(key, of.group, of.generation, &progress{reason, message})
+		p.reporter.note(key, of.group, of.generation, &progress{reason, message})
 	}
 	switch cause {
 	case preemption.Expired:
@@ -301,7 +301,7 @@ func (p *preemptor) released(key types.NamespacedName, of *plan, cause preemptio
 			fmt.Sprintf("the group was not placed within %s after its %d victims were gone; it backs off", preemption.RoomTimeout, len(of.victims)))
 	case preemption.Unprepared:
 		reservationsEnded.WithLabelValues("unprepared").Inc()
-		p.s.reporter.note(key, of.group, of.generation, nil) // why is in the answer to the binding round
+		p.reporter.note(key, of.group, of.generation, nil) // why is in the answer to the binding round
 	case preemption.Blocked:
 		reservationsEnded.WithLabelValues("blocked").Inc()
 		if len(blockers) > 0 {
@@ -309,12 +309,12 @@ func (p *preemptor) released(key types.NamespacedName, of *plan, cause preemptio
 		}
 	case preemption.Superseded:
 		reservationsEnded.WithLabelValues("superseded").Inc()
-		p.s.reporter.note(key, of.group, of.generation, nil)
+		p.reporter.note(key, of.group, of.generation, nil)
 	case preemption.Done:
 		reservationsEnded.WithLabelValues("placed").Inc()
-		p.s.reporter.note(key, of.group, of.generation, nil)
+		p.reporter.note(key, of.group, of.generation, nil)
 	case preemption.Outdated:
-		p.s.reporter.note(key, of.group, of.generation, nil)
+		p.reporter.note(key, of.group, of.generation, nil)
 	}
 }
 
@@ -326,7 +326,7 @@ func (p *preemptor) report(key types.NamespacedName, g *decide.Gang, one *preemp
 	if g == nil || one.plan == nil || one.state.Phase != preemption.Evicted {
 		return
 	}
-	p.s.reporter.note(key, g.Group.UID, g.Group.Generation, &progress{
+	p.reporter.note(key, g.Group.UID, g.Group.Generation, &progress{
 		v2alpha2.ReasonPreempting,
 		fmt.Sprintf("room is reserved%s; %d of %d pods in the way are still terminating", one.plan.uncovered(), victims, len(one.plan.victims)),
 	})
@@ -334,23 +334,23 @@ func (p *preemptor) report(key types.NamespacedName, g *decide.Gang, one *preemp
 
 // reportUnprepared shows that the gang does not preempt because a pod could not be prepared.
 func (p *preemptor) reportUnprepared(key types.NamespacedName, g *decide.Gang, one *preempting) {
-	message := p.s.unprepared.message(key)
+	message := p.unprepared.message(key)
 	if message == "" && !one.unprepared {
 		return
 	}
 	one.unprepared = message != ""
 	if message == "" {
-		p.s.reporter.note(key, g.Group.UID, g.Group.Generation, nil)
+		p.reporter.note(key, g.Group.UID, g.Group.Generation, nil)
 
 		return
 	}
-	p.s.reporter.note(key, g.Group.UID, g.Group.Generation, &progress{v2alpha2.ReasonPreemptionBlocked, message})
+	p.reporter.note(key, g.Group.UID, g.Group.Generation, &progress{v2alpha2.ReasonPreemptionBlocked, message})
 }
 
 // mayPreempt is the one place that decides who may preempt: gangs, unless that is
 // switched off, or the PriorityClass of the group or a pod that waits says Never.
-func (s *Scheduler) mayPreempt(g *decide.Gang) bool {
-	if !s.options.Preemption || s.groups.never(g.Group) {
+func (p *preemptor) mayPreempt(g *decide.Gang) bool {
+	if !p.options.Preemption || p.groups.never(g.Group) {
 		return false
 	}
 	for i, m := range g.Members {
@@ -364,7 +364,7 @@ func (s *Scheduler) mayPreempt(g *decide.Gang) bool {
 
 // vacate has pods tried again that may use released room: once for each kind of pod
 // that the room was reserved for.
-func (s *Scheduler) vacate(ctx context.Context, r *reservation) {
+func (p *preemptor) vacate(ctx context.Context, r *reservation) {
 	if r == nil {
 		return
 	}
@@ -377,6 +377,6 @@ func (s *Scheduler) vacate(ctx context.Context, r *reservation) {
 		}
 		seen[shape] = true
 		pod.Spec.NodeName = place.node
-		s.kube.SchedulingQueue.MoveAllToActiveOrBackoffQueue(logger, framework.EventAssignedPodDelete, &pod, nil, nil)
+		p.kube.SchedulingQueue.MoveAllToActiveOrBackoffQueue(logger, framework.EventAssignedPodDelete, &pod, nil, nil)
 	}
 }

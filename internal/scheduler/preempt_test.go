@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
@@ -30,16 +29,13 @@ func newTestScheduler(t *testing.T, objects ...runtime.Object) *Scheduler {
 	options := DefaultOptions()
 	s := &Scheduler{
 		kube: &kubescheduler.Scheduler{Cache: o.trial.cache}, groups: o.groups, trial: o.trial, rules: o.rules, options: &options,
-		gates: newGates(), reservations: newReservations(nominations{}),
-		cleanups: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
+		reservations: newReservations(nominations{}),
 	}
+	s.gates = newGates(s.groups, s.wake)
 	s.backOffs, s.rounds, s.early = newBackOffs(s.wake, s.groups.exists), newRounds(s.wake), newEarlyWakes(s.wake)
 	s.unprepared = newUnprepared(s.groups.exists)
-	s.reporter = newReporter(s, nil, nil, &notebook{})
-	s.staleness = newStaleness(s)
-	s.preemptor = newPreemptor(s, o.factory.Policy().V1().PodDisruptionBudgets().Lister())
-	t.Cleanup(s.cleanups.ShutDown)
-	t.Cleanup(s.preemptor.queue.ShutDown)
+	s.assemble(&notebook{}, o.factory.Policy().V1().PodDisruptionBudgets().Lister())
+	t.Cleanup(s.preemptor.shutDown)
 
 	return s
 }
@@ -113,7 +109,7 @@ func TestMayEvict(t *testing.T) {
 					}
 				}
 			}
-			if got := s.mayEvict(together[0], tc.below, together); got != tc.want {
+			if got := s.preemptor.mayEvict(together[0], tc.below, together); got != tc.want {
 				t.Errorf("%s\nmayEvict is %t.", tc.reason, got)
 			}
 		})
@@ -255,7 +251,7 @@ func TestRelease(t *testing.T) {
 			s := newTestScheduler(t, append(low, aGroup("high", 1), node(0, 8))...)
 			key := gangNamed("high")
 			of := &plan{group: "high", generation: 1, priority: 50, victims: asPods(low)}
-			if err := s.claim(of); err != nil {
+			if err := s.preemptor.claim(of); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.groups.pods.GetStore().Delete(of.victims[0]); err != nil { // its event was earlier
@@ -275,11 +271,9 @@ func TestRelease(t *testing.T) {
 			if one.unplaced != tc.again || one.plan != nil {
 				t.Errorf("%s\nUnplaced is %t, want %t; the plan is %v.", tc.reason, one.unplaced, tc.again, one.plan)
 			}
-			s.groups.leaving.Range(func(uid, _ any) bool {
+			for _, uid := range s.groups.Leaving() {
 				t.Errorf("Pod %v counts as leaving.", uid)
-
-				return true
-			})
+			}
 		})
 	}
 }
@@ -288,7 +282,7 @@ func TestRelease(t *testing.T) {
 func TestClaimGone(t *testing.T) {
 	low := members("low", 2, 10)
 	s := newTestScheduler(t, node(0, 8), low[0])
-	if err := s.claim(&plan{priority: 50, victims: asPods(low)}); err != nil {
+	if err := s.preemptor.claim(&plan{priority: 50, victims: asPods(low)}); err != nil {
 		t.Fatal(err)
 	}
 	var marked []types.UID

@@ -30,78 +30,77 @@ import (
 // recoverReservations continues with what another process has recorded, before the
 // first pod is placed. Records that cannot be used are removed; the nominations of the
 // pods then count as kube-scheduler's do.
-func (s *Scheduler) recoverReservations(ctx context.Context) {
+func (p *preemptor) recoverReservations(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	var pods map[types.UID]*corev1.Pod
-	for _, key := range s.groups.keys() {
-		pg := s.groups.group(key)
+	for _, key := range p.groups.keys() {
+		pg := p.groups.group(key)
 		if pg == nil {
 			continue
 		}
 		r, err := recordOf(pg)
-		if r == nil && err == nil || !slices.ContainsFunc(s.groups.members(key), s.answers) {
+		if r == nil && err == nil || !slices.ContainsFunc(p.groups.members(key), p.answers) {
 			continue
 		}
-		if s.isPlaced(key) { // the process ended before it removed the record
-			s.cleanups.Add(key)
+		if p.isPlaced(key) { // the process ended before it removed the record
+			p.cleanups.Add(key)
 
 			continue
 		}
 		if pods == nil {
-			pods = s.groups.byUID()
+			pods = p.groups.byUID()
 		}
 		if err == nil {
-			err = s.recoverReservation(ctx, key, r, pods)
+			err = p.recoverReservation(ctx, key, r, pods)
 		}
 		if err != nil {
 			logger.Info("A reservation could not be recovered and is released", "podGroup", key, "err", err)
-			s.reporter.recorder.Eventf(reference(pg), nil, corev1.EventTypeWarning, "ReservationDropped", "Scheduling",
-				"the reservation that is recorded in an annotation is dropped: %s", err)
-			s.cleanups.Add(key)
+			p.reporter.dropped(pg, err)
+			p.cleanups.Add(key)
 		}
 	}
 }
 
 // isPlaced reports whether every minimum of a gang is met by bound pods: it needs no
 // reservation any more.
-func (s *Scheduler) isPlaced(key types.NamespacedName) bool {
-	defer s.recovered(workerRecovery, key)
-	g, why := s.groups.read(key)
+func (p *preemptor) isPlaced(key types.NamespacedName) bool {
+	defer recovered(workerRecovery, key)
+	g, why := p.groups.read(key)
 
 	return why == nil && g.Placed()
 }
 
-func (s *Scheduler) recoverReservation(ctx context.Context, key types.NamespacedName, r *reservationRecord, pods map[types.UID]*corev1.Pod) (err error) {
+func (p *preemptor) recoverReservation(ctx context.Context, key types.NamespacedName, r *reservationRecord, pods map[types.UID]*corev1.Pod) (err error) {
 	defer func() {
-		if s.caught(workerRecovery, key, recover()) {
+		if caught(workerRecovery, key, recover()) {
 			err = errors.New("it could not be read")
 		}
 	}()
-	g, why := s.groups.read(key)
+	g, why := p.groups.read(key)
 	if why != nil {
 		return errors.New(why.Message)
 	}
-	if err := s.checkRecord(g, r, time.Now()); err != nil {
+	if err := p.checkRecord(g, r, time.Now()); err != nil {
 		return err
 	}
-	of, err := s.recordedPlaces(g)
+	of, err := p.recordedPlaces(g)
 	if err != nil {
 		return err
 	}
-	if of.victims, err = s.recordedVictims(ctx, key, g, of, s.evictable(r, of.priority, pods)); err != nil {
+	if of.victims, err = p.recordedVictims(ctx, key, g, of, p.evictable(r, of.priority, pods)); err != nil {
 		return err
 	}
-	if s.preemptor.tooMany(of) {
+	if p.tooMany(of) {
 		return fmt.Errorf("%d pods would have to be evicted, more than --max-eviction-ratio allows", of.evictions())
 	}
-	if err := s.claim(of); err != nil {
+	if err := p.claim(of); err != nil {
 		return err
 	}
 	if r.Deadline.Before(of.deadline) {
 		of.deadline = r.Deadline
 	}
-	s.reservations.set(newReservation(key, of.pods, of.nodes, of.priority))
-	s.preemptor.resume(key, of)
+	p.reservations.set(newReservation(key, of.pods, of.nodes, of.priority))
+	p.resume(key, of)
 	klog.FromContext(ctx).Info("Recovered the reservation of a gang", "podGroup", key, "pods", len(of.pods), "victims", len(of.victims))
 
 	return nil
@@ -110,7 +109,7 @@ func (s *Scheduler) recoverReservation(ctx context.Context, key types.Namespaced
 // checkRecord returns why this scheduler cannot have written a record for the gang as it
 // is now. How long the room stays reserved is decided again, see claimed, so a deadline
 // that is too late does no harm.
-func (s *Scheduler) checkRecord(g *decide.Gang, r *reservationRecord, now time.Time) error {
+func (p *preemptor) checkRecord(g *decide.Gang, r *reservationRecord, now time.Time) error {
 	switch {
 	case r.Reason != recordReason:
 		return fmt.Errorf("its reason is %q", r.Reason)
@@ -118,7 +117,7 @@ func (s *Scheduler) checkRecord(g *decide.Gang, r *reservationRecord, now time.T
 		return fmt.Errorf("it was made for generation %d, and the group has %d", r.Generation, g.Group.Generation)
 	case !now.Before(r.Deadline):
 		return fmt.Errorf("its deadline was %s", r.Deadline)
-	case !s.mayPreempt(g):
+	case !p.mayPreempt(g):
 		return errors.New("the group may not preempt")
 	case preemptionDelay(g, now) > 0:
 		return errors.New("the group may not preempt yet")
@@ -129,8 +128,8 @@ func (s *Scheduler) checkRecord(g *decide.Gang, r *reservationRecord, now time.T
 
 // recordedPlaces returns a plan without victims. The places are the nominations of the
 // pods: so many of them as the minimum of the gang needs.
-func (s *Scheduler) recordedPlaces(g *decide.Gang) (*plan, error) {
-	of := &plan{group: g.Group.UID, generation: g.Group.Generation, priority: s.groups.priority(g.Group, g.Pods), recovered: true}
+func (p *preemptor) recordedPlaces(g *decide.Gang) (*plan, error) {
+	of := &plan{group: g.Group.UID, generation: g.Group.Generation, priority: p.groups.priority(g.Group, g.Pods), recovered: true}
 	var nominated []int
 	for i, m := range g.Members {
 		if waits(m) && g.Pods[i].Status.NominatedNodeName != "" {
@@ -148,10 +147,10 @@ func (s *Scheduler) recordedPlaces(g *decide.Gang) (*plan, error) {
 }
 
 // evictable returns the recorded pods that exist and may be evicted for a priority.
-func (s *Scheduler) evictable(r *reservationRecord, priority int32, pods map[types.UID]*corev1.Pod) []*corev1.Pod {
+func (p *preemptor) evictable(r *reservationRecord, priority int32, pods map[types.UID]*corev1.Pod) []*corev1.Pod {
 	var all []*corev1.Pod
 	for _, uid := range slices.Compact(slices.Sorted(slices.Values(r.Victims))) {
-		if pod := pods[uid]; pod != nil && s.mayEvict(pod, priority, nil) {
+		if pod := pods[uid]; pod != nil && p.mayEvict(pod, priority, nil) {
 			all = append(all, pod)
 		}
 	}
@@ -163,21 +162,21 @@ func (s *Scheduler) evictable(r *reservationRecord, priority int32, pods map[typ
 // is left of gangs whose eviction had begun, and the pods that are terminating on the
 // nodes of the places. It is an error if the places do not pass the filters without them.
 // Only the scheduling goroutine may call it.
-func (s *Scheduler) recordedVictims(ctx context.Context, key types.NamespacedName, g *decide.Gang, of *plan, recorded []*corev1.Pod) ([]*corev1.Pod, error) {
-	done := s.reservations.try(key)
+func (p *preemptor) recordedVictims(ctx context.Context, key types.NamespacedName, g *decide.Gang, of *plan, recorded []*corev1.Pod) ([]*corev1.Pod, error) {
+	done := p.reservations.try(key)
 	defer done()
-	dry, err := s.liveDryRun(ctx, key, g, of)
+	dry, err := p.liveDryRun(ctx, key, g, of)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	dry.removeTerminating(now)
-	dry.removeDeleted(of.nodes, s.groups.current, now)
+	dry.removeDeleted(of.nodes, p.groups.current, now)
 	places, err := dry.placesOf(g, of)
 	if err != nil {
 		return nil, err
 	}
-	q, err := s.preemptor.emptyProblem(key, g, dry)
+	q, err := p.emptyProblem(key, g, dry)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +198,7 @@ func (s *Scheduler) recordedVictims(ctx context.Context, key types.NamespacedNam
 		all = append(all, q.pods[i])
 	}
 
-	return distinct(append(all, s.unfinished(key, recorded)...)), nil
+	return distinct(append(all, p.unfinished(key, recorded)...)), nil
 }
 
 // distinct returns pods without repeating one.
@@ -256,14 +255,14 @@ func (q *problem) addAnyway(info fwk.PodInfo, node int, below int32) {
 // the other process had begun to evict for this gang, and that are of no use any more
 // without the others. The condition of the evicted pods is the proof, which only those can
 // write who may write the status of pods.
-func (s *Scheduler) unfinished(key types.NamespacedName, recorded []*corev1.Pod) []*corev1.Pod {
+func (p *preemptor) unfinished(key types.NamespacedName, recorded []*corev1.Pod) []*corev1.Pod {
 	stale := sets.New[types.UID]()
 	for _, pod := range recorded {
 		of, ok := decide.GroupOf(pod)
 		if !ok || isRunning(pod) || !evictedFor(pod, key) {
 			continue
 		}
-		g := s.groups.running(of)
+		g := p.groups.running(of)
 		if g == nil {
 			continue
 		}

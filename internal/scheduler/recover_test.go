@@ -35,12 +35,12 @@ func recovering(t *testing.T, objects ...runtime.Object) (*Scheduler, *notebook)
 		t.Fatal(err)
 	}
 	done()
-	s.kube.Profiles, s.snapshot = s.trial.profiles, s.trial.snapshot
+	s.kube.Profiles, s.preemptor.snapshot = s.trial.profiles, s.trial.snapshot
 	for _, fw := range s.kube.Profiles {
 		fw.SetPodNominator(s.reservations)
 	}
 	events := &notebook{}
-	s.reporter.recorder = events
+	s.reporter.recorder, s.evictor.recorder = events, events
 
 	return s, events
 }
@@ -241,9 +241,9 @@ func TestRecoverReservations(t *testing.T) {
 			tc.record(&r)
 			recorded(t, pg, r)
 			s, events := recovering(t, objects...)
-			s.recoverReservations(t.Context())
-			if reserved := tc.places > 0; (s.cleanups.Len() > 0) == reserved {
-				t.Errorf("%s\nThe record is to be removed: %t.", tc.reason, s.cleanups.Len() > 0)
+			s.preemptor.recoverReservations(t.Context())
+			if reserved := tc.places > 0; (s.preemptor.cleanups.Len() > 0) == reserved {
+				t.Errorf("%s\nThe record is to be removed: %t.", tc.reason, s.preemptor.cleanups.Len() > 0)
 			}
 
 			var got []string

@@ -5,14 +5,8 @@ import (
 	"runtime/debug"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
 )
-
-var panics = metrics.NewCounterVec(&metrics.CounterOpts{
-	Subsystem: subsystem, Name: "panics_total", StabilityLevel: metrics.ALPHA,
-	Help: "Panics that a worker recovered from, by worker. Each affects the group that the worker was dealing with, and no other.",
-}, []string{"worker"})
 
 // Workers, as they are named in arbor_gang_panics_total.
 const (
@@ -37,15 +31,22 @@ func workers() []string {
 	}
 }
 
+// countPanics exports the metric of each worker at 0, so that the first panic is an increase.
+func countPanics() {
+	for _, worker := range workers() {
+		panics.WithLabelValues(worker)
+	}
+}
+
 // recovered ends a panic, so that it affects one group only. Defer it in the
 // function that deals with that group.
-func (s *Scheduler) recovered(worker string, key types.NamespacedName) {
-	s.caught(worker, key, recover())
+func recovered(worker string, key types.NamespacedName) {
+	caught(worker, key, recover())
 }
 
 // caught is for a function that has to clean up after a panic: it takes what recover
 // returned, and reports whether there was one.
-func (*Scheduler) caught(worker string, key types.NamespacedName, cause any) bool {
+func caught(worker string, key types.NamespacedName, cause any) bool {
 	if cause == nil {
 		return false
 	}

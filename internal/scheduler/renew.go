@@ -39,13 +39,13 @@ func (p *preemptor) renew(ctx context.Context, key types.NamespacedName, g *deci
 	if err != nil {
 		return fmt.Errorf("%w: %w", errOutdated, err)
 	}
-	former, had := one.plan, p.s.reservations.of(key)
+	former, had := one.plan, p.reservations.of(key)
 	p.mu.Lock()
 	one.plan = next
 	p.mu.Unlock()
-	p.s.reservations.set(newReservation(key, next.pods, next.nodes, next.priority))
+	p.reservations.set(newReservation(key, next.pods, next.nodes, next.priority))
 	if len(next.pods) < len(former.pods) || next.priority < former.priority {
-		p.s.vacate(ctx, had) // other pods may use a part of the room now
+		p.vacate(ctx, had) // other pods may use a part of the room now
 	}
 
 	return nil
@@ -53,10 +53,10 @@ func (p *preemptor) renew(ctx context.Context, key types.NamespacedName, g *deci
 
 // recordAgain writes the record and the places of a plan that was renewed.
 func (p *preemptor) recordAgain(ctx context.Context, g *decide.Gang, one *preempting) error {
-	if err := p.s.record(ctx, g.Group, one.plan); err != nil {
+	if err := p.record(ctx, g.Group, one.plan); err != nil {
 		return err
 	}
-	if err := p.s.nominate(ctx, one.plan); err != nil {
+	if err := p.nominate(ctx, one.plan); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -72,30 +72,29 @@ func (p *preemptor) recordAgain(ctx context.Context, g *decide.Gang, one *preemp
 func (p *preemptor) adapt(ctx context.Context, key types.NamespacedName, g *decide.Gang, of *plan) (*plan, error) {
 	next := *of
 	next.generation, next.unrecorded = g.Group.Generation, true
-	next.priority = p.s.groups.priority(g.Group, g.Pods)
-	if !p.s.mayPreempt(g) {
+	next.priority = p.groups.priority(g.Group, g.Pods)
+	if !p.mayPreempt(g) {
 		return nil, errors.New("the group may not preempt")
 	}
 	for _, pod := range of.victims {
-		if is := p.s.groups.usingRoom(pod); is != nil && isRunning(is) && !p.s.mayEvict(is, next.priority, of.victims) {
+		if is := p.groups.usingRoom(pod); is != nil && isRunning(is) && !p.mayEvict(is, next.priority, of.victims) {
 			return nil, fmt.Errorf("%w: %s/%s", errIneligible, is.Namespace, is.Name)
 		}
 	}
 	if err := next.reassign(g); err != nil {
 		return nil, err
 	}
-	done, err := p.s.trial.open(ctx, p.s.groups.placed)
+	done, err := p.trial.open(ctx, p.groups.placed)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	p.s.trial.nominees.trying = &key
-	dry, err := p.s.trial.dryRun(ctx, g, next.priority)
+	dry, err := trialDryRun(ctx, p.trial, key, g, next.priority)
 	if err != nil {
 		return nil, err
 	}
 
-	return &next, dry.verify(g, &next, p.s.groups.current, time.Now())
+	return &next, dry.verify(g, &next, p.groups.current, time.Now())
 }
 
 // reassign gives the places of pods that do not wait any more to pods that are like

@@ -179,7 +179,7 @@ func TestLatest(t *testing.T) {
 func TestRecoverAfterDeadline(t *testing.T) {
 	s := newTestScheduler(t, append(waitingPods(1), aGroup("high", 1))...)
 	r := &reservationRecord{Generation: 1, Reason: recordReason, Deadline: time.Now().Add(-time.Second)}
-	err := s.recoverReservation(t.Context(), gangNamed("high"), r, nil)
+	err := s.preemptor.recoverReservation(t.Context(), gangNamed("high"), r, nil)
 	if err == nil || !strings.Contains(err.Error(), "deadline") || s.reservations.any() {
 		t.Errorf("The error is %v.", err)
 	}

@@ -8,8 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	clientset "k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
@@ -40,10 +38,12 @@ const (
 // events. It decides nothing itself. It reads the state at the time of writing,
 // and skips writes that would change nothing.
 type reporter struct {
-	s        *Scheduler
-	client   clientset.Interface
-	groups   *rest.RESTClient
+	groups   *groups
 	recorder events.EventRecorder
+	// answers reports whether a pod asks for this scheduler.
+	answers func(*corev1.Pod) bool
+	// binding returns why the minimum of a gang is not bound yet, if that takes long.
+	binding func(types.NamespacedName) (*decide.Refusal, bool)
 	// pods has the groups whose pods may need a condition, status those whose
 	// PodGroup may need another status.
 	pods, status workqueue.TypedRateLimitingInterface[types.NamespacedName]
@@ -72,17 +72,15 @@ type record struct {
 // the API package: ReasonPreempting, ReasonBinding and so on.
 type progress struct{ reason, message string }
 
-func newReporter(s *Scheduler, client clientset.Interface, groups *rest.RESTClient, recorder events.EventRecorder) *reporter {
+func newReporter(
+	groups *groups, recorder events.EventRecorder, answers func(*corev1.Pod) bool, binding func(types.NamespacedName) (*decide.Refusal, bool),
+) *reporter {
 	queue := func() workqueue.TypedRateLimitingInterface[types.NamespacedName] {
 		return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())
 	}
 
-	for _, worker := range workers() {
-		panics.WithLabelValues(worker) // at 0, so that the first one is an increase
-	}
-
 	return &reporter{
-		s: s, client: client, groups: groups, recorder: recorder,
+		groups: groups, recorder: recorder, answers: answers, binding: binding,
 		pods: queue(), status: queue(),
 		slow: flowcontrol.NewTokenBucketRateLimiter(busyRate, busyRate), fast: flowcontrol.NewTokenBucketRateLimiter(idleRate, idleRate),
 		records: map[types.NamespacedName]record{},
@@ -155,14 +153,14 @@ func (r *reporter) update(key types.NamespacedName, change func(*record)) {
 
 func (r *reporter) run(ctx context.Context) {
 	r.leads.Store(true)
-	for _, key := range r.s.groups.keys() {
+	for _, key := range r.groups.keys() {
 		r.touch(key)
 	}
 	for range reporters {
-		go r.s.drain(ctx, workerConditions, r.pods, r.writePodConditions)
+		go drain(ctx, workerConditions, r.pods, r.writePodConditions)
 	}
 	for range reporters / 2 {
-		go r.s.drain(ctx, workerStatus, r.status, r.writeGroupStatus)
+		go drain(ctx, workerStatus, r.status, r.writeGroupStatus)
 	}
 	<-ctx.Done()
 	r.pods.ShutDown()
@@ -172,21 +170,21 @@ func (r *reporter) run(ctx context.Context) {
 // facts reads the present state of a group, once.
 func (r *reporter) facts(key types.NamespacedName) *decide.Facts {
 	is := r.last(key)
-	f := &decide.Facts{Group: r.s.groups.group(key), Pods: r.s.groups.members(key), Outcome: is.outcome, Progress: is.progress}
+	f := &decide.Facts{Group: r.groups.group(key), Pods: r.groups.members(key), Outcome: is.outcome, Progress: is.progress}
 	if f.Group == nil {
 		f.Refusal = decide.NotFound(key)
 
 		return f
 	}
-	if f.Gang, f.Refusal = decide.Read(f.Group, f.Pods, r.s.rules); f.Gang != nil {
+	if f.Gang, f.Refusal = decide.Read(f.Group, f.Pods, r.groups.rules); f.Gang != nil {
 		f.Gang.Unbound = r.unbound(f.Gang.Pods)
 	}
-	if slow, ok := r.s.rounds.status(key); ok {
+	if slow, ok := r.binding(key); ok {
 		f.Progress = &decide.Progress{About: decide.Spec(f.Group), Reason: slow.Reason, Message: slow.Message}
 	}
-	f.Priority = r.s.groups.priority(f.Group, f.Pods)
+	f.Priority = r.groups.priority(f.Group, f.Pods)
 	if name := f.Group.Spec.PriorityClassName; name != "" {
-		if class, err := r.s.groups.classes.Get(name); err == nil {
+		if class, err := r.groups.classes.Get(name); err == nil {
 			f.Class = class
 		}
 	}
@@ -201,7 +199,7 @@ func (r *reporter) unbound(pods []*corev1.Pod) map[types.UID]bool {
 		if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded {
 			continue
 		}
-		o, ok, err := r.s.groups.pods.GetStore().GetByKey(pod.Namespace + "/" + pod.Name)
+		o, ok, err := r.groups.pods.GetStore().GetByKey(pod.Namespace + "/" + pod.Name)
 		if known, isPod := o.(*corev1.Pod); ok && err == nil && isPod && known.UID == pod.UID && known.Spec.NodeName == "" {
 			found[pod.UID] = true
 		}

@@ -94,7 +94,7 @@ func (r *reporter) writeStatus(ctx context.Context, key types.NamespacedName, pg
 		return err
 	}
 	now := &v2alpha2.PodGroup{}
-	err = r.groups.Patch(types.MergePatchType).Namespace(pg.Namespace).Resource("podgroups").Name(pg.Name).SubResource("status").
+	err = r.groups.rest.Patch(types.MergePatchType).Namespace(pg.Namespace).Resource("podgroups").Name(pg.Name).SubResource("status").
 		Param("fieldManager", Name).Body(patch).Do(ctx).Into(now)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -153,7 +153,7 @@ const manyVictims = 4
 // preempted records that pods were evicted to make room for asked pods of a
 // gang.
 func (r *reporter) preempted(key types.NamespacedName, victims, asked int) {
-	pg := r.s.groups.group(key)
+	pg := r.groups.group(key)
 	if pg == nil {
 		return
 	}
@@ -163,6 +163,12 @@ func (r *reporter) preempted(key types.NamespacedName, victims, asked int) {
 		r.recorder.Eventf(reference(pg), nil, corev1.EventTypeWarning, "ManyPreempted", "Scheduling",
 			"%d pods are evicted to make room for %d, more than %d for each: limit it with --max-eviction-ratio", victims, asked, manyVictims)
 	}
+}
+
+// dropped records that the reservation that an annotation of a PodGroup describes is not used.
+func (r *reporter) dropped(pg *v2alpha2.PodGroup, why error) {
+	r.recorder.Eventf(reference(pg), nil, corev1.EventTypeWarning, "ReservationDropped", "Scheduling",
+		"the reservation that is recorded in an annotation is dropped: %s", why)
 }
 
 // reference is for the recorder, which does not know the kind.

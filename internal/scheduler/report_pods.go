@@ -32,7 +32,7 @@ func (r *reporter) writePodConditions(ctx context.Context, key types.NamespacedN
 func (r *reporter) waiting(f *decide.Facts) []*corev1.PodCondition {
 	conditions := decide.Waiting(f)
 	for i, pod := range f.Pods {
-		if !r.s.answers(pod) {
+		if !r.answers(pod) {
 			conditions[i] = nil
 		}
 	}
@@ -61,7 +61,7 @@ func (r *reporter) writePodCondition(ctx context.Context, pod *corev1.Pod, condi
 	if !podutil.UpdatePodCondition(status, condition) {
 		return nil // it has it already
 	}
-	if err := patchPodStatus(ctx, r.client, pod, &pod.Status, status); err != nil {
+	if err := patchPodStatus(ctx, r.groups.client, pod, &pod.Status, status); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -76,5 +76,5 @@ func (r *reporter) writePodCondition(ctx context.Context, pod *corev1.Pod, condi
 // foreign reports whether a group has pods and all of them name another
 // scheduler.
 func (r *reporter) foreign(pods []*corev1.Pod) bool {
-	return len(pods) > 0 && !slices.ContainsFunc(pods, r.s.answers)
+	return len(pods) > 0 && !slices.ContainsFunc(pods, r.answers)
 }

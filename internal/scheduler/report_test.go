@@ -46,7 +46,7 @@ func newTestReporter(t *testing.T, have ...*v2alpha2.PodGroup) *reporter {
 		}
 	}
 
-	return newReporter(&Scheduler{groups: &groups{all: all}}, nil, nil, &notebook{})
+	return newReporter(&groups{all: all}, &notebook{}, nil, nil)
 }
 
 // A panic affects the group that a worker deals with, and no other: the worker
@@ -60,7 +60,7 @@ func TestPanicAffectsOneGroup(t *testing.T) {
 	}
 	written := make(chan types.NamespacedName)
 	broken := true
-	go r.s.drain(t.Context(), "test", r.status, func(_ context.Context, key types.NamespacedName) error {
+	go drain(t.Context(), "test", r.status, func(_ context.Context, key types.NamespacedName) error {
 		if key == bert && broken {
 			broken = false
 			panic("index out of range")

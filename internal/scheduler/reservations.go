@@ -78,18 +78,6 @@ func newReservation(gang types.NamespacedName, pods []*corev1.Pod, nodes []strin
 	return r
 }
 
-// withPriority returns the pod as the filters must see it: with the priority of its
-// gang, which may come from the PodGroup.
-func withPriority(pod *corev1.Pod, priority int32) *corev1.Pod {
-	if pod.Spec.Priority != nil && *pod.Spec.Priority == priority {
-		return pod
-	}
-	c := *pod
-	c.Spec.Priority = &priority
-
-	return &c
-}
-
 // check makes sure that a profile asks here for nominated pods.
 func (r *reservations) check(fw framework.Framework) error {
 	probe := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "self-test", UID: "self-test"}}

@@ -12,7 +12,6 @@ import (
 type safeSteps struct {
 	roundSteps
 
-	s   *Scheduler
 	key types.NamespacedName
 }
 
@@ -31,24 +30,24 @@ func (s safeSteps) bind(ctx context.Context, m int) error {
 }
 
 func (s safeSteps) settle(bound bool) {
-	defer s.s.recovered(workerBinding, s.key)
+	defer recovered(workerBinding, s.key)
 	s.roundSteps.settle(bound)
 }
 
 func (s safeSteps) drop(m int, err error) {
-	defer s.s.recovered(workerBinding, s.key)
+	defer recovered(workerBinding, s.key)
 	s.roundSteps.drop(m, err)
 }
 
 func (s safeSteps) fail(members []int, why *roundFailure) {
-	defer s.s.recovered(workerBinding, s.key)
+	defer recovered(workerBinding, s.key)
 	s.roundSteps.fail(members, why)
 }
 
 // do turns a panic into an error.
 func (s safeSteps) do(step func() error) (err error) {
 	defer func() {
-		if cause := recover(); s.s.caught(workerBinding, s.key, cause) {
+		if cause := recover(); caught(workerBinding, s.key, cause) {
 			err = fmt.Errorf("panic: %v", cause)
 		}
 	}()

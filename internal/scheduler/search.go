@@ -75,7 +75,7 @@ func (p *plan) uncovered() string {
 type problem struct {
 	victims.Problem
 
-	s      *Scheduler
+	p      *preemptor
 	key    types.NamespacedName
 	now    time.Time
 	dry    *dryRun
@@ -97,7 +97,7 @@ type lossyGang struct {
 // of the cluster, outside the scheduling goroutine. The budget does not include the time
 // that it waits for other searches.
 func (p *preemptor) search(ctx context.Context, key types.NamespacedName, g *decide.Gang, budget time.Duration) searched {
-	done, err := p.s.trial.open(ctx, p.s.groups.placed)
+	done, err := p.trial.open(ctx, p.groups.placed)
 	if err != nil {
 		return searched{err: err}
 	}
@@ -106,7 +106,7 @@ func (p *preemptor) search(ctx context.Context, key types.NamespacedName, g *dec
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	var s searched
-	s.err = p.searchIn(ctx, key, g, p.s.groups.priority(g.Group, g.Pods), &s)
+	s.err = p.searchIn(ctx, key, g, p.groups.priority(g.Group, g.Pods), &s)
 	s.took, s.exceeded = time.Since(began), exceeded(ctx, s.err)
 
 	return s
@@ -122,12 +122,11 @@ func exceeded(ctx context.Context, err error) bool {
 
 // searchIn searches on the copy of the cluster, which is open.
 func (p *preemptor) searchIn(ctx context.Context, key types.NamespacedName, g *decide.Gang, priority int32, s *searched) error {
-	p.s.trial.nominees.trying = &key
-	dry, err := p.s.trial.dryRun(ctx, g, priority)
+	dry, err := trialDryRun(ctx, p.trial, key, g, priority)
 	if err != nil {
 		return err
 	}
-	if err := dry.askExtenders(ctx, p.s.kube.Extenders); err != nil {
+	if err := dry.askExtenders(ctx, p.kube.Extenders); err != nil {
 		return err
 	}
 	q, err := p.newProblem(key, g, dry, priority)
@@ -166,7 +165,7 @@ func (p *preemptor) found(ctx context.Context, g *decide.Gang, q *problem, s *se
 	if len(found.victims) == 0 {
 		return nil // it fits as it is
 	}
-	if err := q.dry.processPreemption(ctx, p.s.kube.Extenders, found); err != nil {
+	if err := q.dry.processPreemption(ctx, p.kube.Extenders, found); err != nil {
 		return err
 	}
 	s.found = found
@@ -181,7 +180,7 @@ func (q *problem) blockers(ctx context.Context) ([]string, error) {
 	if len(overdue) == 0 {
 		return nil, nil
 	}
-	q.Amounts = q.dry.amounts(q.s.trial.fitArgs[q.dry.fw.ProfileName()])
+	q.Amounts = q.dry.amounts(q.p.trial.fitArgs[q.dry.fw.ProfileName()])
 	result, err := victims.Search(ctx, &q.Problem, q.dry)
 	if err != nil {
 		return nil, err
@@ -209,7 +208,7 @@ func (p *preemptor) newProblem(key types.NamespacedName, g *decide.Gang, dry *dr
 			q.consider(info, i, priority)
 		}
 	}
-	q.Amounts = dry.amounts(p.s.trial.fitArgs[dry.fw.ProfileName()])
+	q.Amounts = dry.amounts(p.trial.fitArgs[dry.fw.ProfileName()])
 
 	return q, nil
 }
@@ -217,8 +216,8 @@ func (p *preemptor) newProblem(key types.NamespacedName, g *decide.Gang, dry *dr
 // emptyProblem has no candidates yet.
 func (p *preemptor) emptyProblem(key types.NamespacedName, g *decide.Gang, dry *dryRun) (*problem, error) {
 	q := &problem{
-		Problem: victims.Problem{Tree: g.Tree, Members: memoizable(g), Rules: g.Rules, Nodes: len(dry.nodes), HardBudgets: p.s.options.RespectPDB},
-		s:       p.s, key: key, now: time.Now(), dry: dry, number: map[types.NamespacedName]*lossyGang{},
+		Problem: victims.Problem{Tree: g.Tree, Members: memoizable(g), Rules: g.Rules, Nodes: len(dry.nodes), HardBudgets: p.options.RespectPDB},
+		p:       p, key: key, now: time.Now(), dry: dry, number: map[types.NamespacedName]*lossyGang{},
 	}
 	pdbs, err := p.budgets.List(labels.Everything())
 	if err != nil {
@@ -251,7 +250,7 @@ func memoizable(g *decide.Gang) []gang.Member {
 // consider makes a running pod a candidate if it may be evicted for a priority.
 func (q *problem) consider(info fwk.PodInfo, node int, below int32) {
 	pod := info.GetPod()
-	if pod.DeletionTimestamp != nil || q.s.groups.isLeaving(pod.UID) {
+	if pod.DeletionTimestamp != nil || q.p.groups.isLeaving(pod.UID) {
 		return
 	}
 	c := victims.Pod{Name: pod.Namespace + "/" + pod.Name, Node: node, Gang: -1, Priority: corev1helpers.PodPriority(pod)}
@@ -294,11 +293,11 @@ func (q *problem) gangOf(key types.NamespacedName, below int32) *lossyGang {
 		return g
 	}
 	q.number[key] = nil
-	g := q.s.groups.running(key)
+	g := q.p.groups.running(key)
 	if g == nil {
 		return nil
 	}
-	l := &lossyGang{members: map[types.UID]int{}, priority: q.s.groups.priority(g.Group, g.Pods), index: len(q.Gangs)}
+	l := &lossyGang{members: map[types.UID]int{}, priority: q.p.groups.priority(g.Group, g.Pods), index: len(q.Gangs)}
 	q.number[key] = l
 	l.eligible = l.priority < below && decide.Preemptible(g.Group, l.priority)
 	q.Gangs = append(q.Gangs, victims.Gang{Tree: g.Tree, Members: g.Members, Rules: g.Rules})

@@ -157,9 +157,10 @@ func TestSearch(t *testing.T) {
 			prio(50)(high)
 			pg := aGroup("high", 1)
 			o := offline(t, append(slices.Concat(tc.objects...), node(0, 4), pg, high)...)
-			p := newPreemptor(&Scheduler{
-				kube: &kubescheduler.Scheduler{}, groups: o.groups, trial: o.trial, rules: o.rules, options: &Options{RespectPDB: tc.hard},
-			}, o.factory.Policy().V1().PodDisruptionBudgets().Lister())
+			p := newPreemptor(preemptorDeps{
+				kube: &kubescheduler.Scheduler{}, groups: o.groups, trial: o.trial, options: &Options{RespectPDB: tc.hard},
+				budgets: o.factory.Policy().V1().PodDisruptionBudgets().Lister(),
+			})
 			g, why := o.groups.read(gangNamed("high"))
 			if why != nil {
 				t.Fatal(why.Message)

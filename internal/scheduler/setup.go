@@ -4,22 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	"k8s.io/kubernetes/pkg/features"
 	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
-	config "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/arbor-control/arbor/engine/gang"
@@ -42,10 +40,7 @@ type Scheduler struct {
 	trial        *trial
 	preemptor    *preemptor
 	staleness    *staleness
-	// cleanups has groups that may have the record of a reservation that has ended;
-	// clears bounds how fast nominations are removed.
-	cleanups workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	clears   flowcontrol.RateLimiter
+	evictor      *evictor
 	// early wakes gangs that were tried without all members.
 	early *earlyWakes
 	// groupsRead is closed when all PodGroups have been read once.
@@ -53,8 +48,7 @@ type Scheduler struct {
 
 	// rounds are the gangs that are being bound.
 	rounds *rounds
-	// binds has a slot for each request to bind that may be under way.
-	binds *slots
+	binder *binder
 }
 
 // setup is that of kube-scheduler, with the gang plugin in every profile.
@@ -86,7 +80,7 @@ func setup(ctx context.Context, kube *options.Options, o *Options) (*schedulerse
 	}
 	completed := c.Complete()
 
-	s := &Scheduler{options: o, rules: o.rules(), binds: newSlots(bindsAtOnce)}
+	s := &Scheduler{options: o, rules: o.rules()}
 	if err := s.build(ctx, &completed); err != nil {
 		return nil, nil, err
 	}
@@ -101,10 +95,8 @@ func (s *Scheduler) build(ctx context.Context, c *schedulerserverconfig.Complete
 		return err
 	}
 	s.groups.stays = s.onStay
-	s.gates, s.backOffs, s.rounds, s.early = newGates(), newBackOffs(s.wake, s.groups.exists), newRounds(s.wake), newEarlyWakes(s.wake)
+	s.gates, s.backOffs, s.rounds, s.early = newGates(s.groups, s.wake), newBackOffs(s.wake, s.groups.exists), newRounds(s.wake), newEarlyWakes(s.wake)
 	s.unprepared = newUnprepared(s.groups.exists)
-	s.cleanups = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())
-	s.clears = flowcontrol.NewTokenBucketRateLimiter(clearsPerSecond, clearsPerSecond)
 	cfg := &c.ComponentConfig
 	s.kube, err = kubescheduler.New(ctx, c.Client, c.InformerFactory, c.DynInformerFactory,
 		func(name string) events.EventRecorderLogger { return c.EventBroadcaster.NewRecorder(name) },
@@ -142,11 +134,26 @@ func (s *Scheduler) build(ctx context.Context, c *schedulerserverconfig.Complete
 	s.trial.nominees.of = func(node string, trying *types.NamespacedName) []fwk.PodInfo {
 		return s.reservations.state.Load().onto(s.kube.SchedulingQueue.NominatedPodsForNode(node), node, trying)
 	}
-	s.preemptor = newPreemptor(s, c.InformerFactory.Policy().V1().PodDisruptionBudgets().Lister())
-	s.staleness = newStaleness(s)
-	s.reporter = newReporter(s, c.Client, s.groups.rest, c.EventBroadcaster.NewRecorder(Name))
+	countPanics()
+	s.assemble(c.EventBroadcaster.NewRecorder(Name), c.InformerFactory.Policy().V1().PodDisruptionBudgets().Lister())
 
 	return nil
+}
+
+// assemble makes the workers of gangs.
+func (s *Scheduler) assemble(recorder events.EventRecorder, budgets policylisters.PodDisruptionBudgetLister) {
+	s.reporter = newReporter(s.groups, recorder, s.answers, s.rounds.status)
+	s.evictor = newEvictor(s.kube, s.groups, recorder)
+	s.staleness = newStaleness(s.groups, s.evictor, s.answers, s.options.StaleGrace)
+	s.preemptor = newPreemptor(preemptorDeps{
+		kube: s.kube, snapshot: s.snapshot, options: s.options, groups: s.groups, trial: s.trial, reservations: s.reservations,
+		reporter: s.reporter, evictor: s.evictor, backOffs: s.backOffs, unprepared: s.unprepared, budgets: budgets, answers: s.answers, wake: s.wake,
+	})
+	s.binder = newBinder(binderDeps{
+		kube: s.kube, groups: s.groups, backOffs: s.backOffs, unprepared: s.unprepared, timeout: s.options.BindTimeout,
+		preemptor: s.preemptor, reporter: s.reporter, putBack: s.putBack, activate: s.activate,
+		reserved: func(key types.NamespacedName) bool { return s.reservations.of(key) != nil },
+	}, s.rounds)
 }
 
 // start begins to read the PodGroups, next to what kube-scheduler reads. It writes
@@ -162,7 +169,7 @@ func (s *Scheduler) start(ctx context.Context) error {
 			klog.FromContext(ctx).Error(err, "Cannot read PodGroups")
 		}
 		reached(phaseGroupsSynced)
-		go s.countWaiting(ctx)
+		go s.groups.countWaiting(ctx)
 	}()
 
 	return nil
@@ -174,68 +181,12 @@ func (s *Scheduler) lead(ctx context.Context) {
 	go s.reporter.run(ctx)
 	go s.preemptor.run(ctx)
 	go s.staleness.run(ctx)
-	go s.backstop(ctx)
-	go s.drain(ctx, workerCleanup, s.cleanups, s.cleanUp)
-	context.AfterFunc(ctx, s.cleanups.ShutDown)
-}
-
-// percentOf is the percentageOfNodesToScore of profiles that have none, 0 if the number
-// of nodes decides.
-func percentOf(cfg *config.KubeSchedulerConfiguration) int32 {
-	if cfg.PercentageOfNodesToScore == nil {
-		return 0
-	}
-
-	return *cfg.PercentageOfNodesToScore
-}
-
-// named makes a profile for each name.
-func named(p config.KubeSchedulerProfile, names []string) []config.KubeSchedulerProfile {
-	profiles := make([]config.KubeSchedulerProfile, 0, len(names))
-	for _, name := range names {
-		c := *p.DeepCopy()
-		c.SchedulerName = name
-		packGPUs(&c)
-		profiles = append(profiles, c)
-	}
-
-	return profiles
+	go s.gates.backstop(ctx)
 }
 
 // plugins are the plugins that profiles have beyond those of kube-scheduler.
 func (s *Scheduler) plugins() frameworkruntime.Registry {
-	return frameworkruntime.Registry{pluginName: s.newPlugin, preemptionName: s.newPlainPreemption, packingName: newPacking}
-}
-
-// enable adds the plugins of Arbor to a profile: the gang plugin at PreEnqueue and
-// as the only QueueSort plugin, and ArborPreemption wherever the profile names
-// DefaultPreemption. Where the profile disables DefaultPreemption, ArborPreemption
-// is disabled too, and it gets the arguments of DefaultPreemption.
-func enable(p *config.KubeSchedulerProfile) {
-	if p.Plugins == nil {
-		p.Plugins = &config.Plugins{}
-	}
-	ours := config.Plugin{Name: pluginName}
-	p.Plugins.QueueSort = config.PluginSet{Enabled: []config.Plugin{ours}, Disabled: []config.Plugin{{Name: "*"}}}
-	if !slices.Contains(p.Plugins.PreEnqueue.Enabled, ours) {
-		p.Plugins.PreEnqueue.Enabled = append(p.Plugins.PreEnqueue.Enabled, ours)
-	}
-	for _, set := range []*config.PluginSet{&p.Plugins.MultiPoint, &p.Plugins.PreEnqueue, &p.Plugins.PostFilter} {
-		for _, list := range [][]config.Plugin{set.Enabled, set.Disabled} {
-			for i := range list {
-				replacePreemption(&list[i].Name)
-			}
-		}
-	}
-	for i := range p.PluginConfig {
-		replacePreemption(&p.PluginConfig[i].Name)
-	}
-}
-
-func replacePreemption(name *string) {
-	if *name == defaultpreemption.Name {
-		*name = preemptionName
-	}
+	return frameworkruntime.Registry{pluginName: newPlugin(s.groups, s.gates, s.backOffs), preemptionName: newPlainPreemption(s.groups), packingName: newPacking}
 }
 
 // assume checks what the gangs rely on and no signature promises: that the
@@ -255,4 +206,13 @@ func assume(kube *kubescheduler.Scheduler) (*internalcache.Snapshot, error) {
 	}
 
 	return snapshot, nil
+}
+
+// checkGates refuses feature gates that change how pods are bound.
+func checkGates() error {
+	if utilfeature.DefaultFeatureGate.Enabled(features.SchedulerAsyncAPICalls) {
+		return fmt.Errorf("feature gate %s is enabled: Arbor binds the pods of a gang itself; remove it from --feature-gates", features.SchedulerAsyncAPICalls)
+	}
+
+	return nil
 }

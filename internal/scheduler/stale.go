@@ -38,7 +38,13 @@ const (
 // does not follow from the pods. It evicts only if the annotation that the
 // informer has read back says the same, so that a restart changes nothing.
 type staleness struct {
-	s     *Scheduler
+	groups  *groups
+	evictor *evictor
+	// answers reports whether a pod asks for this scheduler.
+	answers func(*corev1.Pod) bool
+	// defaultGrace is the grace period of PodGroups that have none; 0 means forever.
+	defaultGrace time.Duration
+
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	// leads reports that this replica is the leader, so that the queue is drained.
 	leads atomic.Bool
@@ -67,9 +73,9 @@ type expectedGroup struct {
 	memory map[string]gang.Memory
 }
 
-func newStaleness(s *Scheduler) *staleness {
+func newStaleness(groups *groups, evictor *evictor, answers func(*corev1.Pod) bool, grace time.Duration) *staleness {
 	return &staleness{
-		s:        s,
+		groups: groups, evictor: evictor, answers: answers, defaultGrace: grace,
 		queue:    workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
 		observed: map[types.NamespacedName]*observedGroup{}, expected: map[types.NamespacedName]expectedGroup{},
 	}
@@ -129,11 +135,11 @@ func (w *staleness) group(key types.NamespacedName, uid types.UID) (known *obser
 
 func (w *staleness) run(ctx context.Context) {
 	w.leads.Store(true)
-	for _, key := range w.s.groups.keys() {
+	for _, key := range w.groups.keys() {
 		w.touch(key)
 	}
 	for range staleWorkers {
-		go w.s.drain(ctx, workerStaleness, w.queue, w.observe)
+		go drain(ctx, workerStaleness, w.queue, w.observe)
 	}
 	<-ctx.Done()
 	w.queue.ShutDown()
@@ -142,23 +148,23 @@ func (w *staleness) run(ctx context.Context) {
 // observe reads a group and its pods, and checks them unless they cannot be used
 // now. Whatever changes that is an event that touches the group.
 func (w *staleness) observe(ctx context.Context, key types.NamespacedName) error {
-	pg := w.s.groups.group(key)
+	pg := w.groups.group(key)
 	if pg == nil {
 		w.forget(key)
 
 		return nil
 	}
 	known, expected := w.group(key, pg.UID)
-	pods, binding, claimed := w.s.boundMembers(key)
+	pods, binding, claimed := w.groups.boundMembers(key)
 	if claimed {
 		w.expectAgain(key, pg.UID, expected)
 
 		return nil // its event, or unmark, has the group observed again
 	}
-	if len(pods) > 0 && !slices.ContainsFunc(pods, w.s.answers) {
+	if len(pods) > 0 && !slices.ContainsFunc(pods, w.answers) {
 		return nil // they belong to another scheduler
 	}
-	g, refusal := decide.Read(pg, pods, w.s.rules)
+	g, refusal := decide.Read(pg, pods, w.groups.rules)
 	if refusal != nil || pg.ResourceVersion == known.patched {
 		w.expectAgain(key, pg.UID, expected)
 
@@ -263,7 +269,7 @@ func (w *staleness) store(ctx context.Context, pg *v2alpha2.PodGroup, known *obs
 		value = &text
 	}
 	// Any other version could have an annotation that was not read here.
-	if err := w.s.annotateVersion(ctx, pg, pg.ResourceVersion, v2alpha2.StalenessAnnotation, value); err != nil {
+	if err := w.groups.annotateVersion(ctx, pg, pg.ResourceVersion, v2alpha2.StalenessAnnotation, value); err != nil {
 		return false, err
 	}
 	known.annotation, known.patched = text, pg.ResourceVersion
@@ -281,7 +287,7 @@ func (w *staleness) evict(ctx context.Context, g *decide.Gang, members []int) er
 		}
 	}
 
-	_, err := w.s.evictAll(ctx, pods, reasonStale, "stale",
+	_, err := w.evictor.evictAll(ctx, pods, reasonStale, "stale",
 		fmt.Sprintf("PodGroup %s/%s has been below its minimum for %s", g.Group.Namespace, g.Group.Name, w.grace(g.Group)))
 
 	return err
@@ -292,23 +298,9 @@ func (w *staleness) grace(pg *v2alpha2.PodGroup) time.Duration {
 	switch own, ok := pg.Spec.StalenessGracePeriod.Get(); {
 	case ok:
 		return own
-	case w.s.options.StaleGrace == 0:
+	case w.defaultGrace == 0:
 		return -1
 	default:
-		return w.s.options.StaleGrace
+		return w.defaultGrace
 	}
-}
-
-// boundMembers returns the pods of a group as the API server has them, without
-// those that are being evicted, and whether any of them is being bound. It reports claimed
-// if any is about to be evicted and not deleted yet: it may still stay, so what the group
-// has is not known.
-func (s *Scheduler) boundMembers(key types.NamespacedName) (pods []*corev1.Pod, binding, claimed bool) {
-	// A pod that is bound between the two lists counts as both, never as neither.
-	for _, pod := range s.groups.named(key) {
-		claimed = claimed || pod.DeletionTimestamp == nil && s.groups.isLeaving(pod.UID)
-		binding = binding || pod.Spec.NodeName == "" && s.groups.isCommitted(pod.UID)
-	}
-
-	return s.groups.listed(key), binding, claimed
 }

@@ -188,7 +188,7 @@ func TestStaleGrace(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newStaleness(&Scheduler{options: &Options{StaleGrace: tc.flag}})
+			w := newStaleness(nil, nil, nil, tc.flag)
 			pg := &v2alpha2.PodGroup{Spec: v2alpha2.PodGroupSpec{StalenessGracePeriod: tc.own}}
 			if got := w.grace(pg); got != tc.want {
 				t.Errorf("%s\ngrace = %s, want %s", tc.reason, got, tc.want)
@@ -200,7 +200,7 @@ func TestStaleGrace(t *testing.T) {
 // Expectations add up until the group is observed, and belong to one PodGroup, not
 // to the next one of that name.
 func TestStalenessExpect(t *testing.T) {
-	w := newStaleness(&Scheduler{})
+	w := newStaleness(nil, nil, nil, 0)
 	pg := &v2alpha2.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "g", UID: "1"},
 		Spec:       v2alpha2.PodGroupSpec{MinSubGroup: new(int32(1)), SubGroups: []v2alpha2.SubGroup{{Name: "r0"}, {Name: "r1"}}},

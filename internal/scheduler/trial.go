@@ -222,22 +222,23 @@ func (t *trial) remove(ctx context.Context, pod *corev1.Pod) error {
 	return t.cache.RemovePod(klog.FromContext(ctx), pod)
 }
 
-// dryRun prepares a search for victims on the cluster in memory.
-func (t *trial) dryRun(ctx context.Context, g *decide.Gang, priority int32) (*dryRun, error) {
+// nodesFor returns the plugins and the nodes of the cluster in memory that a gang is tried
+// with.
+func (t *trial) nodesFor(ctx context.Context, g *decide.Gang) (framework.Framework, []fwk.NodeInfo, error) {
 	fw, err := t.profile(g)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := t.cache.UpdateSnapshot(klog.FromContext(ctx), t.snapshot); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	nodes, err := t.snapshot.NodeInfos().List()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	g.Compare(selective(t.snapshot, g.Group.Namespace))
 
-	return newDryRun(ctx, fw, nodes, g, priority)
+	return fw, nodes, nil
 }
 
 // place tries a gang and leaves everything as it was. Members that wait must

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,14 +40,14 @@ func (b *binding) fail(members []int, why *roundFailure) {
 	timeout := bindTimeoutError(0)
 	timedOut := errors.As(why.err, &timeout)
 	if timedOut { // before the places are free: the preemptor must not take them for unused ones
-		until := b.s.unpreparedFor(b.t.key, b.t.gang.Group, culprit.pod)
+		until := b.binder.unpreparedFor(b.t.key, b.t.gang.Group, culprit.pod)
 		message += fmt.Sprintf("; the group preempts no pods until %s, unless this pod is deleted or the PodGroup is edited", until.UTC().Format(time.RFC3339))
 	}
 	b.release(members)
 	if timedOut {
-		b.s.backOffs.doomed(b.t.key, b.t.began, culprit.pod.UID)
+		b.binder.backOffs.doomed(b.t.key, b.t.began, culprit.pod.UID)
 	} else {
-		b.s.backOffs.failedSince(b.t.key, b.t.began)
+		b.binder.backOffs.failedSince(b.t.key, b.t.began)
 	}
 	for _, m := range members {
 		if m == why.member {
@@ -54,13 +55,13 @@ func (b *binding) fail(members []int, why *roundFailure) {
 
 			continue
 		}
-		b.s.putBack(b.ctx, b.t.waiting[b.held[m].member], nil)
+		b.binder.putBack(b.ctx, b.t.waiting[b.held[m].member], nil)
 		b.retract(m) // putBack nominates the pod as its status does
 	}
-	b.s.cleanups.Add(b.t.key)
+	b.binder.preemptor.cleanUpLater(b.t.key)
 	b.freed(members)
-	b.s.preemptor.touch(b.t.key)
-	b.s.reporter.decided(b.t.key, &decide.Outcome{
+	b.binder.preemptor.touch(b.t.key)
+	b.binder.reporter.decided(b.t.key, &decide.Outcome{
 		About: decide.Spec(b.t.gang.Group),
 		Error: &decide.Refusal{Reason: v2alpha2.ReasonSchedulerError, Message: message},
 	})
@@ -73,10 +74,10 @@ func (b *binding) release(members []int) {
 	for _, m := range slices.Backward(members) {
 		h := b.held[m]
 		endPermit(b.ctx, b.t.fw, h.pod)
-		b.s.groups.committed.Delete(h.pod.UID)
-		b.s.preemptor.gone(h.pod.UID)
+		b.binder.groups.uncommit(h.pod.UID)
+		b.binder.preemptor.gone(h.pod.UID)
 		b.t.fw.RunReservePluginsUnreserve(b.ctx, h.state, h.pod, h.node)
-		if err := b.s.kube.Cache.ForgetPod(logger, h.pod); err != nil {
+		if err := b.binder.kube.Cache.ForgetPod(logger, h.pod); err != nil {
 			logger.Error(err, "A pod that could not be bound was not in the cache any more", "pod", klog.KObj(h.pod))
 		}
 		b.t.fw.RemovePodInPreBind(h.pod.UID)
@@ -85,7 +86,7 @@ func (b *binding) release(members []int) {
 
 // requeue returns a member to the queue and writes to the pod why.
 func (b *binding) requeue(m int, err error) {
-	b.s.kube.FailureHandler(b.ctx, b.t.fw, b.t.waiting[b.held[m].member], statusOf(err), noNode, time.Now())
+	b.binder.kube.FailureHandler(b.ctx, b.t.fw, b.t.waiting[b.held[m].member], statusOf(err), noNode, time.Now())
 }
 
 // retract has the queue forget the nominatedNodeName that was written in this round.
@@ -93,7 +94,7 @@ func (b *binding) requeue(m int, err error) {
 // as fast as nominations may be removed.
 func (b *binding) retract(m int) {
 	if b.nominated[m] {
-		b.s.kube.SchedulingQueue.AddNominatedPod(klog.FromContext(b.ctx), b.t.waiting[b.held[m].member].PodInfo, noNode)
+		b.binder.kube.SchedulingQueue.AddNominatedPod(klog.FromContext(b.ctx), b.t.waiting[b.held[m].member].PodInfo, noNode)
 	}
 }
 
@@ -110,7 +111,29 @@ func (b *binding) freed(members []int) {
 			continue
 		}
 		shapes.Insert(shape)
-		b.s.kube.SchedulingQueue.MoveAllToActiveOrBackoffQueue(klog.FromContext(b.ctx), framework.EventAssignedPodDelete, b.held[m].pod, nil,
+		b.binder.kube.SchedulingQueue.MoveAllToActiveOrBackoffQueue(klog.FromContext(b.ctx), framework.EventAssignedPodDelete, b.held[m].pod, nil,
 			func(pod *corev1.Pod) bool { return !own.Has(pod.UID) })
+	}
+}
+
+// unpreparedFor notes that a pod could not be prepared for a binding round, unless its deletion, or
+// an edit of the group, came first: no later event would end this.
+func (s *binder) unpreparedFor(key types.NamespacedName, group *v2alpha2.PodGroup, pod *corev1.Pod) time.Time {
+	until := s.unprepared.failed(key, pod, s.reserved(key))
+	if is := s.groups.current(pod); is == nil || is.DeletionTimestamp != nil {
+		s.unprepared.deleted(key, pod.UID)
+	}
+	if is := s.groups.group(key); is == nil || is.UID != group.UID || is.Generation != group.Generation {
+		s.unprepared.forget(key)
+	}
+
+	return until
+}
+
+// endPermit removes a pod from those that wait for a Permit plugin.
+func endPermit(ctx context.Context, fw framework.Framework, pod *corev1.Pod) {
+	if fw.WillWaitOnPermit(ctx, pod) {
+		fw.RejectWaitingPod(pod.UID)
+		fw.WaitOnPermit(ctx, pod)
 	}
 }

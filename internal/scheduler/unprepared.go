@@ -9,8 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 )
 
 // firstUnprepared and maxUnprepared bound how long a gang does not preempt after one of its pods
@@ -137,31 +135,4 @@ func volumesOf(pod *corev1.Pod) string {
 	}
 
 	return " (its PersistentVolumeClaims: " + strings.Join(names, ", ") + ")"
-}
-
-// unpreparedFor notes that a pod could not be prepared for a binding round, unless its deletion, or
-// an edit of the group, came first: no later event would end this.
-func (s *Scheduler) unpreparedFor(key types.NamespacedName, group *v2alpha2.PodGroup, pod *corev1.Pod) time.Time {
-	until := s.unprepared.failed(key, pod, s.reservations.of(key) != nil)
-	if is := s.groups.current(pod); isDeleted(is) {
-		s.unprepared.deleted(key, pod.UID)
-	}
-	if is := s.groups.group(key); is == nil || is.UID != group.UID || is.Generation != group.Generation {
-		s.unprepared.forget(key)
-	}
-
-	return until
-}
-
-// onVolume handles PersistentVolumeClaims: one that is bound can be used.
-func (s *Scheduler) onVolume(before, now any) {
-	was, is := objectOf[corev1.PersistentVolumeClaim](before), objectOf[corev1.PersistentVolumeClaim](now)
-	if was == nil || is == nil || was.Status.Phase == corev1.ClaimBound || is.Status.Phase != corev1.ClaimBound {
-		return
-	}
-	for _, key := range s.unprepared.waitingFor(is.Namespace, is.Name) {
-		s.unprepared.forget(key)
-		s.retry(key)
-		s.preemptor.touch(key)
-	}
 }

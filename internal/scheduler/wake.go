@@ -77,7 +77,7 @@ func (s *Scheduler) watch() error {
 // contained returns a handler whose panic affects the object of one event only.
 func (s *Scheduler) contained(handle func(was, is any)) func(was, is any) {
 	return func(was, is any) {
-		defer s.recovered(workerEvents, nameOf(was, is))
+		defer recovered(workerEvents, nameOf(was, is))
 		handle(was, is)
 	}
 }
@@ -127,7 +127,7 @@ func (s *Scheduler) onGroup(before, now any) {
 		s.early.forget(key)
 		s.staleness.forget(key)
 	} else if _, ok := is.Annotations[v2alpha2.ReservationAnnotation]; ok && s.reservations.of(key) == nil {
-		s.cleanups.Add(key)
+		s.preemptor.cleanUpLater(key)
 	}
 }
 
@@ -165,7 +165,7 @@ func (s *Scheduler) onSpec(key types.NamespacedName, was, is *v2alpha2.PodGroup)
 	if !sameMembers(was, is) {
 		s.rounds.changed(key)
 	}
-	s.regate(key)
+	s.gates.regate(key)
 	s.wake(key)
 }
 
@@ -240,7 +240,7 @@ func (s *Scheduler) onRegrouped(was, is *corev1.Pod) {
 		return
 	}
 	time.AfterFunc(regroupDelay, func() {
-		defer s.recovered(workerEvents, types.NamespacedName{Namespace: is.Namespace, Name: is.Name})
+		defer recovered(workerEvents, types.NamespacedName{Namespace: is.Namespace, Name: is.Name})
 		s.kube.SchedulingQueue.Activate(klog.Background(), map[string]*corev1.Pod{is.Namespace + "/" + is.Name: is})
 	})
 }
@@ -273,7 +273,7 @@ func (s *Scheduler) onMember(key types.NamespacedName, own, created bool) {
 	s.preemptor.touch(key)
 	if !own {
 		was := s.gates.get(key)
-		if open := s.regateAfter(key, created); open && (!created || !was.known || was.refusal != nil) {
+		if open := s.gates.regateAfter(key, created); open && (!created || !was.known || was.refusal != nil) {
 			s.wake(key)
 		}
 	}
@@ -316,7 +316,7 @@ func (s *Scheduler) onPriorityClass(before, now any) {
 
 // onStay handles a gang with a pod that was to be evicted and stays: it counts again.
 func (s *Scheduler) onStay(key types.NamespacedName) {
-	if s.regate(key) {
+	if s.gates.regate(key) {
 		s.wake(key)
 	}
 	s.staleness.touch(key)
@@ -325,7 +325,7 @@ func (s *Scheduler) onStay(key types.NamespacedName) {
 // wake brings a gang that waits into the queue: all of its members, because each of
 // them may be held by another plugin.
 func (s *Scheduler) wake(key types.NamespacedName) {
-	defer s.recovered(workerEvents, key) // timers call it, too
+	defer recovered(workerEvents, key) // timers call it, too
 	pods := map[string]*corev1.Pod{}
 	for _, pod := range s.groups.members(key) {
 		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0 && s.answers(pod) {
@@ -346,4 +346,17 @@ func (s *Scheduler) retry(key types.NamespacedName) {
 // answers reports whether a pod asks for this scheduler.
 func (s *Scheduler) answers(pod *corev1.Pod) bool {
 	return s.kube.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName)
+}
+
+// onVolume handles PersistentVolumeClaims: one that is bound can be used.
+func (s *Scheduler) onVolume(before, now any) {
+	was, is := objectOf[corev1.PersistentVolumeClaim](before), objectOf[corev1.PersistentVolumeClaim](now)
+	if was == nil || is == nil || was.Status.Phase == corev1.ClaimBound || is.Status.Phase != corev1.ClaimBound {
+		return
+	}
+	for _, key := range s.unprepared.waitingFor(is.Namespace, is.Name) {
+		s.unprepared.forget(key)
+		s.retry(key)
+		s.preemptor.touch(key)
+	}
 }

@@ -95,13 +95,13 @@ func TestWokenByPodsThatStay(t *testing.T) {
 	queue := &activations{pods: sets.New[string]()}
 	s.kube.SchedulingQueue, s.kube.Profiles, s.groups.stays = queue, s.trial.profiles, s.onStay
 	key := gangNamed("low")
-	if !s.regate(key) {
+	if !s.gates.regate(key) {
 		t.Fatal("The gang is complete, and its gate is closed.")
 	}
-	if err := s.claim(&plan{priority: 50, victims: asPods(low)}); err != nil {
+	if err := s.preemptor.claim(&plan{priority: 50, victims: asPods(low)}); err != nil {
 		t.Fatal(err)
 	}
-	if s.regate(key) {
+	if s.gates.regate(key) {
 		t.Fatal("Pods that are to be evicted count.")
 	}
 	for _, pod := range asPods(low) {
