@@ -15,14 +15,16 @@ import (
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+
+	"github.com/arbor-control/arbor/internal/scheduler/settings"
 )
 
 // NewCommand is the program: kube-scheduler's flags, and those of Options.
 func NewCommand(use string) *cobra.Command {
-	kube, o := options.NewOptions(), DefaultOptions()
+	kube, o := options.NewOptions(), settings.DefaultOptions()
 	limitClient(kube)
 	// There is a kube-scheduler in most clusters, and this is not it.
-	kube.LeaderElection.ResourceName = Name
+	kube.LeaderElection.ResourceName = settings.Name
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: "Place pods, those of a PodGroup together or not at all",
@@ -31,13 +33,13 @@ and its metrics, and those of a PodGroup together, as the group's tree says, or 
 at all. A group that has to wait keeps no room, except while pods that it preempts
 terminate.
 
-It answers for pods with spec.schedulerName: ` + Name + `, so it can run beside the
+It answers for pods with spec.schedulerName: ` + settings.Name + `, so it can run beside the
 scheduler that the cluster has.`,
 		Example: `  # Beside the cluster's own scheduler
   ` + use + ` --kubeconfig=scheduler.kubeconfig
 
   # For pods that were written for KAI too, with its reading of minimums
-  ` + use + ` --scheduler-name=` + Name + ` --scheduler-name=kai-scheduler --minimums=kai`,
+  ` + use + ` --scheduler-name=` + settings.Name + ` --scheduler-name=kai-scheduler --minimums=kai`,
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -62,7 +64,7 @@ scheduler that the cluster has.`,
 	return cmd
 }
 
-func run(kube *options.Options, o *Options) error {
+func run(kube *options.Options, o *settings.Options) error {
 	verflag.PrintAndExitIfRequested()
 	gates := kube.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
 	if err := logsapi.ValidateAndApply(kube.Logs, gates); err != nil {
@@ -96,7 +98,7 @@ func run(kube *options.Options, o *Options) error {
 
 // Main runs the program with arguments and returns the code to exit with.
 func Main(args []string) int {
-	cmd := NewCommand(Name)
+	cmd := NewCommand(settings.Name)
 	cmd.SetArgs(args)
 	if err := cmd.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)

@@ -227,6 +227,12 @@ var rules = []rule{
 		why:   "the scheduler places pods; everything else is done without it",
 	},
 	{
+		in:     "./",
+		except: []string{"./internal/scheduler/schedulertest", "./internal/scheduler/testcluster"},
+		never:  []string{"./internal/scheduler/schedulertest", "./internal/scheduler/testcluster"},
+		why:    "only tests of the scheduler need them",
+	},
+	{
 		in:    "./internal/controlplane",
 		never: []string{"./api", "./engine", "./internal", controllerRuntime},
 		allow: []string{"./internal/controlplane", "./internal/pki"},
