@@ -48,6 +48,7 @@ type backOff struct {
 	culprit types.UID
 }
 
+// New returns back-offs that wake gangs. exists reports whether there is a PodGroup.
 func New(wake func(types.NamespacedName), exists func(types.NamespacedName) bool) *BackOffs {
 	return &BackOffs{wake: wake, exists: exists, now: time.Now, gangs: map[types.NamespacedName]*backOff{}}
 }

@@ -30,6 +30,7 @@ type earlyWake struct {
 	pending bool
 }
 
+// NewEarlyWakes returns wake-ups of gangs.
 func NewEarlyWakes(wake func(types.NamespacedName)) *EarlyWakes {
 	return &EarlyWakes{wake: wake, gangs: map[types.NamespacedName]*earlyWake{}}
 }

@@ -31,6 +31,7 @@ type unpreparedGang struct {
 	until  time.Time
 }
 
+// NewUnprepared returns an empty record. exists reports whether there is a PodGroup.
 func NewUnprepared(exists func(types.NamespacedName) bool) *Unprepared {
 	return &Unprepared{exists: exists, now: time.Now, gangs: map[types.NamespacedName]*unpreparedGang{}}
 }

@@ -64,12 +64,12 @@ type Deps struct {
 	Unprepared *backoff.Unprepared
 	// Timeout is how long it may take until the minimum of a gang is ready to be bound.
 	Timeout time.Duration
-	// Preemptor and reporter follow what happens to a gang.
+	// Preemptor and Reporter follow what happens to a gang.
 	Preemptor bindingPreemptor
 	Reporter  bindingReporter
 	// Reserved reports whether room is reserved for a gang.
 	Reserved func(types.NamespacedName) bool
-	// PutBack returns a pod to the queue, and activate moves the pods that plugins asked for
+	// PutBack returns a pod to the queue, and Activate moves the pods that plugins asked for
 	// in the cycle of another one.
 	PutBack  func(ctx context.Context, q *framework.QueuedPodInfo, rejectors sets.Set[string])
 	Activate func(context.Context, placement.Holding)
@@ -97,6 +97,7 @@ type Gang struct {
 	Began     time.Time
 }
 
+// NewBinder returns a binder that adds its rounds to rounds.
 func NewBinder(deps Deps, rounds *Rounds) *Binder {
 	return &Binder{Deps: deps, rounds: rounds, slots: newSlots(bindsAtOnce)}
 }

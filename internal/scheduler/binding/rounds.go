@@ -31,6 +31,7 @@ type Rounds struct {
 	late map[types.NamespacedName]bool
 }
 
+// NewRounds returns an empty list of rounds. wake wakes the pods that waited for the end of one.
 func NewRounds(wake func(types.NamespacedName)) *Rounds {
 	return &Rounds{wake: wake, all: map[types.NamespacedName][]*binding{}, late: map[types.NamespacedName]bool{}}
 }

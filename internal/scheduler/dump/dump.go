@@ -94,7 +94,7 @@ func Offline(objects []unstructured.Unstructured) (*rest.Config, error) {
 	if err := errors.Join(kubescheme.AddToScheme(types), v2alpha2.AddToScheme(types)); err != nil {
 		return nil, err
 	}
-	shelf := &shelf{lists: map[string][]unstructured.Unstructured{}}
+	server := &server{lists: map[string][]unstructured.Unstructured{}}
 	for _, o := range objects {
 		k, ok := kindOf(o.GroupVersionKind())
 		if !ok {
@@ -109,10 +109,10 @@ func Offline(objects []unstructured.Unstructured) (*rest.Config, error) {
 			o.SetUID(apitypes.UID(o.GetKind() + " " + name(o)))
 		}
 		path := pathOf(k)
-		shelf.lists[path] = append(shelf.lists[path], o)
+		server.lists[path] = append(server.lists[path], o)
 	}
 
-	return &rest.Config{Host: "http://offline.invalid", Transport: shelf}, nil
+	return &rest.Config{Host: "http://offline.invalid", Transport: server}, nil
 }
 
 // check reads an object into the type of its kind: whoever reads a list would
@@ -155,14 +155,13 @@ func pathOf(k kind) string {
 	return "/apis/" + k.Group + "/" + k.Version + "/" + k.Resource
 }
 
-// A shelf answers like an API server that nobody writes to.
-type shelf struct {
+// A server answers requests as an API server does whose objects never change.
+type server struct {
 	lists map[string][]unstructured.Unstructured
 }
 
-// RoundTrip answers a list with what is there, a watch with silence, and
-// everything else with no.
-func (s *shelf) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip answers lists. A watch has no events, and all other requests are rejected.
+func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
 	for _, k := range kinds() {
 		switch {
@@ -171,7 +170,7 @@ func (s *shelf) RoundTrip(r *http.Request) (*http.Response, error) {
 			// Who asks for a list by watching is sent to the plain list.
 			return refusal(r, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
 		case pathOf(k) == r.URL.Path && query.Get("watch") != "":
-			return answer(r, http.StatusOK, silence(r.Context())), nil
+			return answer(r, http.StatusOK, emptyWatch(r.Context())), nil
 		case pathOf(k) == r.URL.Path:
 			return s.list(r, k, query.Get("fieldSelector"))
 		case strings.HasPrefix(pathOf(k), r.URL.Path+"/"):
@@ -182,7 +181,7 @@ func (s *shelf) RoundTrip(r *http.Request) (*http.Response, error) {
 	return refusal(r, http.StatusNotFound, metav1.StatusReasonNotFound)
 }
 
-func (s *shelf) list(r *http.Request, k kind, selector string) (*http.Response, error) {
+func (s *server) list(r *http.Request, k kind, selector string) (*http.Response, error) {
 	items := make([]map[string]any, 0, len(s.lists[r.URL.Path]))
 	for _, o := range s.lists[r.URL.Path] {
 		if selected(o, selector) {
@@ -216,7 +215,7 @@ func selected(o unstructured.Unstructured, selector string) bool {
 }
 
 // discover names what there is below a group and version.
-func (s *shelf) discover(r *http.Request) (*http.Response, error) {
+func (s *server) discover(r *http.Request) (*http.Response, error) {
 	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}}
 	for _, k := range kinds() {
 		if strings.HasPrefix(pathOf(k), r.URL.Path+"/") {
@@ -251,8 +250,8 @@ func answer(r *http.Request, code int, body io.ReadCloser) *http.Response {
 	}
 }
 
-// silence is a watch in which nothing happens until nobody listens any more.
-func silence(ctx context.Context) io.ReadCloser {
+// emptyWatch is a watch without events. It ends with ctx.
+func emptyWatch(ctx context.Context) io.ReadCloser {
 	reader, writer := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = writer.CloseWithError(io.EOF) })
 

@@ -28,6 +28,7 @@ type Evictor struct {
 	recorder events.EventRecorder
 }
 
+// New returns an evictor that records events.
 func New(kube *kubescheduler.Scheduler, groups *podgroups.Index, recorder events.EventRecorder) *Evictor {
 	return &Evictor{kube: kube, groups: groups, recorder: recorder}
 }

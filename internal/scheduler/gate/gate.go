@@ -41,10 +41,12 @@ type Gate struct {
 	lacking int
 }
 
+// New returns gates of which none is computed.
 func New(groups *podgroups.Index, wake func(types.NamespacedName)) *Gates {
 	return &Gates{groups: groups, wake: wake, closed: map[types.NamespacedName]Gate{}}
 }
 
+// Get returns the gate of a gang.
 func (s *Gates) Get(key types.NamespacedName) Gate {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -58,6 +60,7 @@ func (s *Gates) set(key types.NamespacedName, why *decide.Refusal, lacking int) 
 	s.closed[key] = Gate{Refusal: why, Known: true, lacking: lacking}
 }
 
+// Forget drops the gate of a gang that was deleted.
 func (s *Gates) Forget(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

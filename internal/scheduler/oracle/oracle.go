@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
@@ -30,10 +29,9 @@ import (
 // An Oracle answers what the scheduler would do with a gang, and changes
 // nothing. It decides with the scheduler's own code on a copy of the cluster.
 type Oracle struct {
-	trial   *placement.Trial
-	factory informers.SharedInformerFactory
-	groups  *podgroups.Index
-	rules   gang.Rules
+	trial  *placement.Trial
+	groups *podgroups.Index
+	rules  gang.Rules
 }
 
 // Open reads a cluster. file is the configuration of the scheduler, if it has
@@ -52,14 +50,14 @@ func Open(ctx context.Context, source *rest.Config, o settings.Options, file str
 	source.QPS = -1
 	var complete atomic.Bool
 	source.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &impatient{next: next, fail: fail, complete: &complete}
+		return &failFast{next: next, fail: fail, complete: &complete}
 	})
 	client, err := clientset.NewForConfig(source)
 	if err != nil {
 		return nil, err
 	}
 	factory := kubescheduler.NewInformerFactory(client, 0)
-	oracle := &Oracle{factory: factory, rules: o.Rules()}
+	oracle := &Oracle{rules: o.Rules()}
 	if oracle.groups, err = podgroups.New(source, client, factory, oracle.rules); err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ var (
 	_ fwk.SignPlugin     = packing{}
 )
 
+// NewPacking makes the plugin that prefers nodes whose GPUs are in use.
 func NewPacking(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return packing{}, nil
 }

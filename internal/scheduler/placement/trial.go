@@ -57,6 +57,8 @@ type Trial struct {
 	inPods  map[types.UID]*corev1.Pod
 }
 
+// NewTrial makes a cluster in memory of what the informers of a factory read. ours are the plugins
+// that profiles have beyond those of kube-scheduler.
 func NewTrial(ctx context.Context, client clientset.Interface, kubeConfig *rest.Config, factory informers.SharedInformerFactory, cfg *config.KubeSchedulerConfiguration, ours frameworkruntime.Registry) (*Trial, error) {
 	registry := frameworkplugins.NewInTreeRegistry()
 	if err := registry.Merge(ours); err != nil {
@@ -209,14 +211,15 @@ func (t *Trial) replace(ctx context.Context, had, pod *corev1.Pod) error {
 	return t.Add(ctx, pod)
 }
 
-// Add and remove are what a question may do to the cluster in memory. The next
-// one finds it as it is in truth.
+// Add puts a pod into the cluster in memory, until the next question. That
+// one finds the cluster as it is.
 func (t *Trial) Add(ctx context.Context, pod *corev1.Pod) error {
 	t.inPods[pod.UID] = pod
 
 	return t.Cache.AddPod(klog.FromContext(ctx), pod)
 }
 
+// Remove takes a pod from the cluster in memory.
 func (t *Trial) Remove(ctx context.Context, pod *corev1.Pod) error {
 	delete(t.inPods, pod.UID)
 

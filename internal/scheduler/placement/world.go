@@ -61,6 +61,7 @@ type Holding struct {
 
 var _ gang.World = &World{}
 
+// NewWorld begins a transaction for the pods of a group, in which the fitter finds nodes.
 func NewWorld(ctx context.Context, f *Fitter, cache internalcache.Cache, group *v2alpha2.PodGroup, pods []*corev1.Pod, priority int32) *World {
 	f.begin = startOf(group)
 	w := &World{

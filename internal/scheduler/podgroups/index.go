@@ -70,6 +70,7 @@ type Index struct {
 	OnStay func(types.NamespacedName)
 }
 
+// New returns an index of the pods that a factory reads, and of PodGroups.
 func New(config *rest.Config, client clientset.Interface, factory informers.SharedInformerFactory, rules gang.Rules) (*Index, error) {
 	reader, err := NewClient(config)
 	if err != nil {

@@ -93,6 +93,7 @@ type preempting struct {
 	verified *bool
 }
 
+// New returns a preemptor that has no gang yet.
 func New(deps Deps) *Preemptor {
 	p := &Preemptor{
 		Deps: deps, gangs: map[types.NamespacedName]*preempting{}, victims: map[types.UID]sets.Set[types.NamespacedName]{},
@@ -110,6 +111,7 @@ func New(deps Deps) *Preemptor {
 	return p
 }
 
+// Run deals with gangs until ctx ends.
 func (p *Preemptor) Run(ctx context.Context) {
 	for range preemptors {
 		go p.work(ctx)
@@ -119,6 +121,7 @@ func (p *Preemptor) Run(ctx context.Context) {
 	p.ShutDown()
 }
 
+// ShutDown ends the workers.
 func (p *Preemptor) ShutDown() {
 	p.queue.ShutDown()
 	p.cleanups.ShutDown()

@@ -29,8 +29,9 @@ const (
 // spread constraints are worth up to 200, so they still win.
 const packingWeight = 3
 
-// Load is the file, or the default with a profile for each name.
-func Load(ctx context.Context, names []string, file string) (*config.KubeSchedulerConfiguration, error) {
+// Load reads a configuration file. Without one, it returns the default with a profile for each
+// scheduler.
+func Load(ctx context.Context, schedulers []string, file string) (*config.KubeSchedulerConfiguration, error) {
 	cfg, err := latest.Default()
 	if err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func Load(ctx context.Context, names []string, file string) (*config.KubeSchedul
 			return nil, fmt.Errorf("cannot read the scheduler's configuration: %w", err)
 		}
 	} else {
-		cfg.Profiles = Named(cfg.Profiles[0], names)
+		cfg.Profiles = Named(cfg.Profiles[0], schedulers)
 	}
 	for i := range cfg.Profiles {
 		Enable(&cfg.Profiles[i])

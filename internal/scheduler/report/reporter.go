@@ -74,6 +74,8 @@ type record struct {
 // the API package: ReasonPreempting, ReasonBinding and so on.
 type Progress struct{ Reason, Message string }
 
+// New returns a reporter. answers reports whether a pod asks for this scheduler, and binding why
+// the minimum of a gang is not bound yet.
 func New(
 	groups *podgroups.Index, recorder events.EventRecorder, answers func(*corev1.Pod) bool, binding func(types.NamespacedName) (*decide.Refusal, bool),
 ) *Reporter {
@@ -162,6 +164,7 @@ func (r *Reporter) update(key types.NamespacedName, change func(*record)) {
 	r.records[key] = is
 }
 
+// Run writes until ctx ends.
 func (r *Reporter) Run(ctx context.Context) {
 	r.leads.Store(true)
 	for _, key := range r.groups.Keys() {

@@ -60,6 +60,7 @@ type reservedPlace struct {
 
 var _ fwk.PodNominator = &Reservations{}
 
+// New returns reservations on top of the nominations of a queue.
 func New(queue fwk.PodNominator) *Reservations {
 	r := &Reservations{PodNominator: queue}
 	r.state.Store(&reservedRoom{})

@@ -42,7 +42,7 @@ func Connect(t testing.TB, objects ...runtime.Object) (*rest.Config, clientset.I
 	return source, client, kubescheduler.NewInformerFactory(client, 0)
 }
 
-// sync starts informers and waits until they have read everything.
+// SyncInformers starts informers and waits until they have read everything.
 func SyncInformers(t testing.TB, factory informers.SharedInformerFactory) {
 	t.Helper()
 	factory.Start(t.Context().Done())

@@ -25,10 +25,17 @@ var ErrBroken = errors.New("broken")
 // Nominations is a PodNominator that has what a test puts there.
 type Nominations map[string][]fwk.PodInfo
 
+// AddNominatedPod does nothing.
 func (Nominations) AddNominatedPod(klog.Logger, fwk.PodInfo, *fwk.NominatingInfo) {}
-func (Nominations) DeleteNominatedPodIfExists(*corev1.Pod)                        {}
-func (Nominations) UpdateNominatedPod(klog.Logger, *corev1.Pod, fwk.PodInfo)      {}
-func (n Nominations) NominatedPodsForNode(node string) []fwk.PodInfo              { return slices.Clone(n[node]) }
+
+// DeleteNominatedPodIfExists does nothing.
+func (Nominations) DeleteNominatedPodIfExists(*corev1.Pod) {}
+
+// UpdateNominatedPod does nothing.
+func (Nominations) UpdateNominatedPod(klog.Logger, *corev1.Pod, fwk.PodInfo) {}
+
+// NominatedPodsForNode returns the pods of a node.
+func (n Nominations) NominatedPodsForNode(node string) []fwk.PodInfo { return slices.Clone(n[node]) }
 
 // A Notebook records events.
 type Notebook struct {
@@ -36,6 +43,7 @@ type Notebook struct {
 	Events []string
 }
 
+// Eventf records an event.
 func (n *Notebook) Eventf(_, _ runtime.Object, kind, reason, _, note string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -49,6 +57,7 @@ type Interrupted struct {
 	During func()
 }
 
+// RunFilterPluginsWithNominatedPods runs the filters, and then what happens during that.
 func (i Interrupted) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	status := i.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 	i.During()

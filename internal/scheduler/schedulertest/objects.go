@@ -49,6 +49,7 @@ func Member(group string, i, gpus int) *corev1.Pod {
 	}
 }
 
+// PodGroup is a PodGroup with subgroups. A negative minimum is left out.
 func PodGroup(name string, minimum int32, subGroups ...v2alpha2.SubGroup) *v2alpha2.PodGroup {
 	pg := &v2alpha2.PodGroup{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v2alpha2.GroupVersion.String(), Kind: "PodGroup"},
@@ -80,6 +81,7 @@ func Crew(group, subGroup string, n, gpus int, change ...func(*corev1.Pod)) []*c
 	return pods
 }
 
+// OnPort has a pod need port 80 of its node.
 func OnPort(pod *corev1.Pod) {
 	pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80, Protocol: corev1.ProtocolTCP}}
 }
@@ -94,6 +96,7 @@ func BindTo(i, n int) func(*corev1.Pod) {
 	}
 }
 
+// AsObjects are pods as objects.
 func AsObjects(pods []*corev1.Pod) []runtime.Object {
 	var all []runtime.Object
 	for _, p := range pods {
@@ -103,6 +106,7 @@ func AsObjects(pods []*corev1.Pod) []runtime.Object {
 	return all
 }
 
+// Prio gives a pod a priority.
 func Prio(value int32) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { pod.Spec.Priority = &value }
 }
@@ -144,14 +148,17 @@ func Members(group string, n int, priority int32, change ...func(*corev1.Pod)) [
 	return all
 }
 
+// Key is the name of a PodGroup in namespace default.
 func Key(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "default", Name: name}
 }
 
+// KeyInA is the name of a PodGroup in namespace a.
 func KeyInA(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "a", Name: name}
 }
 
+// Pod is a pod in namespace a.
 func Pod(name string, priority int32) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, UID: types.UID(name)},

@@ -109,4 +109,5 @@ func (o *Options) Validate() error {
 	return nil
 }
 
+// Rules are how minimums are read.
 func (o *Options) Rules() gang.Rules { return gang.Rules{LeavesOnly: o.Minimums == readingKAI} }

@@ -78,6 +78,8 @@ type expectedGroup struct {
 	memory map[string]gang.Memory
 }
 
+// New returns a staleness that knows of no gang yet. grace is the grace period of PodGroups that have
+// none; 0 means forever.
 func New(groups *podgroups.Index, evictor *eviction.Evictor, answers func(*corev1.Pod) bool, grace time.Duration) *Staleness {
 	return &Staleness{
 		groups: groups, evictor: evictor, answers: answers, defaultGrace: grace,
@@ -138,6 +140,7 @@ func (w *Staleness) group(key types.NamespacedName, uid types.UID) (known *obser
 	return known, expected
 }
 
+// Run observes gangs until ctx ends.
 func (w *Staleness) Run(ctx context.Context) {
 	w.leads.Store(true)
 	for _, key := range w.groups.Keys() {

@@ -14,9 +14,9 @@ import (
 	"github.com/arbor-control/arbor/internal/scheduler/dump"
 )
 
-// impatient ends the reading of a cluster that cannot be read. Informers would
-// ask again for ever, which is right for a scheduler and not for a question.
-type impatient struct {
+// failFast ends the reading of a cluster that cannot be read. Informers would
+// retry forever, which is right for a scheduler and not for a question.
+type failFast struct {
 	next http.RoundTripper
 	fail context.CancelCauseFunc
 	// complete says that everything was read: from here on, who is refused may
@@ -25,7 +25,7 @@ type impatient struct {
 }
 
 // RoundTrip hands the request on.
-func (i *impatient) RoundTrip(r *http.Request) (*http.Response, error) {
+func (i *failFast) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := i.next.RoundTrip(r)
 	k, known := dump.KindAt(r.URL.Path)
 	if i.complete.Load() || !known || r.Context().Err() != nil {
