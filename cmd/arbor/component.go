@@ -8,12 +8,13 @@ import (
 	"github.com/arbor-control/arbor/internal/controlplane"
 	"github.com/arbor-control/arbor/internal/controlplane/component"
 	"github.com/arbor-control/arbor/internal/scheduler"
+	"github.com/arbor-control/arbor/internal/scheduler/settings"
 )
 
 // runComponent is the life of a child that is a part of Kubernetes, or takes the place of
 // one.
 func runComponent(name string, args []string) {
-	if name == scheduler.Name {
+	if name == settings.Name {
 		os.Exit(scheduler.Main(args)) //nolint:revive // it is all that this process is for
 	}
 	if err := component.Run(name, args); err != nil {

@@ -14,7 +14,9 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/root"
 	"github.com/arbor-control/arbor/internal/cli/version"
 	"github.com/arbor-control/arbor/internal/manager"
-	"github.com/arbor-control/arbor/internal/scheduler"
+	"github.com/arbor-control/arbor/internal/scheduler/dump"
+	"github.com/arbor-control/arbor/internal/scheduler/oracle"
+	"github.com/arbor-control/arbor/internal/scheduler/settings"
 )
 
 // release is set by the linker; see the Makefile.
@@ -35,13 +37,13 @@ func newRoot() *cobra.Command {
 func scheduling() *groups.Scheduling {
 	return &groups.Scheduling{
 		Open: func(ctx context.Context, cluster *rest.Config, minimums, file string) (groups.Oracle, error) {
-			o := scheduler.DefaultOptions()
+			o := settings.DefaultOptions()
 			o.Minimums = minimums
 
-			return scheduler.Open(ctx, cluster, o, file)
+			return oracle.Open(ctx, cluster, o, file)
 		},
-		Offline: scheduler.Offline,
-		Kinds:   scheduler.Kinds,
-		Knows:   scheduler.Knows,
+		Offline: dump.Offline,
+		Kinds:   dump.Kinds,
+		Knows:   dump.Knows,
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 	"github.com/arbor-control/arbor/internal/controlplane"
 	"github.com/arbor-control/arbor/internal/manager"
-	"github.com/arbor-control/arbor/internal/scheduler"
+	"github.com/arbor-control/arbor/internal/scheduler/settings"
 )
 
 // upOptions are the flags of `arbor up`.
@@ -30,7 +30,7 @@ type upOptions struct {
 	controllers []string
 	synthesis   manager.SynthesisOptions
 	delivery    manager.DeliveryOptions
-	scheduler   scheduler.Options
+	scheduler   settings.Options
 	bare        bool
 	metrics     string
 }
@@ -38,8 +38,8 @@ type upOptions struct {
 func newUp(streams genericiooptions.IOStreams) *cobra.Command {
 	o := upOptions{controllers: manager.Parts(), synthesis: manager.DefaultSynthesisOptions(), delivery: manager.DefaultDeliveryOptions()}
 	// It is the only scheduler here, so it handles all pods.
-	o.scheduler = scheduler.DefaultOptions()
-	o.scheduler.Names = []string{"default-scheduler", scheduler.Name, "kai-scheduler"}
+	o.scheduler = settings.DefaultOptions()
+	o.scheduler.Names = []string{"default-scheduler", settings.Name, "kai-scheduler"}
 	// There is no kubelet here that could run pods, and the processes belong to the user who starts
 	// this.
 	o.synthesis.Local = true
@@ -208,9 +208,9 @@ func (o *upOptions) programs(c controlplane.Cluster) ([]controlplane.Program, er
 // schedule is Arbor's scheduler in the place of that of Kubernetes.
 func (o *upOptions) schedule(c controlplane.Cluster, port int) controlplane.Program {
 	return controlplane.Program{
-		Name: scheduler.Name,
+		Name: settings.Name,
 		Args: append([]string{
-			controlplane.Command, scheduler.Name,
+			controlplane.Command, settings.Name,
 			"--kubeconfig=" + c.Kubeconfig,
 			"--authentication-kubeconfig=" + c.Kubeconfig,
 			"--authorization-kubeconfig=" + c.Kubeconfig,

@@ -19,6 +19,13 @@ import (
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/engine/gang"
 	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
+	"github.com/arbor-control/arbor/internal/scheduler/binding"
+	"github.com/arbor-control/arbor/internal/scheduler/gangmetrics"
+	"github.com/arbor-control/arbor/internal/scheduler/placement"
+	"github.com/arbor-control/arbor/internal/scheduler/podinfo"
+	"github.com/arbor-control/arbor/internal/scheduler/preempt"
+	"github.com/arbor-control/arbor/internal/scheduler/profiles"
+	"github.com/arbor-control/arbor/internal/scheduler/worker"
 )
 
 // next replaces the function with which kube-scheduler takes pods from its queue:
@@ -28,10 +35,10 @@ func (s *Scheduler) next(ctx context.Context) func(klog.Logger) (*framework.Queu
 	// Only the replica that leads takes pods.
 	lead := sync.OnceFunc(func() {
 		<-s.groupsRead
-		s.recoverReservations(ctx)
+		s.preemptor.RecoverReservations(ctx)
 		s.lead(ctx)
 	})
-	popFirst := sync.OnceFunc(func() { reached(phaseFirstPop) })
+	popFirst := sync.OnceFunc(func() { gangmetrics.Reached(gangmetrics.PhaseFirstPop) })
 
 	gangTime := time.Duration(0) // since the last plain pod
 
@@ -95,7 +102,7 @@ type turn struct {
 	gang     *decide.Gang
 	priority int32
 	waiting  []*framework.QueuedPodInfo // by member; nil for those that do not wait
-	world    *world
+	world    *placement.World
 	fw       framework.Framework
 	began    time.Time
 	// handedOver reports that the pods belong to a binding round.
@@ -113,25 +120,25 @@ func (s *Scheduler) cycle(ctx context.Context, key types.NamespacedName, popped 
 	ctx = klog.NewContext(ctx, klog.LoggerWithValues(klog.FromContext(ctx), "podGroup", key))
 	t := &turn{key: key, began: began, fw: s.kube.Profiles[popped.Pod.Spec.SchedulerName]}
 	outcome := s.contain(ctx, t, popped, func() string { return s.try(ctx, t, popped) })
-	observe(outcome, time.Since(began))
-	s.reporter.busy.Store(time.Now().UnixNano())
+	gangmetrics.Observe(outcome, time.Since(began))
+	s.reporter.Tried()
 }
 
 // contain has a panic affect this gang only: its places are given back, and it backs
 // off for long.
 func (s *Scheduler) contain(ctx context.Context, t *turn, popped *framework.QueuedPodInfo, try func() string) (outcome string) {
 	defer func() {
-		if !s.caught(workerCycle, t.key, recover()) {
+		if !worker.Caught(worker.Cycle, t.key, recover()) {
 			return
 		}
-		outcome = resultError
+		outcome = gangmetrics.ResultError
 		if t.handedOver {
 			return // its pods are being bound
 		}
 		if t.world != nil {
 			t.world.Rollback(0)
 		}
-		s.backOffs.exceeded(t.key)
+		s.backOffs.Exceeded(t.key)
 		if t.waiting == nil {
 			s.putBack(ctx, popped, nil)
 		} else {
@@ -143,37 +150,37 @@ func (s *Scheduler) contain(ctx context.Context, t *turn, popped *framework.Queu
 }
 
 func (s *Scheduler) try(ctx context.Context, t *turn, popped *framework.QueuedPodInfo) string {
-	if s.rounds.binding(t.key) {
-		s.putBack(ctx, popped, sets.New(pluginName))
-		s.rounds.wakeAfter(t.key)
+	if s.rounds.Binding(t.key) {
+		s.putBack(ctx, popped, sets.New(profiles.Gang))
+		s.rounds.WakeAfter(t.key)
 
-		return resultEarly
+		return gangmetrics.ResultEarly
 	}
-	g, why := s.groups.read(t.key)
+	g, why := s.groups.Read(t.key)
 	if why == nil {
 		why = g.Gate()
 	}
 	if why != nil {
-		s.putBack(ctx, popped, sets.New(pluginName))
-		if s.regate(t.key) {
+		s.putBack(ctx, popped, sets.New(profiles.Gang))
+		if s.gates.Regate(t.key) {
 			s.wake(t.key)
 		}
-		s.reporter.touch(t.key)
+		s.reporter.Touch(t.key)
 
-		return resultRefused
+		return gangmetrics.ResultRefused
 	}
-	t.gang, t.priority = g, s.groups.priority(g.Group, g.Pods)
+	t.gang, t.priority = g, s.groups.Priority(g.Group, g.Pods)
 	s.take(ctx, t, popped)
 	if t.gang.Gate() != nil {
 		// Some are known and not in the queue yet. The last of them brings the gang
 		// back here; if another plugin holds it, or its event is late, the gang is tried
 		// again a little later.
-		s.putAllBack(ctx, t, sets.New(pluginName))
-		s.early.add(t.key)
+		s.putAllBack(ctx, t, sets.New(profiles.Gang))
+		s.early.Add(t.key)
 
-		return resultEarly
+		return gangmetrics.ResultEarly
 	}
-	s.early.forget(t.key)
+	s.early.Forget(t.key)
 
 	return s.place(ctx, t)
 }
@@ -225,20 +232,20 @@ func (s *Scheduler) place(ctx context.Context, t *turn) string {
 	if err := s.kube.Cache.UpdateSnapshot(klog.FromContext(ctx), s.snapshot); err != nil {
 		return s.couldNotTry(ctx, t, err)
 	}
-	t.gang.Compare(selective(s.snapshot, t.key.Namespace))
-	w := newWorld(ctx, s.fitters[t.fw.ProfileName()], s.kube.Cache, t.gang.Group, pods, t.priority)
+	t.gang.Compare(placement.Selective(s.snapshot, t.key.Namespace))
+	w := placement.NewWorld(ctx, s.fitters[t.fw.ProfileName()], s.kube.Cache, t.gang.Group, pods, t.priority)
 	t.world = w
-	w.reserved = s.reservations.node
-	w.shape = func(member int) string { return t.gang.Members[member].Shape }
+	w.Reserved = s.reservations.Node
+	w.Shape = func(member int) string { return t.gang.Members[member].Shape }
 	if len(s.kube.Extenders) > 0 {
-		w.choose = s.ask(t)
+		w.Choose = s.ask(t)
 	}
-	done := s.reservations.try(t.key)
+	done := s.reservations.Try(t.key)
 	defer done()
 	trying, cancel := context.WithTimeout(ctx, cycleLimit)
 	defer cancel()
 	decision, err := gang.Place(trying, t.gang.Tree, t.gang.Members, w, s.rules)
-	if exceeded(trying, err) {
+	if preempt.Exceeded(trying, err) {
 		return s.tookTooLong(ctx, t)
 	}
 	if err != nil {
@@ -247,20 +254,23 @@ func (s *Scheduler) place(ctx context.Context, t *turn) string {
 	if !decision.Fits {
 		return s.doesNotFit(ctx, t, w, &decision)
 	}
-	if refused := s.permitAll(ctx, t, w, decision.Required); refused != nil {
+	if refused := w.PermitAll(ctx, decision.Required); refused != nil {
 		return s.notPermitted(ctx, t, w, refused)
 	}
-	s.staleness.expect(t.gang, decision)
+	for _, h := range w.Held {
+		s.activate(ctx, h)
+	}
+	s.staleness.Expect(t.gang, decision)
 	s.commit(ctx, t, w, decision.Required)
-	s.reporter.decided(t.key, t.outcome(&decision))
+	s.reporter.Decided(t.key, t.outcome(&decision))
 
-	return resultScheduled
+	return gangmetrics.ResultScheduled
 }
 
 // tookTooLong puts back a gang that exceeded the limit of a cycle. It backs off for
 // minutes, so that it does not take half of the scheduler's time.
 func (s *Scheduler) tookTooLong(ctx context.Context, t *turn) string {
-	s.backOffs.exceeded(t.key)
+	s.backOffs.Exceeded(t.key)
 
 	return s.putBackFailed(ctx, t, fmt.Errorf("placing the group takes longer than %s: make it smaller, or simplify its affinities", cycleLimit))
 }
@@ -269,7 +279,7 @@ func (s *Scheduler) tookTooLong(ctx context.Context, t *turn) string {
 // extender that does not answer, the gang backs off for so long that other pods have most
 // of the scheduler's time.
 func (s *Scheduler) couldNotTry(ctx context.Context, t *turn, err error) string {
-	s.backOffs.failedAfter(t.key, time.Since(t.began))
+	s.backOffs.FailedAfter(t.key, time.Since(t.began))
 
 	return s.putBackFailed(ctx, t, err)
 }
@@ -277,29 +287,21 @@ func (s *Scheduler) couldNotTry(ctx context.Context, t *turn, err error) string 
 func (s *Scheduler) putBackFailed(ctx context.Context, t *turn, err error) string {
 	klog.FromContext(ctx).Error(err, "A gang could not be tried; it is tried again")
 	s.putAllBack(ctx, t, nil)
-	s.reporter.decided(t.key, &decide.Outcome{About: decide.Spec(t.gang.Group), Error: &decide.Refusal{Reason: v2alpha2.ReasonSchedulerError, Message: err.Error()}})
+	s.reporter.Decided(t.key, &decide.Outcome{About: decide.Spec(t.gang.Group), Error: &decide.Refusal{Reason: v2alpha2.ReasonSchedulerError, Message: err.Error()}})
 
-	return resultError
+	return gangmetrics.ResultError
 }
 
 // doesNotFit puts back a gang for which there is no room. If victims were found for it,
 // their plan is verified now, and the room is reserved.
-func (s *Scheduler) doesNotFit(ctx context.Context, t *turn, w *world, decision *gang.Decision) string {
-	if s.preemptor.freed(t.key) {
-		s.backOffs.failed(t.key) // its reservation ends soon
-	} else {
-		s.backOffs.rejected(t.key, time.Since(t.began))
-	}
-	if found := s.preemptor.pending(t.key); found != nil {
-		s.reserve(ctx, t, found)
-	} else if s.mayPreempt(t.gang) {
-		s.preemptor.unplaced(t.key)
-	}
-	podsHeld.Set(float64(s.held(t)))
-	s.putAllBack(ctx, t, w.rejectors)
-	s.reporter.decided(t.key, t.outcome(decision))
+func (s *Scheduler) doesNotFit(ctx context.Context, t *turn, w *placement.World, decision *gang.Decision) string {
+	s.backOffs.Rejected(t.key, time.Since(t.began), s.preemptor.Freed(t.key))
+	s.preemptor.Rejected(ctx, t.key, t.gang)
+	gangmetrics.PodsHeld.Set(float64(s.held(t)))
+	s.putAllBack(ctx, t, w.Rejectors)
+	s.reporter.Decided(t.key, t.outcome(decision))
 
-	return resultUnschedulable
+	return gangmetrics.ResultUnschedulable
 }
 
 // held counts the members that kept a place although their gang got none. It is 0, or
@@ -325,7 +327,7 @@ func (s *Scheduler) ask(t *turn) func(context.Context, fwk.CycleState, int) (str
 		q := *t.waiting[member]
 		q.PodInfo = &framework.PodInfo{}
 		*q.PodInfo = *t.waiting[member].PodInfo
-		q.Pod = withPriority(q.Pod, t.priority)
+		q.Pod = podinfo.WithPriority(q.Pod, t.priority)
 		result, err := s.kube.SchedulePod(ctx, t.fw, state, &q)
 		if request := (*url.Error)(nil); errors.As(err, &request) {
 			err = fmt.Errorf("an extender does not answer: %w", err)
@@ -336,22 +338,22 @@ func (s *Scheduler) ask(t *turn) func(context.Context, fwk.CycleState, int) (str
 }
 
 // commit binds the pods that have a place and puts the others back.
-func (s *Scheduler) commit(ctx context.Context, t *turn, w *world, required int) {
+func (s *Scheduler) commit(ctx context.Context, t *turn, w *placement.World, required int) {
 	placed := sets.New[int]()
-	for _, h := range w.held {
-		placed.Insert(h.member)
-		s.groups.committed.Store(h.pod.UID, h.node)
+	for _, h := range w.Held {
+		placed.Insert(h.Member)
+		s.groups.Commit(h.Pod.UID, h.Node)
 	}
-	rejectors := w.rejectors
+	rejectors := w.Rejectors
 	if len(rejectors) == 0 {
-		rejectors = sets.New(pluginName) // too few of its subgroup exist: no node would help
+		rejectors = sets.New(profiles.Gang) // too few of its subgroup exist: no node would help
 	}
 	for i, q := range t.waiting {
 		if q != nil && !placed.Has(i) {
 			s.putBack(ctx, q, rejectors)
 		}
 	}
-	podsPlaced.Add(float64(len(w.held)))
+	gangmetrics.PodsPlaced.Add(float64(len(w.Held)))
 	t.handedOver = true
-	s.bindAll(ctx, t, w.held, required)
+	s.binder.BindAll(ctx, &binding.Gang{Key: t.key, Gang: t.gang, Waiting: t.waiting, Framework: t.fw, Began: t.began}, w.Held, required)
 }

@@ -2,9 +2,9 @@
 // with all the others of their group, as its tree requires, or not at all. All other
 // pods take the usual way.
 //
-// It is the only package next to the embedded control plane that imports
-// k8s.io/kubernetes/pkg/scheduler, which has no stable API. What it relies on beyond
-// signatures is checked when it starts; see setup.go.
+// It and the packages below are the only ones next to the embedded control plane that
+// import k8s.io/kubernetes/pkg/scheduler, which has no stable API. What they rely on beyond
+// signatures is checked when the scheduler starts; see setup.go.
 //
 // # From a pod to a binding
 //
@@ -13,27 +13,28 @@
 //	       valid and complete     age of the group         └─ gang: the cycle
 //
 //	the cycle   take every member from the queue                 cycle.go
-//	            engine/gang places them in a world               world.go, fit.go, memo.go
-//	            all fit: Permit, PreBind for all, then Bind      permit.go, round.go, bind.go
+//	            engine/gang places them in a world               package placement
+//	            all fit: Permit, PreBind for all, then Bind      package binding
 //	            else: put them back                              reject.go
 //
 // The world is a transaction on the scheduler's cache. One goroutine places pods, and
 // places that a cycle only tries are never seen by others: what counts as placed
-// before the API server knows is in groups.committed.
+// before the API server knows is in package podgroups.
 //
-// # Making room
+// # Packages
 //
-//	a gang does not fit ── search for victims ── verify ── reserve ── record, nominate, evict
-//	cycle.go               search.go, dryrun.go  record.go claim.go          record.go, evict.go
+//	gate, backoff       when a gang is tried
+//	placement           where it fits; on the live cache, or on a copy
+//	binding             binding all of its pods or none
+//	preempt             making room for it: search, reservation, eviction
+//	reservation         the room that is kept while victims terminate
+//	plainpreemption     preemption by pods without a PodGroup
+//	eviction, stale     deleting pods, and what is left of gangs that lost pods
+//	report              status, conditions and events
+//	oracle, dump        answers without a running scheduler
+//	podgroups           PodGroups and their pods, from informers
+//	settings, profiles  options and plugins
+//	worker, gangmetrics, podinfo
 //
-// The steps and their error paths are decided by package preemption and carried out by
-// the preemptor (preempt.go). A gang that changes while its victims terminate keeps its
-// room if that still fits (renew.go). Plain pods preempt through the plugin in
-// plainpreemption.go, which takes gangs as wholes.
-//
-// # Other workers
-//
-// Which event has which gang tried again is in wake.go. The reporter (report.go) only
-// reports; staleness (stale.go) evicts what is left of gangs that lost pods. A panic in
-// a worker affects one group (recovered.go).
+// Which event has which gang tried again is in wake.go.
 package scheduler

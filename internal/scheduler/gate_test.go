@@ -1,12 +1,12 @@
 package scheduler
 
 import (
-	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/internal/scheduler/schedulertest"
 )
 
 // gatedGang has a PodGroup whose pods are still to come.
@@ -19,13 +19,13 @@ type gatedGang struct {
 func newGatedGang(t *testing.T, minimum int32) *gatedGang {
 	t.Helper()
 
-	return &gatedGang{t, newTestScheduler(t, aGroup("g", minimum))}
+	return &gatedGang{t, newTestScheduler(t, schedulertest.Group("g", minimum))}
 }
 
 // change is an event of a pod, as the informer delivers it.
 func (g *gatedGang) change(was, is *corev1.Pod) {
 	g.Helper()
-	store := g.s.groups.pods.GetIndexer()
+	store := g.s.groups.Pods.GetIndexer()
 	var err error
 	switch {
 	case is == nil:
@@ -44,9 +44,9 @@ func (g *gatedGang) change(was, is *corev1.Pod) {
 }
 
 func (g *gatedGang) open() bool {
-	is := g.s.gates.get(gangNamed("g"))
+	is := g.s.gates.Get(schedulertest.Key("g"))
 
-	return is.known && is.refusal == nil
+	return is.Known && is.Refusal == nil
 }
 
 // A gang of n pods is not read n times while its pods are created, started and deleted.
@@ -65,27 +65,27 @@ func TestGateReadsGangsRarely(t *testing.T) {
 			g := newGatedGang(t, tc.minimum)
 			var pods []*corev1.Pod
 			for i := range n {
-				pods = append(pods, member("g", i, 1))
+				pods = append(pods, schedulertest.Member("g", i, 1))
 				g.change(nil, pods[i])
 				if want := i+1 >= int(tc.minimum); g.open() != want {
 					t.Fatalf("%s\nWith %d pods, open is %t.", tc.reason, i+1, !want)
 				}
 			}
-			if g.s.gates.computed > 4 {
-				t.Errorf("%s\nWhile %d pods were created, the gang was read %d times.", tc.reason, n, g.s.gates.computed)
+			if g.s.gates.Reads() > 4 {
+				t.Errorf("%s\nWhile %d pods were created, the gang was read %d times.", tc.reason, n, g.s.gates.Reads())
 			}
-			g.s.gates.computed = 0
+			before := g.s.gates.Reads()
 			for i, pod := range pods {
-				g.s.groups.committed.Store(pod.UID, "node-0000")
+				g.s.groups.Commit(pod.UID, "node-0000")
 				bound := pod.DeepCopy()
-				boundAt(0)(bound)
+				schedulertest.BoundAt(0)(bound)
 				g.change(pod, bound)
 				pods[i] = bound.DeepCopy()
 				pods[i].Status.Phase = corev1.PodRunning
 				g.change(bound, pods[i])
 			}
-			if g.s.gates.computed > 0 {
-				t.Errorf("%s\nWhile %d pods were bound and started, the gang was read %d times.", tc.reason, n, g.s.gates.computed)
+			if read := g.s.gates.Reads() - before; read > 0 {
+				t.Errorf("%s\nWhile %d pods were bound and started, the gang was read %d times.", tc.reason, n, read)
 			}
 		})
 	}
@@ -99,19 +99,19 @@ func TestGateIsNotClosedForLong(t *testing.T) {
 		do     func()
 		open   bool
 	}{
-		{"One pod of three.", func() { g.change(nil, member("g", 0, 1)) }, false},
-		{"Two.", func() { g.change(nil, member("g", 1, 1)) }, false},
-		{"One was deleted.", func() { g.change(member("g", 0, 1), nil) }, false},
-		{"Two again.", func() { g.change(nil, member("g", 2, 1)) }, false},
+		{"One pod of three.", func() { g.change(nil, schedulertest.Member("g", 0, 1)) }, false},
+		{"Two.", func() { g.change(nil, schedulertest.Member("g", 1, 1)) }, false},
+		{"One was deleted.", func() { g.change(schedulertest.Member("g", 0, 1), nil) }, false},
+		{"Two again.", func() { g.change(nil, schedulertest.Member("g", 2, 1)) }, false},
 		{"Three, of which one has a scheduling gate.", func() { g.change(nil, gatedPod(3)) }, false},
-		{"The scheduling gate is removed.", func() { g.change(gatedPod(3), member("g", 3, 1)) }, true},
+		{"The scheduling gate is removed.", func() { g.change(gatedPod(3), schedulertest.Member("g", 3, 1)) }, true},
 		{"A fourth pod names a subgroup that does not exist; the next attempt finds that.", func() {
 			g.change(nil, wrongPod(4))
-			g.s.regate(gangNamed("g"))
+			g.s.gates.Regate(schedulertest.Key("g"))
 		}, false},
 		{"It was deleted.", func() { g.change(wrongPod(4), nil) }, true},
-		{"One of three was deleted.", func() { g.change(member("g", 1, 1), nil) }, false},
-		{"It was created again.", func() { g.change(nil, member("g", 5, 1)) }, true},
+		{"One of three was deleted.", func() { g.change(schedulertest.Member("g", 1, 1), nil) }, false},
+		{"It was created again.", func() { g.change(nil, schedulertest.Member("g", 5, 1)) }, true},
 	}
 	for _, e := range events {
 		e.do()
@@ -122,41 +122,15 @@ func TestGateIsNotClosedForLong(t *testing.T) {
 }
 
 func gatedPod(i int) *corev1.Pod {
-	pod := member("g", i, 1)
+	pod := schedulertest.Member("g", i, 1)
 	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/wait"}}
 
 	return pod
 }
 
 func wrongPod(i int) *corev1.Pod {
-	pod := member("g", i, 1)
+	pod := schedulertest.Member("g", i, 1)
 	pod.Labels = map[string]string{v2alpha2.SubGroupLabel: "wrong"}
 
 	return pod
-}
-
-// BenchmarkGate creates the pods of a gang. The time of one event does not grow with the
-// size of the gang.
-func BenchmarkGate(b *testing.B) {
-	for _, n := range []int{64, 512, 4096} {
-		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			o := offline(b, aGroup("g", int32(n)))
-			s := &Scheduler{groups: o.groups, rules: o.rules, gates: newGates()}
-			for b.Loop() {
-				s.gates.forget(gangNamed("g"))
-				for i := range n {
-					if err := s.groups.pods.GetIndexer().Add(member("g", i, 1)); err != nil {
-						b.Fatal(err)
-					}
-					s.regateAfter(gangNamed("g"), true)
-				}
-				b.StopTimer()
-				if err := s.groups.pods.GetIndexer().Replace(nil, ""); err != nil {
-					b.Fatal(err)
-				}
-				b.StartTimer()
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/event")
-		})
-	}
 }

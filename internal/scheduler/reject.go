@@ -8,6 +8,8 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/arbor-control/arbor/internal/scheduler/podinfo"
 )
 
 // putAllBack returns the members of a gang that was tried to the queue, each
@@ -27,7 +29,7 @@ func (s *Scheduler) putAllBack(ctx context.Context, t *turn, rejectors sets.Set[
 func (s *Scheduler) putBack(ctx context.Context, q *framework.QueuedPodInfo, rejectors sets.Set[string]) {
 	logger, queue := klog.FromContext(ctx), s.kube.SchedulingQueue
 	popped := q.Pod
-	pod := s.groups.current(popped)
+	pod := s.groups.Current(popped)
 	if pod == nil || pod.Spec.NodeName != "" {
 		queue.Done(q.Pod.UID) // gone, or placed by somebody else
 
@@ -44,7 +46,7 @@ func (s *Scheduler) putBack(ctx context.Context, q *framework.QueuedPodInfo, rej
 		logger.Error(err, "A pod could not be put back into the queue", "pod", klog.KObj(pod))
 	}
 	if popped.Status.NominatedNodeName != "" || pod.Status.NominatedNodeName != "" {
-		renominate(logger, queue, pod, s.groups.current)
+		renominate(logger, queue, pod, s.groups.Current)
 	}
 }
 
@@ -57,7 +59,7 @@ func renominate(logger klog.Logger, queue fwk.PodNominator, pod *corev1.Pod, cur
 		if is == nil || is.Spec.NodeName != "" {
 			return // its event removes the nomination
 		}
-		queue.AddNominatedPod(logger, podInfo(is), nil)
+		queue.AddNominatedPod(logger, podinfo.New(is), nil)
 		if again := current(pod); again == nil || again.Status.NominatedNodeName == is.Status.NominatedNodeName {
 			return
 		}

@@ -7,11 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/arbor-control/arbor/internal/scheduler/schedulertest"
 )
 
 // nominationLog has the node of each nomination.
 type nominationLog struct {
-	nominations
+	schedulertest.Nominations
 
 	nodes []string
 }
@@ -23,7 +25,7 @@ func (n *nominationLog) AddNominatedPod(_ klog.Logger, pod fwk.PodInfo, _ *fwk.N
 // Nominations that change while a pod is tried reach the queue.
 func TestRenominate(t *testing.T) {
 	at := func(node string) *corev1.Pod {
-		pod := aPod("p", 0)
+		pod := schedulertest.Pod("p", 0)
 		pod.Status.NominatedNodeName = node
 
 		return pod

@@ -4,61 +4,70 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	"k8s.io/kubernetes/pkg/features"
 	kubescheduler "k8s.io/kubernetes/pkg/scheduler"
-	config "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/arbor-control/arbor/engine/gang"
+	"github.com/arbor-control/arbor/internal/scheduler/backoff"
+	"github.com/arbor-control/arbor/internal/scheduler/binding"
+	"github.com/arbor-control/arbor/internal/scheduler/eviction"
+	"github.com/arbor-control/arbor/internal/scheduler/gangmetrics"
+	"github.com/arbor-control/arbor/internal/scheduler/gate"
+	"github.com/arbor-control/arbor/internal/scheduler/placement"
+	"github.com/arbor-control/arbor/internal/scheduler/plainpreemption"
+	"github.com/arbor-control/arbor/internal/scheduler/podgroups"
+	"github.com/arbor-control/arbor/internal/scheduler/preempt"
+	"github.com/arbor-control/arbor/internal/scheduler/profiles"
+	"github.com/arbor-control/arbor/internal/scheduler/report"
+	"github.com/arbor-control/arbor/internal/scheduler/reservation"
+	"github.com/arbor-control/arbor/internal/scheduler/settings"
+	"github.com/arbor-control/arbor/internal/scheduler/stale"
+	"github.com/arbor-control/arbor/internal/scheduler/worker"
 )
 
 // A Scheduler is kube-scheduler and what it needs for gangs.
 type Scheduler struct {
 	kube     *kubescheduler.Scheduler
 	snapshot *internalcache.Snapshot
-	fitters  map[string]*fitter // by profile, for the goroutine that places pods
-	options  *Options
+	fitters  map[string]*placement.Fitter // by profile, for the goroutine that places pods
+	options  *settings.Options
 	rules    gang.Rules
-	groups   *groups
+	groups   *podgroups.Index
 
-	gates        *gates
-	backOffs     *backOffs
-	unprepared   *unprepared
-	reservations *reservations
-	reporter     *reporter
-	trial        *trial
-	preemptor    *preemptor
-	staleness    *staleness
-	// cleanups has groups that may have the record of a reservation that has ended;
-	// clears bounds how fast nominations are removed.
-	cleanups workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	clears   flowcontrol.RateLimiter
+	gates        *gate.Gates
+	backOffs     *backoff.BackOffs
+	unprepared   *backoff.Unprepared
+	reservations *reservation.Reservations
+	reporter     *report.Reporter
+	trial        *placement.Trial
+	preemptor    *preempt.Preemptor
+	staleness    *stale.Staleness
+	evictor      *eviction.Evictor
 	// early wakes gangs that were tried without all members.
-	early *earlyWakes
+	early *backoff.EarlyWakes
 	// groupsRead is closed when all PodGroups have been read once.
 	groupsRead chan struct{}
 
 	// rounds are the gangs that are being bound.
-	rounds *rounds
-	// binds has a slot for each request to bind that may be under way.
-	binds *slots
+	rounds *binding.Rounds
+	binder *binding.Binder
 }
 
 // setup is that of kube-scheduler, with the gang plugin in every profile.
-func setup(ctx context.Context, kube *options.Options, o *Options) (*schedulerserverconfig.CompletedConfig, *Scheduler, error) {
+func setup(ctx context.Context, kube *options.Options, o *settings.Options) (*schedulerserverconfig.CompletedConfig, *Scheduler, error) {
 	if err := checkGates(); err != nil {
 		return nil, nil, err
 	}
@@ -66,7 +75,7 @@ func setup(ctx context.Context, kube *options.Options, o *Options) (*schedulerse
 	if err != nil {
 		return nil, nil, err
 	}
-	defaults.LeaderElection.ResourceName = Name
+	defaults.LeaderElection.ResourceName = settings.Name
 	kube.ComponentConfig = defaults
 	if errs := kube.Validate(); len(errs) > 0 {
 		return nil, nil, utilerrors.NewAggregate(errs)
@@ -79,14 +88,14 @@ func setup(ctx context.Context, kube *options.Options, o *Options) (*schedulerse
 		return nil, nil, err
 	}
 	if kube.ConfigFile == "" {
-		c.ComponentConfig.Profiles = named(c.ComponentConfig.Profiles[0], o.Names)
+		c.ComponentConfig.Profiles = profiles.Named(c.ComponentConfig.Profiles[0], o.Names)
 	}
 	for i := range c.ComponentConfig.Profiles {
-		enable(&c.ComponentConfig.Profiles[i])
+		profiles.Enable(&c.ComponentConfig.Profiles[i])
 	}
 	completed := c.Complete()
 
-	s := &Scheduler{options: o, rules: o.rules(), binds: newSlots(bindsAtOnce)}
+	s := &Scheduler{options: o, rules: o.Rules()}
 	if err := s.build(ctx, &completed); err != nil {
 		return nil, nil, err
 	}
@@ -97,14 +106,12 @@ func setup(ctx context.Context, kube *options.Options, o *Options) (*schedulerse
 // build makes the scheduler, and puts the gangs into it.
 func (s *Scheduler) build(ctx context.Context, c *schedulerserverconfig.CompletedConfig) error {
 	var err error
-	if s.groups, err = newGroups(c.KubeConfig, c.Client, c.InformerFactory, s.rules); err != nil {
+	if s.groups, err = podgroups.New(c.KubeConfig, c.Client, c.InformerFactory, s.rules); err != nil {
 		return err
 	}
-	s.groups.stays = s.onStay
-	s.gates, s.backOffs, s.rounds, s.early = newGates(), newBackOffs(s.wake, s.groups.exists), newRounds(s.wake), newEarlyWakes(s.wake)
-	s.unprepared = newUnprepared(s.groups.exists)
-	s.cleanups = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())
-	s.clears = flowcontrol.NewTokenBucketRateLimiter(clearsPerSecond, clearsPerSecond)
+	s.groups.OnStay = s.onStay
+	s.gates, s.backOffs, s.rounds, s.early = gate.New(s.groups, s.wake), backoff.New(s.wake, s.groups.Exists), binding.NewRounds(s.wake), backoff.NewEarlyWakes(s.wake)
+	s.unprepared = backoff.NewUnprepared(s.groups.Exists)
 	cfg := &c.ComponentConfig
 	s.kube, err = kubescheduler.New(ctx, c.Client, c.InformerFactory, c.DynInformerFactory,
 		func(name string) events.EventRecorderLogger { return c.EventBroadcaster.NewRecorder(name) },
@@ -125,28 +132,43 @@ func (s *Scheduler) build(ctx context.Context, c *schedulerserverconfig.Complete
 	if s.snapshot, err = assume(s.kube); err != nil {
 		return err
 	}
-	s.fitters = map[string]*fitter{}
-	s.reservations = newReservations(s.kube.SchedulingQueue)
+	s.fitters = map[string]*placement.Fitter{}
+	s.reservations = reservation.New(s.kube.SchedulingQueue)
 	for name, fw := range s.kube.Profiles {
 		fw.SetPodNominator(s.reservations)
-		s.fitters[name] = &fitter{fw: fw, snapshot: s.snapshot, percent: percentOf(cfg), memos: newMemos(fw), reserved: s.reservations.on}
-		if err := s.reservations.check(fw); err != nil {
+		s.fitters[name] = placement.NewFitter(fw, s.snapshot, profiles.PercentOf(cfg), s.reservations.On)
+		if err := s.reservations.Check(fw); err != nil {
 			return err
 		}
 	}
 	s.kube.NextPod = s.next(ctx)
 
-	if s.trial, err = newTrial(ctx, c.Client, c.KubeConfig, c.InformerFactory, cfg, s.plugins()); err != nil {
+	if s.trial, err = placement.NewTrial(ctx, c.Client, c.KubeConfig, c.InformerFactory, cfg, s.plugins()); err != nil {
 		return err
 	}
-	s.trial.nominees.of = func(node string, trying *types.NamespacedName) []fwk.PodInfo {
-		return s.reservations.state.Load().onto(s.kube.SchedulingQueue.NominatedPodsForNode(node), node, trying)
-	}
-	s.preemptor = newPreemptor(s, c.InformerFactory.Policy().V1().PodDisruptionBudgets().Lister())
-	s.staleness = newStaleness(s)
-	s.reporter = newReporter(s, c.Client, s.groups.rest, c.EventBroadcaster.NewRecorder(Name))
+	s.trial.SetNominated(func(node string, trying *types.NamespacedName) []fwk.PodInfo {
+		return s.reservations.Onto(s.kube.SchedulingQueue.NominatedPodsForNode(node), node, trying)
+	})
+	worker.CountPanics()
+	s.assemble(c.EventBroadcaster.NewRecorder(settings.Name), c.InformerFactory.Policy().V1().PodDisruptionBudgets().Lister())
 
 	return nil
+}
+
+// assemble makes the workers of gangs.
+func (s *Scheduler) assemble(recorder events.EventRecorder, budgets policylisters.PodDisruptionBudgetLister) {
+	s.reporter = report.New(s.groups, recorder, s.answers, s.rounds.Status)
+	s.evictor = eviction.New(s.kube, s.groups, recorder)
+	s.staleness = stale.New(s.groups, s.evictor, s.answers, s.options.StaleGrace)
+	s.preemptor = preempt.New(preempt.Deps{
+		Kube: s.kube, Snapshot: s.snapshot, Options: s.options, Groups: s.groups, Trial: s.trial, Reservations: s.reservations,
+		Reporter: s.reporter, Evictor: s.evictor, BackOffs: s.backOffs, Unprepared: s.unprepared, Budgets: budgets, Answers: s.answers, Wake: s.wake,
+	})
+	s.binder = binding.NewBinder(binding.Deps{
+		Kube: s.kube, Groups: s.groups, BackOffs: s.backOffs, Unprepared: s.unprepared, Timeout: s.options.BindTimeout,
+		Preemptor: s.preemptor, Reporter: s.reporter, PutBack: s.putBack, Activate: s.activate,
+		Reserved: func(key types.NamespacedName) bool { return s.reservations.Of(key) != nil },
+	}, s.rounds)
 }
 
 // start begins to read the PodGroups, next to what kube-scheduler reads. It writes
@@ -158,11 +180,11 @@ func (s *Scheduler) start(ctx context.Context) error {
 	s.groupsRead = make(chan struct{})
 	go func() {
 		defer close(s.groupsRead)
-		if err := s.groups.start(ctx); err != nil && ctx.Err() == nil {
+		if err := s.groups.Start(ctx); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Cannot read PodGroups")
 		}
-		reached(phaseGroupsSynced)
-		go s.countWaiting(ctx)
+		gangmetrics.Reached(gangmetrics.PhaseGroupsSynced)
+		go s.groups.CountWaiting(ctx)
 	}()
 
 	return nil
@@ -171,71 +193,15 @@ func (s *Scheduler) start(ctx context.Context) error {
 // lead begins to write: status, reservations and evictions. Replicas that do not lead
 // follow all events, and leave that to the one that does.
 func (s *Scheduler) lead(ctx context.Context) {
-	go s.reporter.run(ctx)
-	go s.preemptor.run(ctx)
-	go s.staleness.run(ctx)
-	go s.backstop(ctx)
-	go s.drain(ctx, workerCleanup, s.cleanups, s.cleanUp)
-	context.AfterFunc(ctx, s.cleanups.ShutDown)
-}
-
-// percentOf is the percentageOfNodesToScore of profiles that have none, 0 if the number
-// of nodes decides.
-func percentOf(cfg *config.KubeSchedulerConfiguration) int32 {
-	if cfg.PercentageOfNodesToScore == nil {
-		return 0
-	}
-
-	return *cfg.PercentageOfNodesToScore
-}
-
-// named makes a profile for each name.
-func named(p config.KubeSchedulerProfile, names []string) []config.KubeSchedulerProfile {
-	profiles := make([]config.KubeSchedulerProfile, 0, len(names))
-	for _, name := range names {
-		c := *p.DeepCopy()
-		c.SchedulerName = name
-		packGPUs(&c)
-		profiles = append(profiles, c)
-	}
-
-	return profiles
+	go s.reporter.Run(ctx)
+	go s.preemptor.Run(ctx)
+	go s.staleness.Run(ctx)
+	go s.gates.Backstop(ctx)
 }
 
 // plugins are the plugins that profiles have beyond those of kube-scheduler.
 func (s *Scheduler) plugins() frameworkruntime.Registry {
-	return frameworkruntime.Registry{pluginName: s.newPlugin, preemptionName: s.newPlainPreemption, packingName: newPacking}
-}
-
-// enable adds the plugins of Arbor to a profile: the gang plugin at PreEnqueue and
-// as the only QueueSort plugin, and ArborPreemption wherever the profile names
-// DefaultPreemption. Where the profile disables DefaultPreemption, ArborPreemption
-// is disabled too, and it gets the arguments of DefaultPreemption.
-func enable(p *config.KubeSchedulerProfile) {
-	if p.Plugins == nil {
-		p.Plugins = &config.Plugins{}
-	}
-	ours := config.Plugin{Name: pluginName}
-	p.Plugins.QueueSort = config.PluginSet{Enabled: []config.Plugin{ours}, Disabled: []config.Plugin{{Name: "*"}}}
-	if !slices.Contains(p.Plugins.PreEnqueue.Enabled, ours) {
-		p.Plugins.PreEnqueue.Enabled = append(p.Plugins.PreEnqueue.Enabled, ours)
-	}
-	for _, set := range []*config.PluginSet{&p.Plugins.MultiPoint, &p.Plugins.PreEnqueue, &p.Plugins.PostFilter} {
-		for _, list := range [][]config.Plugin{set.Enabled, set.Disabled} {
-			for i := range list {
-				replacePreemption(&list[i].Name)
-			}
-		}
-	}
-	for i := range p.PluginConfig {
-		replacePreemption(&p.PluginConfig[i].Name)
-	}
-}
-
-func replacePreemption(name *string) {
-	if *name == defaultpreemption.Name {
-		*name = preemptionName
-	}
+	return frameworkruntime.Registry{profiles.Gang: gate.NewPlugin(s.groups, s.gates, s.backOffs), profiles.Preemption: plainpreemption.New(s.groups), profiles.Packing: placement.NewPacking}
 }
 
 // assume checks what the gangs rely on and no signature promises: that the
@@ -255,4 +221,13 @@ func assume(kube *kubescheduler.Scheduler) (*internalcache.Snapshot, error) {
 	}
 
 	return snapshot, nil
+}
+
+// checkGates refuses feature gates that change how pods are bound.
+func checkGates() error {
+	if utilfeature.DefaultFeatureGate.Enabled(features.SchedulerAsyncAPICalls) {
+		return fmt.Errorf("feature gate %s is enabled: Arbor binds the pods of a gang itself; remove it from --feature-gates", features.SchedulerAsyncAPICalls)
+	}
+
+	return nil
 }

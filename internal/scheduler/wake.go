@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	decide "github.com/arbor-control/arbor/internal/decide/scheduling"
+	"github.com/arbor-control/arbor/internal/scheduler/worker"
 )
 
 // This file is the table of wake-ups: which event has which gangs tried again. A gang
@@ -31,22 +32,22 @@ import (
 //	  subgroup, group, gates                    its gangs         onPod
 //	pod deleted, or ended                       its gang          onPod
 //	pod succeeded                               its gang          onPod
-//	last victim gone                            its preemptor     preemptor.gone, advance
+//	last victim gone                            its preemptor     preempt: Gone, advance
 //	PriorityClass created, changed, deleted     those naming it   onPriorityClass
 //	PersistentVolumeClaim bound                 those that could
 //	                                              not be prepared onVolume
-//	back-off over                               that gang         backOffs.asked
+//	back-off over                               that gang         BackOffs.Asked
 //	pod named another PodGroup before           the pod itself    onRegrouped
-//	a member was not in the queue               that gang         earlyWakes.add
-//	a pod to be evicted stays                   its gang          groups.unmark, onStay
-//	plan found                                  that gang         preemptor.conclude
-//	search failed, reservation released         that gang         preemptor.advance, in time
-//	reservation released                        any               vacate
-//	binding round failed                        that gang         binding.fail, by the queue
-//	binding round failed                        any               binding.freed
-//	binding round ended                         that gang         rounds.settled
+//	a member was not in the queue               that gang         EarlyWakes.Add
+//	a pod to be evicted stays                   its gang          Index.Unmark, onStay
+//	plan found                                  that gang         preempt: conclude
+//	search failed, reservation released         that gang         preempt: advance, in time
+//	reservation released                        any               preempt: vacate
+//	binding round failed                        that gang         binding: fail, by the queue
+//	binding round failed                        any               binding: freed
+//	binding round ended                         that gang         binding: settled
 //
-// A lost wake-up is found by the backstop in gate.go.
+// A lost wake-up is found by the backstop of package gate.
 
 // watch registers the handlers of the table.
 func (s *Scheduler) watch() error {
@@ -54,11 +55,11 @@ func (s *Scheduler) watch() error {
 		informer cache.SharedIndexInformer
 		handle   func(was, is any)
 	}{
-		{s.groups.all, s.onGroup},
-		{s.groups.pods, s.onPod},
-		{s.groups.succeeded, s.onPod},
-		{s.groups.classInformer, s.onPriorityClass},
-		{s.groups.volumes, s.onVolume},
+		{s.groups.PodGroups, s.onGroup},
+		{s.groups.Pods, s.onPod},
+		{s.groups.Succeeded, s.onPod},
+		{s.groups.ClassInformer, s.onPriorityClass},
+		{s.groups.Volumes, s.onVolume},
 	}
 	for _, h := range handlers {
 		handle := s.contained(h.handle)
@@ -77,7 +78,7 @@ func (s *Scheduler) watch() error {
 // contained returns a handler whose panic affects the object of one event only.
 func (s *Scheduler) contained(handle func(was, is any)) func(was, is any) {
 	return func(was, is any) {
-		defer s.recovered(workerEvents, nameOf(was, is))
+		defer worker.Recovered(worker.Events, nameOf(was, is))
 		handle(was, is)
 	}
 }
@@ -117,17 +118,17 @@ func (s *Scheduler) onGroup(before, now any) {
 	if !sameProtection(was, is) {
 		s.onEvictable(key)
 	}
-	s.preemptor.touch(key)
-	s.staleness.touch(key)
-	s.reporter.touch(key)
+	s.preemptor.Touch(key)
+	s.staleness.Touch(key)
+	s.reporter.Touch(key)
 	if is == nil {
-		s.gates.forget(key)
-		s.backOffs.forget(key)
-		s.unprepared.forget(key)
-		s.early.forget(key)
-		s.staleness.forget(key)
-	} else if _, ok := is.Annotations[v2alpha2.ReservationAnnotation]; ok && s.reservations.of(key) == nil {
-		s.cleanups.Add(key)
+		s.gates.Forget(key)
+		s.backOffs.Forget(key)
+		s.unprepared.Forget(key)
+		s.early.Forget(key)
+		s.staleness.Forget(key)
+	} else if _, ok := is.Annotations[v2alpha2.ReservationAnnotation]; ok && s.reservations.Of(key) == nil {
+		s.preemptor.CleanUpLater(key)
 	}
 }
 
@@ -157,15 +158,15 @@ func sameProtection(was, is *v2alpha2.PodGroup) bool {
 // onSpec handles a PodGroup that is new, another one, or has another spec.
 func (s *Scheduler) onSpec(key types.NamespacedName, was, is *v2alpha2.PodGroup) {
 	if was == nil || is == nil || was.UID != is.UID {
-		s.backOffs.forget(key)
+		s.backOffs.Forget(key)
 	} else {
-		s.backOffs.forgive(key)
+		s.backOffs.Forgive(key)
 	}
-	s.unprepared.forget(key)
+	s.unprepared.Forget(key)
 	if !sameMembers(was, is) {
-		s.rounds.changed(key)
+		s.rounds.Changed(key)
 	}
-	s.regate(key)
+	s.gates.Regate(key)
 	s.wake(key)
 }
 
@@ -173,7 +174,7 @@ func (s *Scheduler) onSpec(key types.NamespacedName, was, is *v2alpha2.PodGroup)
 // its pods were deleted. One pod of each shape is enough to ask.
 func (s *Scheduler) onEvictable(key types.NamespacedName) {
 	seen := map[string]bool{}
-	for _, pod := range s.groups.members(key) {
+	for _, pod := range s.groups.Members(key) {
 		shape := decide.Shape(pod, false)
 		if pod.Spec.NodeName == "" || seen[shape] {
 			continue
@@ -203,7 +204,7 @@ func (s *Scheduler) onPod(before, now any) {
 // onChangedPod handles a pod that is new or deleted, or that has changed in a way that matters.
 func (s *Scheduler) onChangedPod(was, is *corev1.Pod) {
 	if is == nil && was != nil {
-		s.preemptor.gone(was.UID)
+		s.preemptor.Gone(was.UID)
 	}
 	known := s.isKnown(was, is)
 	s.onRegrouped(was, is)
@@ -218,9 +219,9 @@ func (s *Scheduler) onChangedPod(was, is *corev1.Pod) {
 		}
 		last = key
 		if isDeleted(is) {
-			s.rounds.deleted(key, pod.UID)
-			s.backOffs.deleted(key, pod.UID)
-			s.unprepared.deleted(key, pod.UID)
+			s.rounds.Deleted(key, pod.UID)
+			s.backOffs.Deleted(key, pod.UID)
+			s.unprepared.Deleted(key, pod.UID)
 		}
 		s.onMember(key, known, was == nil)
 	}
@@ -240,7 +241,7 @@ func (s *Scheduler) onRegrouped(was, is *corev1.Pod) {
 		return
 	}
 	time.AfterFunc(regroupDelay, func() {
-		defer s.recovered(workerEvents, types.NamespacedName{Namespace: is.Namespace, Name: is.Name})
+		defer worker.Recovered(worker.Events, types.NamespacedName{Namespace: is.Namespace, Name: is.Name})
 		s.kube.SchedulingQueue.Activate(klog.Background(), map[string]*corev1.Pod{is.Namespace + "/" + is.Name: is})
 	})
 }
@@ -248,7 +249,7 @@ func (s *Scheduler) onRegrouped(was, is *corev1.Pod) {
 // isKnown takes a change of a pod, and reports whether it is no news to the gate: it is a
 // binding that this scheduler has made, or the pod counts as before.
 func (s *Scheduler) isKnown(was, is *corev1.Pod) bool {
-	return s.groups.isOwnChange(was, is) || countsAlike(was, is)
+	return s.groups.IsOwnChange(was, is) || countsAlike(was, is)
 }
 
 // countsAlike reports whether a pod counts for the minimums of its gang as before: only its
@@ -270,15 +271,15 @@ func countsAlike(was, is *corev1.Pod) bool {
 // made, and a pod that starts, are no news to the gate. A pod that was created comes to the gate by itself; the others are
 // woken if it opens.
 func (s *Scheduler) onMember(key types.NamespacedName, own, created bool) {
-	s.preemptor.touch(key)
+	s.preemptor.Touch(key)
 	if !own {
-		was := s.gates.get(key)
-		if open := s.regateAfter(key, created); open && (!created || !was.known || was.refusal != nil) {
+		was := s.gates.Get(key)
+		if open := s.gates.RegateAfter(key, created); open && (!created || !was.Known || was.Refusal != nil) {
 			s.wake(key)
 		}
 	}
-	s.staleness.touch(key)
-	s.reporter.touch(key)
+	s.staleness.Touch(key)
+	s.reporter.Touch(key)
 }
 
 // concerns reports whether a change of a pod concerns its gang.
@@ -294,7 +295,7 @@ func concerns(was, is *corev1.Pod) bool {
 // in the queue, and may preempt others.
 func (s *Scheduler) onPriorityClass(before, now any) {
 	was, is := objectOf[schedulingv1.PriorityClass](before), objectOf[schedulingv1.PriorityClass](now)
-	s.groups.seeClass(was, is, time.Now())
+	s.groups.SeeClass(was, is, time.Now())
 	if was != nil && is != nil && was.Value == is.Value && equality.Semantic.DeepEqual(was.PreemptionPolicy, is.PreemptionPolicy) {
 		return
 	}
@@ -304,30 +305,30 @@ func (s *Scheduler) onPriorityClass(before, now any) {
 			name = class.Name
 		}
 	}
-	for _, o := range s.groups.all.GetStore().List() {
+	for _, o := range s.groups.PodGroups.GetStore().List() {
 		if pg, ok := o.(*v2alpha2.PodGroup); ok && pg.Spec.PriorityClassName == name {
 			key := types.NamespacedName{Namespace: pg.Namespace, Name: pg.Name}
 			s.retry(key)
 			s.onEvictable(key)
-			s.reporter.touch(key)
+			s.reporter.Touch(key)
 		}
 	}
 }
 
 // onStay handles a gang with a pod that was to be evicted and stays: it counts again.
 func (s *Scheduler) onStay(key types.NamespacedName) {
-	if s.regate(key) {
+	if s.gates.Regate(key) {
 		s.wake(key)
 	}
-	s.staleness.touch(key)
+	s.staleness.Touch(key)
 }
 
 // wake brings a gang that waits into the queue: all of its members, because each of
 // them may be held by another plugin.
 func (s *Scheduler) wake(key types.NamespacedName) {
-	defer s.recovered(workerEvents, key) // timers call it, too
+	defer worker.Recovered(worker.Events, key) // timers call it, too
 	pods := map[string]*corev1.Pod{}
-	for _, pod := range s.groups.members(key) {
+	for _, pod := range s.groups.Members(key) {
 		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0 && s.answers(pod) {
 			pods[pod.Namespace+"/"+pod.Name] = pod
 		}
@@ -339,11 +340,24 @@ func (s *Scheduler) wake(key types.NamespacedName) {
 
 // retry wakes a gang even if it backs off.
 func (s *Scheduler) retry(key types.NamespacedName) {
-	s.backOffs.forget(key)
+	s.backOffs.Forget(key)
 	s.wake(key)
 }
 
 // answers reports whether a pod asks for this scheduler.
 func (s *Scheduler) answers(pod *corev1.Pod) bool {
 	return s.kube.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName)
+}
+
+// onVolume handles PersistentVolumeClaims: one that is bound can be used.
+func (s *Scheduler) onVolume(before, now any) {
+	was, is := objectOf[corev1.PersistentVolumeClaim](before), objectOf[corev1.PersistentVolumeClaim](now)
+	if was == nil || is == nil || was.Status.Phase == corev1.ClaimBound || is.Status.Phase != corev1.ClaimBound {
+		return
+	}
+	for _, key := range s.unprepared.WaitingFor(is.Namespace, is.Name) {
+		s.unprepared.Forget(key)
+		s.retry(key)
+		s.preemptor.Touch(key)
+	}
 }

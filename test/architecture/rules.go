@@ -249,6 +249,12 @@ var rules = []rule{
 		why:   "the scheduler places pods, and does nothing else",
 	},
 	{
+		in:     everything,
+		except: []string{"./internal/scheduler/schedulertest", "./internal/scheduler/testcluster"},
+		never:  []string{"./internal/scheduler/schedulertest", "./internal/scheduler/testcluster"},
+		why:    "only tests of the scheduler need them",
+	},
+	{
 		in:    "./internal/controlplane",
 		never: []string{"./api", "./engine", "./internal", controllerRuntime},
 		allow: []string{"./internal/pki"},

@@ -19,7 +19,7 @@ import (
 	"github.com/arbor-control/arbor/internal/controller/subnetclaim"
 	"github.com/arbor-control/arbor/internal/controller/synthesis"
 	"github.com/arbor-control/arbor/internal/ownership"
-	"github.com/arbor-control/arbor/internal/scheduler"
+	"github.com/arbor-control/arbor/internal/scheduler/gangmetrics"
 	"github.com/arbor-control/arbor/internal/webhook"
 	"github.com/arbor-control/arbor/internal/webhook/serving"
 )
@@ -65,7 +65,7 @@ func own(t *testing.T) series {
 	webhook.NewMetrics(r)
 	r.MustRegister(serving.NewExpiry(nil))
 	all := described(t, r)
-	for _, m := range scheduler.Metrics() {
+	for _, m := range gangmetrics.Metrics() {
 		maps.Copy(all, described(t, m))
 	}
 

@@ -1,0 +1,3 @@
+// Package gangmetrics has the metrics that the scheduler exports beyond those of
+// kube-scheduler.
+package gangmetrics

@@ -1,0 +1,2 @@
+// Package profiles puts the plugins of Arbor into the profiles of kube-scheduler.
+package profiles
