@@ -16,10 +16,10 @@ var apis = []struct{ dir, title string }{
 }
 
 // warner is the method of delivery that sends warnings about an object.
-const warner = "tell"
+const warner = "report"
 
 // senders are the methods that send events.
-var senders = []string{"Eventf", "event", warner}
+var senders = []string{"Eventf", "Record", "event", warner}
 
 // conditions returns the page with all conditions, reasons and events.
 func conditions(s *source) string {
@@ -81,7 +81,7 @@ func events(s *source) string {
 					return true
 				}
 				if kind, reason := s.event(p, file, call); reason != "" {
-					rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", reason, kind, path.Base(p.dir)))
+					rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", reason, kind, sender(p.dir)))
 				}
 
 				return true
@@ -92,6 +92,17 @@ func events(s *source) string {
 
 	return "\n## Events\n\nA change of a condition is also an event, with the reason of the condition. These events have reasons of their own:\n\n" +
 		"| reason | type | sent by |\n|---|---|---|\n" + strings.Join(slices.Compact(rows), "")
+}
+
+// sender returns the name of the component in a directory: its controller, or the last element of the path.
+func sender(dir string) string {
+	if below, ok := strings.CutPrefix(dir, "internal/controller/"); ok {
+		name, _, _ := strings.Cut(below, "/")
+
+		return name
+	}
+
+	return path.Base(dir)
 }
 
 // event returns type and reason of an event that a call sends, "" if it sends none or the reason is a variable.
