@@ -3,6 +3,8 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -169,6 +171,36 @@ func FuzzParse(f *testing.F) {
 			for k := range d.Object {
 				if line := d.Line(k); line < 1 {
 					t.Fatalf("%q is on line %d", k, line)
+				}
+			}
+		}
+	})
+}
+
+// FuzzScalar holds plain scalars of any spelling, as values and as keys, against kubectl.
+func FuzzScalar(f *testing.F) {
+	for _, s := range scalars {
+		f.Add(s)
+	}
+
+	f.Add("+" + strings.Repeat("a", 1100))
+
+	spelling := regexp.MustCompile(`^[-+.~_0-9A-Za-z:]+$`)
+
+	f.Fuzz(func(t *testing.T, s string) {
+		if !spelling.MatchString(s) || strings.HasSuffix(s, ":") {
+			t.Skip()
+		}
+
+		for _, text := range []string{"a: " + s + "\n", "? " + s + "\n: 1\n"} {
+			want, err := twin(text)
+			got := Parse("t.yaml", []byte(text))
+
+			if (err != nil) != (len(got.Errors) > 0) {
+				t.Errorf("%q: kubectl says %v, got %v", text, err, got.Errors)
+			} else if err == nil {
+				if diff := cmp.Diff(want, got.Documents[0].Object); diff != "" {
+					t.Errorf("%q (-kubectl +got):\n%s", text, diff)
 				}
 			}
 		}

@@ -40,6 +40,8 @@ func locate(n *yaml.Node, err error) error { return &positioned{line: n.Line, er
 // A builder turns nodes into JSON values. One builder serves one input, so
 // that its alias allowance cannot be had again with every document.
 type builder struct {
+	resolver resolver
+
 	aliased    int
 	inAlias    int
 	open       map[*yaml.Node]bool
@@ -99,11 +101,7 @@ func (b *builder) spend(n *yaml.Node) error {
 }
 
 func (b *builder) scalar(n *yaml.Node) (any, error) {
-	v, err := scalar(n)
-	if err == nil && n.Tag != jsonNumber {
-		v, err = jsonValue(v)
-	}
-
+	v, err := b.resolver.scalar(n)
 	if err != nil {
 		return nil, locate(n, err)
 	}
@@ -196,12 +194,7 @@ func (b *builder) key(k *yaml.Node) (string, error) {
 		return "", locate(k, errors.New("a key must be a scalar"))
 	}
 
-	v, err := scalar(t)
-	if err != nil {
-		return "", locate(k, err)
-	}
-
-	s, err := keyText(v)
+	s, err := b.resolver.key(t)
 	if err != nil {
 		return "", locate(k, err)
 	}

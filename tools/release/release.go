@@ -28,19 +28,10 @@ func (o options) makeRelease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var all [][]licence.Module
-	for _, p := range o.platforms {
-		modules, err := o.buildPrograms(ctx, p)
-		if err != nil {
-			return err
-		}
-		all = append(all, modules)
-	}
-	plugin, err := o.makePlugin(ctx)
+	all, err := o.buildAll(ctx)
 	if err != nil {
 		return err
 	}
-	all = append(all, plugin...)
 	var notices bytes.Buffer
 	if err := licence.Notices(&notices, licence.Merge(all...)); err != nil {
 		return err
@@ -62,6 +53,21 @@ func (o options) makeRelease(ctx context.Context) error {
 	}
 
 	return sign(o.out, key)
+}
+
+// buildAll builds the programs and the plugin for their platforms, and returns what they are made of.
+func (o options) buildAll(ctx context.Context) ([][]licence.Module, error) {
+	var all [][]licence.Module
+	for _, p := range o.platforms {
+		modules, err := o.buildPrograms(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, modules)
+	}
+	plugin, err := o.makePlugin(ctx)
+
+	return append(all, plugin...), err
 }
 
 // buildPrograms builds all for one platform, and returns what they are made of.
