@@ -36,13 +36,15 @@ func TestErrors(t *testing.T) {
 
 		return s
 	}
-	other := subnet("10.0.0.0/26", func(s *v1alpha1.Subnet) { s.Name, s.UID, s.Spec.ClusterID, s.Status.Phase = "t", "t", "d", v1alpha1.SubnetAllocated })
+	other := subnet("10.0.0.0/26", func(s *v1alpha1.Subnet) {
+		s.Name, s.UID, s.Spec.ClusterID, s.Status.Phase = "t", "t", "d", v1alpha1.SubnetAllocated
+	})
 	cases := map[string]struct {
 		reason  string
 		objects []client.Object
 	}{
-		"Free": {"The block is free, and the Subnet becomes Allocated.", []client.Object{pool, subnet("10.0.0.64/26", func(*v1alpha1.Subnet) {})}},
-		"Taken": {"Another Subnet has the block, and this one becomes Failed.", []client.Object{pool, other, subnet("10.0.0.0/26", func(*v1alpha1.Subnet) {})}},
+		"Free":     {"The block is free, and the Subnet becomes Allocated.", []client.Object{pool, subnet("10.0.0.64/26", func(*v1alpha1.Subnet) {})}},
+		"Taken":    {"Another Subnet has the block, and this one becomes Failed.", []client.Object{pool, other, subnet("10.0.0.0/26", func(*v1alpha1.Subnet) {})}},
 		"Restored": {"The status is that of another Subnet, and is removed first.", []client.Object{pool, subnet("10.0.0.64/26", func(s *v1alpha1.Subnet) { s.Status.UID, s.Status.Phase = "other", v1alpha1.SubnetAllocated })}},
 	}
 	for name, tc := range cases {
@@ -61,7 +63,9 @@ func TestErrors(t *testing.T) {
 						return r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "n", Name: "s"}})
 					}
 				},
-				Final: func() []client.ObjectList { return []client.ObjectList{&v1alpha1.SubnetList{}, &v1alpha1.SubnetPoolList{}} },
+				Final: func() []client.ObjectList {
+					return []client.ObjectList{&v1alpha1.SubnetList{}, &v1alpha1.SubnetPoolList{}}
+				},
 			})
 		})
 	}

@@ -71,7 +71,9 @@ func TestBinderErrors(t *testing.T) {
 						return b.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "n", Name: "c"}})
 					}
 				},
-				Final: func() []client.ObjectList { return []client.ObjectList{&v1alpha1.SubnetList{}, &v1alpha1.SubnetClaimList{}} },
+				Final: func() []client.ObjectList {
+					return []client.ObjectList{&v1alpha1.SubnetList{}, &v1alpha1.SubnetClaimList{}}
+				},
 			})
 		})
 	}

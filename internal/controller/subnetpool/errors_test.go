@@ -64,7 +64,9 @@ func TestGuardErrors(t *testing.T) {
 						return g.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "n", Name: "c"}})
 					}
 				},
-				Final: func() []client.ObjectList { return []client.ObjectList{&v1alpha1.SubnetList{}, &v1alpha1.SubnetPoolList{}} },
+				Final: func() []client.ObjectList {
+					return []client.ObjectList{&v1alpha1.SubnetList{}, &v1alpha1.SubnetPoolList{}}
+				},
 			})
 		})
 	}

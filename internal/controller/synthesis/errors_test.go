@@ -69,7 +69,7 @@ func TestErrors(t *testing.T) {
 			passed := time.Duration(0)
 			controllertest.Check(t, controllertest.Case{
 				Advance: func(by time.Duration) { passed += by },
-				Scheme: scheme, Objects: tc.objects, Status: []client.Object{&enov1.Composition{}, &enov1.ResourceSlice{}},
+				Scheme:  scheme, Objects: tc.objects, Status: []client.Object{&enov1.Composition{}, &enov1.ResourceSlice{}},
 				Index: []func(context.Context, client.FieldIndexer) error{index},
 				New: func(s *controllertest.Server) func(context.Context) (reconcile.Result, error) {
 					passed = 0
@@ -84,7 +84,9 @@ func TestErrors(t *testing.T) {
 						return r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "n", Name: "c"}})
 					}
 				},
-				Final: func() []client.ObjectList { return []client.ObjectList{&enov1.CompositionList{}, &enov1.ResourceSliceList{}} },
+				Final: func() []client.ObjectList {
+					return []client.ObjectList{&enov1.CompositionList{}, &enov1.ResourceSliceList{}}
+				},
 			})
 		})
 	}
