@@ -7,6 +7,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	check.Settle = 0 // nothing is at work in memory
+	check.SetDelay(0) // nothing is at work in memory
 	m.Run()
 }

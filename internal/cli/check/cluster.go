@@ -11,9 +11,12 @@ import (
 	"github.com/arbor-control/arbor/internal/show/findings"
 )
 
-// Settle is how long a cluster gets to finish what it is doing, before what
+// settle is how long a cluster gets to finish what it is doing, before what
 // seems wrong is looked at again.
-var Settle = time.Second
+var settle = time.Second
+
+// SetDelay sets how long to wait before what seems wrong is looked at again. Tests do without.
+func SetDelay(d time.Duration) { settle = d }
 
 // SurveyCluster returns what there is in a cluster and what is wrong with it.
 //
@@ -32,7 +35,7 @@ func SurveyCluster(ctx context.Context, list source.Lister, namespace string) (*
 	}
 
 	select {
-	case <-time.After(Settle):
+	case <-time.After(settle):
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}

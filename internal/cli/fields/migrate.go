@@ -19,18 +19,18 @@ import (
 	"github.com/arbor-control/arbor/internal/show/owners"
 )
 
-// A migrator moves the ownership of fields in a cluster, as
+// A Migrator moves the ownership of fields in a cluster, as
 // [ownership.Migrator] does.
-type migrator interface {
+type Migrator interface {
 	Migrate(ctx context.Context, r ownership.Request) (ownership.Result, error)
 	Undo(ctx context.Context, r ownership.Record) (ownership.Undone, error)
 }
 
 // A migratorConnector finds a cluster by kubectl's rules.
-type migratorConnector func(flags *genericclioptions.ConfigFlags, o ownership.Options) (migrator, error)
+type migratorConnector func(flags *genericclioptions.ConfigFlags, o ownership.Options) (Migrator, error)
 
-// ConnectMigrator returns the migrator of the cluster that the flags name.
-func ConnectMigrator(flags *genericclioptions.ConfigFlags, o ownership.Options) (migrator, error) {
+// ConnectMigrator returns the Migrator of the cluster that the flags name.
+func ConnectMigrator(flags *genericclioptions.ConfigFlags, o ownership.Options) (Migrator, error) {
 	c, err := source.ConnectClient(flags)
 	if err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (o *fieldsMigrateOptions) check() (r fields.Request, wishes []map[string]an
 }
 
 // migrate changes one object.
-func (o *fieldsMigrateOptions) migrate(ctx context.Context, m migrator, target identity.Ref, request fields.Request, wishes []map[string]any, kept *ownership.Ledger) MigrationView {
+func (o *fieldsMigrateOptions) migrate(ctx context.Context, m Migrator, target identity.Ref, request fields.Request, wishes []map[string]any, kept *ownership.Ledger) MigrationView {
 	v := MigrationView{Object: target, To: request.To}
 	what := ownership.Request{Object: show.Reference(target), MoveOnly: !o.apply, Retag: request.Retag}
 

@@ -22,7 +22,7 @@ import (
 	"github.com/arbor-control/arbor/internal/ownership"
 )
 
-// memory is a migrator of objects that it holds itself.
+// memory is a Migrator of objects that it holds itself.
 type memory struct {
 	ownership.Options
 
@@ -111,7 +111,7 @@ func (m *memory) Undo(_ context.Context, r ownership.Record) (ownership.Undone, 
 // migrating is the command on objects in memory.
 func migrating(m *memory) func(genericiooptions.IOStreams) *cobra.Command {
 	return func(s genericiooptions.IOStreams) *cobra.Command {
-		return New(s, having(m.objects...), func(_ *genericclioptions.ConfigFlags, o ownership.Options) (migrator, error) {
+		return New(s, having(m.objects...), func(_ *genericclioptions.ConfigFlags, o ownership.Options) (Migrator, error) {
 			m.Options = o
 
 			return m, nil

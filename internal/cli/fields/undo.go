@@ -105,7 +105,7 @@ func (o *fieldsUndoOptions) run(ctx context.Context) error {
 	return nil
 }
 
-func undo(ctx context.Context, m migrator, r ownership.Record) MigrationView {
+func undo(ctx context.Context, m Migrator, r ownership.Record) MigrationView {
 	v := MigrationView{
 		Object: identity.Ref{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name},
 		Scopes: r.Scopes,

@@ -20,6 +20,7 @@ import (
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/show"
 	"github.com/arbor-control/arbor/internal/show/findings"
+	"github.com/arbor-control/arbor/internal/show/ipam"
 )
 
 const poolsCheckExamples = `  # Find what is wrong with the pools of all namespaces, or of one
@@ -93,7 +94,7 @@ func (o *poolsCheckOptions) run(ctx context.Context) error {
 		return &command.ExitError{Code: command.ExitBlind}
 	}
 
-	report := newCheckReport(s, wrong)
+	report := ipam.NewCheckReport(s, wrong)
 	if err := o.print(ctx, report); err != nil {
 		return err
 	}
@@ -166,41 +167,8 @@ func (o *poolsCheckOptions) take(s *findings.Survey, obj map[string]any) {
 	s.Add(schema.GroupKind{Group: group, Kind: ref.Kind}, obj)
 }
 
-// A CheckReport is the result of arbor pools check.
-type CheckReport struct {
-	Findings []show.Finding `json:"findings"`
-	Summary  CheckSummary   `json:"summary"`
-}
-
-// CheckSummary counts the objects and the findings.
-type CheckSummary struct {
-	Pools      int `json:"pools"`
-	Subnets    int `json:"subnets"`
-	Claims     int `json:"claims"`
-	PoolClaims int `json:"poolClaims"`
-	Errors     int `json:"errors"`
-	Warnings   int `json:"warnings"`
-}
-
-func newCheckReport(s *findings.Survey, wrong []show.Finding) CheckReport {
-	r := CheckReport{
-		Findings: append([]show.Finding{}, wrong...),
-		Summary:  CheckSummary{Pools: len(s.Pools), Subnets: len(s.Subnets), Claims: len(s.Claims), PoolClaims: len(s.PoolClaims)},
-	}
-	r.Summary.Errors, r.Summary.Warnings = show.CountSeverities(wrong, func(f show.Finding) show.Severity { return f.Severity })
-
-	return r
-}
-
-// empty reports whether nothing was checked.
-func (s CheckSummary) empty() bool { return s.Pools+s.Subnets+s.Claims+s.PoolClaims == 0 }
-
-func (s CheckSummary) String() string {
-	return fmt.Sprintf("checked %s, %s, %s", show.Count(s.Pools, "pool"), show.Count(s.Subnets, "subnet"), show.Count(s.Claims+s.PoolClaims, "claim"))
-}
-
-func (o *poolsCheckOptions) print(ctx context.Context, r CheckReport) error {
-	if r.Summary.empty() && *o.Flags.Namespace != "" {
+func (o *poolsCheckOptions) print(ctx context.Context, r ipam.CheckReport) error {
+	if r.Summary.Empty() && *o.Flags.Namespace != "" {
 		if err := o.ExplainEmpty(ctx, *o.Flags.Namespace); err != nil {
 			return err
 		}

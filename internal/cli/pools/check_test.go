@@ -27,6 +27,7 @@ import (
 	"github.com/arbor-control/arbor/internal/ipamcache"
 	"github.com/arbor-control/arbor/internal/show"
 	"github.com/arbor-control/arbor/internal/show/findings"
+	"github.com/arbor-control/arbor/internal/show/ipam"
 )
 
 func checkOf(list source.Lister) func(genericiooptions.IOStreams) *cobra.Command {
@@ -197,13 +198,13 @@ func TestPoolsCheckTwice(t *testing.T) {
 func TestPoolsCheckMachine(t *testing.T) {
 	r := clitest.Run(t, checkOf(clitest.Holding(clitest.Objects(t, broken)...)), "", "-o", "json")
 
-	var got CheckReport
+	var got ipam.CheckReport
 	if err := json.Unmarshal([]byte(r.Out), &got); err != nil {
 		t.Fatal(err)
 	}
 
 	ref := identity.Ref{APIVersion: "plexaubnet.io/v1alpha1", Kind: "Subnet", Namespace: "net", Name: "b"}
-	want := CheckReport{
+	want := ipam.CheckReport{
 		Findings: []show.Finding{
 			{
 				Severity: show.SeverityError, Object: ref, Reason: "Overlap", Field: "spec.cidr", Value: "10.0.0.0/25",
@@ -211,7 +212,7 @@ func TestPoolsCheckMachine(t *testing.T) {
 			},
 			got.Findings[1],
 		},
-		Summary: CheckSummary{Pools: 1, Subnets: 3, Claims: 1, Errors: 1, Warnings: 1},
+		Summary: ipam.CheckSummary{Pools: 1, Subnets: 3, Claims: 1, Errors: 1, Warnings: 1},
 	}
 
 	if diff := cmp.Diff(want, got); diff != "" || r.Code != command.ExitFound || r.ErrOut != "" {

@@ -25,6 +25,7 @@ import (
 	"github.com/arbor-control/arbor/internal/manifest"
 	"github.com/arbor-control/arbor/internal/show"
 	"github.com/arbor-control/arbor/internal/show/findings"
+	"github.com/arbor-control/arbor/internal/show/ipam"
 )
 
 const poolsImportExamples = `  # Show what would be created, and what does not fit
@@ -118,7 +119,7 @@ func (o *poolsImportOptions) run(ctx context.Context) error {
 		return command.Blind("%w", err)
 	}
 
-	if err := report.print(o.Out, o.ErrOut, o.format, o.skipConflicts); err != nil {
+	if err := printImport(report, o.Out, o.ErrOut, o.format, o.skipConflicts); err != nil {
 		return err
 	}
 
@@ -255,8 +256,8 @@ func isOfEstate(ref identity.Ref) bool {
 }
 
 // create creates what is missing, if all of it fits or the rest may be left out.
-func (o *poolsImportOptions) create(ctx context.Context, steps []transfer.Step) (*ImportReport, error) {
-	report := newImportReport(steps)
+func (o *poolsImportOptions) create(ctx context.Context, steps []transfer.Step) (*ipam.ImportReport, error) {
+	report := ipam.NewImportReport(steps)
 	report.DryRun = o.dryRun || report.Summary.Conflicts > 0 && !o.skipConflicts
 
 	if report.DryRun || report.Summary.Planned == 0 {
@@ -277,7 +278,7 @@ func (o *poolsImportOptions) create(ctx context.Context, steps []transfer.Step) 
 
 	for i, s := range steps {
 		v := &report.Objects[i]
-		if v.Result != resultPlanned {
+		if v.Result != ipam.ResultPlanned {
 			continue
 		}
 
@@ -285,19 +286,19 @@ func (o *poolsImportOptions) create(ctx context.Context, steps []transfer.Step) 
 			return nil, ctx.Err()
 		}
 
-		v.Result = resultCreated
+		v.Result = ipam.ResultCreated
 
 		object, _ := s.Object.(client.Object)
 		if err := e.Create(ctx, object); apierrors.IsAlreadyExists(err) {
-			v.Result, v.Message = resultSame, ""
+			v.Result, v.Message = ipam.ResultSame, ""
 		} else if err != nil {
-			v.Result, v.Message = resultFailed, source.Explain(err).Error()
+			v.Result, v.Message = ipam.ResultFailed, source.Explain(err).Error()
 		}
 
 		done.Add(1)
 	}
 
-	report.count()
+	report.Count()
 
 	return report, nil
 }

@@ -177,7 +177,7 @@ func (c *chart) draw(w io.Writer, s render.Style) {
 	_, _ = fmt.Fprintf(w, "\n%s; each is a /%d\n", strings.Join(legend, "  "), c.length)
 }
 
-// chart draws a pool on a map.
+// chartOf draws a pool on a map.
 func chartOf(s *ipamplan.Pool, width, rows int) *chart {
 	finest := 0
 	if s.All.Len() == 0 {

@@ -19,6 +19,7 @@ import (
 	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
 	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
 	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/ipam"
 )
 
 const poolsMigrateExamples = `  # Show what an upgrade needs, and change nothing
@@ -28,15 +29,6 @@ const poolsMigrateExamples = `  # Show what an upgrade needs, and change nothing
   kubectl -n arbor-system scale deployment arbor-manager --replicas=0
   arbor pools migrate --yes
   kubectl -n arbor-system scale deployment arbor-manager --replicas=2`
-
-// Results of a migration and of an import, as tables and JSON show them.
-const (
-	resultPlanned  = "to create"
-	resultCreated  = "created"
-	resultSame     = "unchanged"
-	resultConflict = "conflict"
-	resultFailed   = "failed"
-)
 
 type poolsMigrateOptions struct {
 	poolScope
@@ -83,24 +75,6 @@ could not be read, or a manager runs.`,
 	return cmd
 }
 
-// A PoolMigration is what is done about one child pool.
-type PoolMigration struct {
-	Namespace string `json:"namespace"`
-	Parent    string `json:"parent"`
-	Child     string `json:"child"`
-	CIDR      string `json:"cidr"`
-	Subnet    string `json:"subnet"`
-	Result    string `json:"result"`
-	// Message says what is in the way.
-	Message string `json:"message"`
-}
-
-// A PoolMigrationReport is the result of arbor pools migrate.
-type PoolMigrationReport struct {
-	Migrations []PoolMigration `json:"migrations"`
-	DryRun     bool            `json:"dryRun"`
-}
-
 func (o *poolsMigrateOptions) run(ctx context.Context) error {
 	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML); err != nil {
 		return err
@@ -126,7 +100,7 @@ func (o *poolsMigrateOptions) run(ctx context.Context) error {
 		return command.Blind("%w", err)
 	}
 
-	report := PoolMigrationReport{Migrations: []PoolMigration{}, DryRun: !o.yes}
+	report := ipam.PoolMigrationReport{Migrations: []ipam.PoolMigration{}, DryRun: !o.yes}
 	if err := o.migrateAll(ctx, ipamaudit.Migrate(s.Inventory), &report); err != nil {
 		return command.Blind("%w", err)
 	}
@@ -135,7 +109,7 @@ func (o *poolsMigrateOptions) run(ctx context.Context) error {
 }
 
 // migrateAll carries out what it may. An error means that there is no cluster.
-func (o *poolsMigrateOptions) migrateAll(ctx context.Context, all []ipamaudit.Migration, report *PoolMigrationReport) error {
+func (o *poolsMigrateOptions) migrateAll(ctx context.Context, all []ipamaudit.Migration, report *ipam.PoolMigrationReport) error {
 	var e source.Editor
 
 	if o.yes {
@@ -151,15 +125,15 @@ func (o *poolsMigrateOptions) migrateAll(ctx context.Context, all []ipamaudit.Mi
 	defer stop()
 
 	for _, m := range all {
-		v := PoolMigration{Namespace: m.Child.Namespace, Parent: m.Child.ParentName(), Child: m.Child.Name, CIDR: m.Child.Spec.CIDR, Result: resultPlanned}
+		v := ipam.PoolMigration{Namespace: m.Child.Namespace, Parent: m.Child.ParentName(), Child: m.Child.Name, CIDR: m.Child.Spec.CIDR, Result: ipam.ResultPlanned}
 
 		switch {
 		case m.Conflict != "":
-			v.Result, v.Message = resultConflict, m.Conflict
+			v.Result, v.Message = ipam.ResultConflict, m.Conflict
 		case o.yes:
-			v.Subnet, v.Result = m.Subnet.Name, resultCreated
+			v.Subnet, v.Result = m.Subnet.Name, ipam.ResultCreated
 			if err := o.back(ctx, e, m); err != nil {
-				v.Result, v.Message = resultFailed, source.Explain(err).Error()
+				v.Result, v.Message = ipam.ResultFailed, source.Explain(err).Error()
 			}
 		default:
 			v.Subnet = m.Subnet.Name
@@ -195,7 +169,7 @@ func (o *poolsMigrateOptions) back(ctx context.Context, e source.Editor, m ipama
 	return nil
 }
 
-func (o *poolsMigrateOptions) print(r PoolMigrationReport) error {
+func (o *poolsMigrateOptions) print(r ipam.PoolMigrationReport) error {
 	counts := map[string]int{}
 	rows := [][]string{{render.ColumnNamespace, "PARENT", "CHILD", "CIDR", "SUBNET", "RESULT"}}
 
@@ -205,7 +179,7 @@ func (o *poolsMigrateOptions) print(r PoolMigrationReport) error {
 	}
 
 	var end error
-	if counts[resultConflict]+counts[resultFailed] > 0 {
+	if counts[ipam.ResultConflict]+counts[ipam.ResultFailed] > 0 {
 		end = command.Found()
 	}
 
@@ -225,9 +199,9 @@ func (o *poolsMigrateOptions) print(r PoolMigrationReport) error {
 
 	render.WriteTable(o.Out, rows)
 
-	text := fmt.Sprintf("%s created, %s, %d failed", show.Count(counts[resultCreated], "Subnet"), show.Count(counts[resultConflict], "conflict"), counts[resultFailed])
+	text := fmt.Sprintf("%s created, %s, %d failed", show.Count(counts[ipam.ResultCreated], "Subnet"), show.Count(counts[ipam.ResultConflict], "conflict"), counts[ipam.ResultFailed])
 	if r.DryRun {
-		text = fmt.Sprintf("%s to create, %s (dry run: nothing was written; stop the manager and add --yes)", show.Count(counts[resultPlanned], "Subnet"), show.Count(counts[resultConflict], "conflict"))
+		text = fmt.Sprintf("%s to create, %s (dry run: nothing was written; stop the manager and add --yes)", show.Count(counts[ipam.ResultPlanned], "Subnet"), show.Count(counts[ipam.ResultConflict], "conflict"))
 	}
 
 	_, _ = fmt.Fprintln(o.ErrOut, text)

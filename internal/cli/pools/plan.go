@@ -219,7 +219,7 @@ func (o *poolsPlanOptions) print(p *ipamplan.Plan) error {
 	return w.Flush()
 }
 
-// figures are what the plan does to the pool.
+// planFigures are what the plan does to the pool.
 func planFigures(p *ipamplan.Plan) [][]string {
 	before, after := p.Before(), p.After()
 	row := func(name string, text func(*cidr.Pool) string) []string {

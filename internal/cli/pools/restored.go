@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +16,7 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/decide/ipamplan"
 	"github.com/arbor-control/arbor/internal/show"
+	"github.com/arbor-control/arbor/internal/show/ipam"
 )
 
 const poolsRestoredExamples = `  # Let a restored pool hand out new blocks
@@ -28,25 +28,6 @@ type poolsRestoredOptions struct {
 	edit   source.EditorConnector
 	format string
 	name   string
-}
-
-// A RestoredReport is the result of arbor pools restored.
-type RestoredReport struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// Ended is false if the pool was not being restored.
-	Ended bool `json:"ended"`
-	// Waiting are the claims that have a recorded block and are not bound.
-	Waiting []WaitingClaim `json:"waiting"`
-}
-
-// A WaitingClaim is a claim that waits for the block that it had.
-type WaitingClaim struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	CIDR      string `json:"cidr"`
-	Phase     string `json:"phase"`
-	Message   string `json:"message"`
 }
 
 // newPoolsRestored returns the command that ends the restore of a pool.
@@ -105,7 +86,7 @@ func (o *poolsRestoredOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	report := RestoredReport{Namespace: p.Namespace, Name: p.Name, Waiting: stillWaiting(a, p.SubnetPool)}
+	report := ipam.RestoredReport{Namespace: p.Namespace, Name: p.Name, Waiting: ipam.StillWaiting(a, p.SubnetPool)}
 
 	if old := p.Annotations[v1alpha1.PoolUIDAnnotation]; old != "" && old != string(p.UID) {
 		if err := o.end(ctx, p.SubnetPool); err != nil {
@@ -135,21 +116,7 @@ func (o *poolsRestoredOptions) end(ctx context.Context, p *v1alpha1.SubnetPool) 
 	return e.Patch(ctx, p, client.RawPatch(types.MergePatchType, patch))
 }
 
-// stillWaiting are the claims that have a recorded block of a pool and are not bound.
-func stillWaiting(a *ipamplan.Objects, p *v1alpha1.SubnetPool) []WaitingClaim {
-	waiting := []WaitingClaim{}
-
-	for _, c := range ipamplan.Sorted(a.Claims) {
-		block, ok := strings.CutPrefix(c.Annotations[v1alpha1.BlockAnnotation], p.Name+"/")
-		if ok && c.Namespace == p.Namespace && c.Spec.PoolRef == p.Name && c.Status.Phase != v1alpha1.ClaimBound {
-			waiting = append(waiting, WaitingClaim{c.Namespace, c.Name, block, string(c.Status.Phase), c.Status.Message})
-		}
-	}
-
-	return waiting
-}
-
-func (o *poolsRestoredOptions) print(r RestoredReport) error {
+func (o *poolsRestoredOptions) print(r ipam.RestoredReport) error {
 	if done, err := render.PrintMachine(o.Out, o.format, r); done {
 		return err
 	}

@@ -16,17 +16,17 @@ import (
 
 // A program without Kubernetes in it names the one that has it, whatever the flags are.
 func TestNeedsArbor(t *testing.T) {
-	for _, command := range []string{"up", "manager", "kubectl", "groups fit", "groups explain", "groups dump"} {
-		t.Run(command, func(t *testing.T) {
+	for _, name := range []string{"up", "manager", "kubectl", "groups fit", "groups explain", "groups dump"} {
+		t.Run(name, func(t *testing.T) {
 			root := New(genericiooptions.NewTestIOStreamsDiscard(), Options{})
-			args := strings.Fields(command)
+			args := strings.Fields(name)
 			if len(args) == 1 {
 				args = append(args, "--flag=of-the-full-one")
 			}
 			root.SetArgs(args)
 			err := root.ExecuteContext(t.Context())
 			var exit *command.ExitError
-			want := `"arbor ` + command + `" needs the full arbor, which has Kubernetes in it: run 'arbor ` + command + `'`
+			want := `"arbor ` + name + `" needs the full arbor, which has Kubernetes in it: run 'arbor ` + name + `'`
 			if !errors.As(err, &exit) || exit.Code != command.ExitBlind || exit.Err.Error() != want {
 				t.Errorf("got %v, want %s", err, want)
 			}

@@ -110,7 +110,7 @@ func created(o metav1.Object) *metav1.Time {
 	return nil
 }
 
-// blocks lists what is taken and what is free, by address.
+// BlocksOf lists what is taken and what is free, by address.
 func BlocksOf(s *ipamplan.Pool) []BlockView {
 	type entry struct {
 		netip.Prefix
