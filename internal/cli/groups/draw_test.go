@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -297,8 +299,25 @@ func FuzzDraw(f *testing.F) {
 	for _, text := range []string{
 		"", "a: [", clitest.PodGroupHead, clitest.PodGroupHead + "spec: {subGroups: [{name: a, parent: A}, {name: a}, 5, {name: [x]}]}", clitest.PodGroupHead + "---\n{}\n---\nkind: List\nitems: [1]\n",
 		strings.Repeat("[", 100), "a: &a [*a]", clitest.PodGroupHead + "metadata: {}\nmetadata: 1\n", "\x00", clitest.PodGroupHead + "spec: {minMember: 1e99, preemptionDelay: {}}",
+		clitest.PodGroupHead + "spec: {minMember: 1, subGroups: [{name: a}, {name: B, parent: a, minMember: x}]}",
+		"kind: PodGroup\n---\n" + clitest.PodGroupHead + "spec: {a: 1, b: 2}\n---\n" + clitest.PodGroupHead + "status: {x: [1, {y: z}]}",
+		"apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {labels: {a: 1, b: 2}, x: 1, y: {}}\nspec: []",
 	} {
 		f.Add([]byte(text))
+	}
+
+	files, err := filepath.Glob("../../../examples/*.yaml")
+	if err != nil || len(files) == 0 {
+		f.Fatal("there are no examples: ", err)
+	}
+
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+
+		f.Add(text)
 	}
 
 	f.Fuzz(func(t *testing.T, text []byte) {

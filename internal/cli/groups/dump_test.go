@@ -16,33 +16,6 @@ import (
 	"github.com/arbor-control/arbor/internal/manifest"
 )
 
-// secretive is a pod with something that a dump must not have.
-const secretive = `
-apiVersion: v1
-kind: Pod
-metadata:
-  name: p
-  namespace: ns
-  managedFields: [{manager: secret}]
-spec:
-  serviceAccountName: secret
-  containers: [{name: c, image: y, args: [secret], env: [{name: TOKEN, value: secret}]}]
-  volumes: [{name: v, secret: {secretName: secret}}]
-status:
-  phase: Running
-  conditions: [{type: PodScheduled, status: "True", message: secret}]
-`
-
-func parsed(t *testing.T, text string) map[string]any {
-	t.Helper()
-	f := manifest.Parse("a.yaml", []byte(text))
-	if len(f.Errors) > 0 || len(f.Documents) != 1 {
-		t.Fatal(f)
-	}
-
-	return f.Documents[0].Object
-}
-
 func TestGroupsDump(t *testing.T) {
 	t.Setenv("KUBECONFIG", "/dev/null")
 	build := func(list source.Lister) func(genericiooptions.IOStreams) *cobra.Command {
@@ -52,7 +25,7 @@ func TestGroupsDump(t *testing.T) {
 			}})
 		}
 	}
-	all := clitest.Holding(parsed(t, secretive), clitest.PodGroup("ns", "g"), map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s"}})
+	all := clitest.Holding(clitest.Stored(t, "../../decide/clusterdump/testdata/secretive.yaml"), clitest.PodGroup("ns", "g"), map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s"}})
 	for _, format := range []string{"yaml", "json"} {
 		r := clitest.Run(t, build(all), "", "-o", format)
 		f := manifest.Parse("dump."+format, []byte(r.Out))

@@ -1,50 +1,15 @@
 package clusterdump
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
-)
 
-//nolint:gosec // these are words, and nobody's credentials
-const secretive = `
-apiVersion: v1
-kind: Pod
-metadata:
-  name: p
-  namespace: ns
-  uid: u
-  labels: {a: b}
-  annotations: {pod-group-name: g, kubectl.kubernetes.io/last-applied-configuration: secret, volume.kubernetes.io/x: kept}
-  managedFields: [{manager: secret}]
-  ownerReferences: [{kind: Job, name: j}]
-spec:
-  nodeName: n
-  serviceAccountName: secret
-  imagePullSecrets: [{name: secret}]
-  hostAliases: [{ip: secret}]
-  initContainers: [{name: i, image: x, restartPolicy: Always, command: [secret]}]
-  containers:
-  - name: c
-    image: y
-    args: [secret]
-    env: [{name: TOKEN, value: secret}]
-    envFrom: [{secretRef: {name: secret}}]
-    livenessProbe: {httpGet: {path: /secret}}
-    ports: [{containerPort: 80, hostPort: 81, name: secret}]
-    resources: {requests: {cpu: 1}}
-  volumes:
-  - {name: v1, secret: {secretName: secret}}
-  - {name: v2, persistentVolumeClaim: {claimName: claim}}
-  - {name: v3, csi: {driver: d, volumeAttributes: {password: secret}, nodePublishSecretRef: {name: secret}}}
-  - {name: v4, hostPath: {path: /secret}}
-status:
-  phase: Running
-  conditions: [{type: PodScheduled, status: "True", message: secret}]
-  containerStatuses: [{name: c, imageID: secret, resources: {requests: {cpu: 1}}}]
-`
+	"github.com/arbor-control/arbor/internal/manifest"
+)
 
 func TestTrim(t *testing.T) {
 	const want = `
@@ -72,7 +37,7 @@ status:
   conditions: [{type: PodScheduled, status: "True"}]
   containerStatuses: [{name: c, resources: {requests: {cpu: 1}}}]
 `
-	got := Trim(parsed(t, secretive))
+	got := Trim(parsed(t, secretive(t)))
 	if diff := cmp.Diff(parsed(t, want), got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -93,10 +58,21 @@ status:
 
 func parsed(t *testing.T, text string) map[string]any {
 	t.Helper()
-	var object map[string]any
-	if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+	f := manifest.Parse("a.yaml", []byte(text))
+	if len(f.Errors) > 0 || len(f.Documents) != 1 {
+		t.Fatal(f)
+	}
+
+	return f.Documents[0].Object
+}
+
+// secretive is a pod with all that a dump must not have.
+func secretive(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/secretive.yaml")
+	if err != nil {
 		t.Fatal(err)
 	}
 
-	return object
+	return string(text)
 }
