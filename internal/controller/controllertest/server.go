@@ -8,10 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -135,9 +138,19 @@ func (s *Server) intercept() interceptor.Funcs {
 			return s.do("update "+sub, o, func() error { return c.SubResource(sub).Update(ctx, o, opts...) })
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-			return s.do("patch "+sub, o, func() error { return c.SubResource(sub).Patch(ctx, o, p, opts...) })
+			return s.do("patch "+sub, o, func() error { return asServer(c.SubResource(sub).Patch(ctx, o, p, opts...)) })
 		},
 	}
+}
+
+// asServer returns the error of a JSON patch whose test fails as the API server does, which the fake
+// client does not.
+func asServer(err error) error {
+	if err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+		return err
+	}
+
+	return apierrors.NewInvalid(schema.GroupKind{}, "x", field.ErrorList{field.Invalid(field.NewPath("patch"), "", err.Error())})
 }
 
 // state is everything that must be the same in the end, without versions.
