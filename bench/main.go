@@ -33,6 +33,7 @@ var scenarios = []scenario{
 	{"validation", validation},
 	{"addresses", ipam.Addresses},
 	{"lint", lint},
+	{"start", start},
 	{"up", up},
 	{"webhook", webhook},
 	{"claims", ipam.Claims},

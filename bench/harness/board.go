@@ -1,7 +1,6 @@
 package harness
 
 import (
-	_ "embed"
 	"fmt"
 	"io"
 	"strings"

@@ -223,7 +223,7 @@ func (d *Differ) block(v *ObjectDiff, one compositions.Manifest, r *decide.Resou
 	}
 
 	request := fields.Request{To: d.manager, Mode: r.Mode, Next: thing.Tree.Desired(r.Object.Object)}
-	if last, err := d.Read(d.before[one.Id]); err == nil && d.before[one.Id].Object != nil {
+	if last, err := d.Read(d.before[one.ID]); err == nil && d.before[one.ID].Object != nil {
 		request.Previous = thing.Tree.Desired(r.Release(last.Object).Object)
 	}
 

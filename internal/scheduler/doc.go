@@ -25,7 +25,7 @@
 //
 //	gate, backoff       when a gang is tried
 //	placement           where it fits; on the live cache, or on a copy
-//	binding             binding all of its pods or none
+//	binding             reserves and binds all of its pods or none
 //	preempt             making room for it: search, reservation, eviction
 //	reservation         the room that is kept while victims terminate
 //	plainpreemption     preemption by pods without a PodGroup

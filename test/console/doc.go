@@ -6,7 +6,7 @@
 //	```console
 //	$ kubectl get podgroups
 //	NAME      QUEUE   MINMEMBER   PLACED   SCHEDULED   VALID   AGE
-//	trainer           4           4        True        True    3s
+//	trainer           4           0        False       True    3s
 //	```
 //
 // A line that begins with "$ " is a command; a command that ends with a backslash, or that opens a

@@ -34,7 +34,7 @@ func reasons() map[string]string {
 }
 
 var (
-	opening      = regexp.MustCompile("^( *)(```|<!-- )console(.*)$")
+	opening      = regexp.MustCompile("^( *)(```|<!--) ?console(.*)$")
 	hereDocument = regexp.MustCompile(`<<-?\s*'?(\w+)'?`)
 )
 
@@ -51,9 +51,11 @@ func Parse(page string) ([]Block, error) {
 		if err := b.option(strings.TrimSpace(m[3])); err != nil {
 			return nil, fmt.Errorf("line %d: %w", b.Line, err)
 		}
-		end := map[string]string{"```": "```", "<!-- ": "-->"}[m[2]]
+		end := map[string]string{"```": "```", "<!--": "-->"}[m[2]]
 		begin := i + 1
-		for i++; i < len(lines) && strings.TrimSpace(lines[i]) != end; i++ {
+		i++
+		for i < len(lines) && strings.TrimSpace(lines[i]) != end {
+			i++
 		}
 		if i == len(lines) {
 			return nil, fmt.Errorf("line %d: the block is not closed", b.Line)

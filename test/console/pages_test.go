@@ -147,7 +147,7 @@ func (r *reader) prepare() {
 			r.must(os.Symlink(filepath.Join(cluster.Root(), e.Name()), filepath.Join(r.dir, e.Name())))
 		}
 	}
-	r.must(os.WriteFile(filepath.Join(tools, "kubectl"), []byte("#!/bin/sh\nexec "+filepath.Join(cluster.Root(), "bin", "arbor")+" kubectl \"$@\"\n"), 0o700)) //nolint:gosec // a program
+	r.must(os.WriteFile(filepath.Join(tools, "kubectl"), []byte("#!/bin/sh\nexec "+filepath.Join(cluster.Root(), "bin", "arbor")+" kubectl \"$@\"\n"), 0o700))
 	r.namespace = cluster.Namespace(r, server.Client(r, nil))
 	config, err := clientcmd.LoadFromFile(server.Kubeconfig)
 	r.must(err)

@@ -40,9 +40,7 @@ func texts(root, name string) (key string, all []text, err error) {
 
 		return name, markdown(string(data)), nil
 	case ".yaml", ".yml":
-		all, err = descriptions(name, data)
-
-		return name, append(all, hashes(string(data))...), err
+		return name, append(descriptions(name, data), hashes(string(data))...), nil
 	case ".tpl", ".sh", ".mk":
 		return name, hashes(string(data)), nil
 	}
@@ -87,7 +85,7 @@ func goTexts(name string, data []byte) ([]text, error) {
 }
 
 var (
-	fence  = regexp.MustCompile("(?ms)^[ >]*```.*?^[ >]*```[ ]*$")
+	fence  = regexp.MustCompile("(?ms)^[ >]*```.*?\n[ >]*```[ ]*$")
 	inline = regexp.MustCompile("`[^`]*`|\\]\\([^)]*\\)|<!--.*?-->")
 )
 
@@ -143,9 +141,9 @@ func paragraphs(data string, strip func(string) (string, bool), in place) []text
 var described = []string{"description", "summary", "message"}
 
 // descriptions returns the texts of a YAML file that users read. Templates have none.
-func descriptions(name string, data []byte) ([]text, error) {
+func descriptions(name string, data []byte) []text {
 	if strings.Contains(name, "/templates/") {
-		return nil, nil
+		return nil
 	}
 	var all []text
 	var walk func(*yaml.Node)
@@ -161,7 +159,7 @@ func descriptions(name string, data []byte) ([]text, error) {
 	for {
 		var document yaml.Node
 		if decoder.Decode(&document) != nil { // the end, or a template
-			return all, nil
+			return all
 		}
 		walk(&document)
 	}

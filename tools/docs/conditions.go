@@ -60,7 +60,7 @@ func (p *pkg) table(title string, wanted func(constant) bool) string {
 	var rows []string
 	for _, c := range p.constants {
 		if wanted(c) {
-			rows = append(rows, fmt.Sprintf("| `%s` | %s |\n", c.value, p.described(c)))
+			rows = append(rows, fmt.Sprintf("| %#q | %s |\n", c.value, p.described(c)))
 		}
 	}
 	if len(rows) == 0 {
@@ -81,7 +81,7 @@ func events(s *source) string {
 					return true
 				}
 				if kind, reason := s.event(p, file, call); reason != "" {
-					rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", reason, kind, sender(p.dir)))
+					rows = append(rows, fmt.Sprintf("| %#q | %s | %s |\n", reason, kind, sender(p.dir)))
 				}
 
 				return true

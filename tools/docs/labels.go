@@ -36,7 +36,7 @@ func labels(s *source) string {
 			for _, kind := range []string{"Label", "Annotation", "Finalizer"} {
 				isKind := strings.HasPrefix(c.name, kind) || strings.HasSuffix(c.name, kind)
 				if isKind && strings.HasPrefix(p.dir, "api/") {
-					rows[kind] = append(rows[kind], fmt.Sprintf("| `%s` | %s |\n", c.value, p.described(c)))
+					rows[kind] = append(rows[kind], fmt.Sprintf("| %#q | %s |\n", c.value, p.described(c)))
 				}
 			}
 		}

@@ -33,7 +33,7 @@ func explained(pattern string) (map[string]string, error) {
 			cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
 			for i := range len(cells) - 1 {
 				name, meaning := term.FindStringSubmatch(strings.TrimSpace(cells[i])), strings.TrimSpace(cells[i+1])
-				if name != nil && meanings[name[1]] == "" && !strings.HasPrefix(meaning, "`") {
+				if len(name) > 1 && meanings[name[1]] == "" && !strings.HasPrefix(meaning, "`") {
 					meanings[name[1]] = reference.ReplaceAllString(meaning, "$1")
 				}
 			}

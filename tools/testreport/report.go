@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// An event is one line of `go test -json`: see `go doc test2json`.
+// An event is one line of `go test -json`: see `go doc test2json`. Its keys begin with capitals,
+// which package json reads too.
 type event struct {
-	Action      string
-	Package     string
-	ImportPath  string // instead of Package, for the output of builds
-	Test        string
-	Output      string
-	FailedBuild string
-	Elapsed     float64
+	Action     string  `json:"action"`
+	Package    string  `json:"package"`
+	ImportPath string  `json:"importPath"` // instead of Package, for the output of builds
+	Test       string  `json:"test"`
+	Output     string  `json:"output"`
+	Elapsed    float64 `json:"elapsed"`
 }
 
 // A test is a test of a package, or the package itself if its name is empty.
@@ -58,7 +58,7 @@ func (r *report) add(e *event) {
 	case "start":
 		r.open[e.Package] = true
 	case "output":
-		r.buffer(t).WriteString(e.Output)
+		_, _ = r.buffer(t).WriteString(e.Output)
 	case "build-output":
 		fmt.Fprint(r.out, e.Output)
 	case "build-fail":

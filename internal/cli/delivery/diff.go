@@ -82,7 +82,7 @@ at all or at one of the objects.`,
 
 	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatText, "output format: text (the differences), json or yaml")
 	cmd.Flags().StringArrayVarP(&o.Paths, "filename", "f", nil, "file or folder with the Composition and inputs, - for standard input; may be repeated")
-	o.renderer.addFlags(cmd.Flags())
+	o.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&o.manager, "field-manager", decide.Manager, "the --field-manager of the manager that delivers the composition")
 	cmd.Flags().StringVar(&o.synthesis, "synthesis", "", "the synthesis to compare: its uuid or the beginning of that, or previous")
 	o.AddClusterFlags(cmd.Flags())
@@ -169,10 +169,10 @@ func (o *deliveryDiffOptions) replacing(ctx context.Context, done *rendering, s 
 		}
 
 		for _, one := range earlier {
-			states[one.Id] = enov1.ResourceState{UID: one.State.UID}
+			states[one.ID] = enov1.ResourceState{UID: one.State.UID}
 
 			if !one.Tombstone && one.Err == nil {
-				before[one.Id] = one
+				before[one.ID] = one
 			}
 		}
 
@@ -186,7 +186,7 @@ func (o *deliveryDiffOptions) replacing(ctx context.Context, done *rendering, s 
 
 	for _, m := range synthesisrules.Manifests(fresh, current, "", synthesisrules.Edited) {
 		one := d.ReadManifest(m, known)
-		one.State = states[one.Id]
+		one.State = states[one.ID]
 		all = append(all, one)
 	}
 
@@ -285,9 +285,9 @@ func (d *deliveries) toCompare(ctx context.Context, c *enov1.Composition, chosen
 			continue
 		}
 
-		before[one.Id] = one
+		before[one.ID] = one
 
-		if isOld := chosen != current && chosen != c.Status.InFlightSynthesis; isOld && !one.Id.IsPatch() {
+		if isOld := chosen != current && chosen != c.Status.InFlightSynthesis; isOld && !one.ID.IsPatch() {
 			one.Tombstone = true
 			all = append(all, one)
 		}

@@ -175,7 +175,7 @@ func findTombstone(c *enov1.Composition, all []compositions.Manifest, text strin
 	why := "no manifest of the current synthesis, and none that it dropped, is called so"
 
 	for _, one := range all {
-		id, state := one.Id, notWaiting(one, c)
+		id, state := one.ID, notWaiting(one, c)
 
 		if state == "" {
 			waiting = append(waiting, id)

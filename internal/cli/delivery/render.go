@@ -64,7 +64,7 @@ manifests, 2 it could not be run.`,
 
 	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatYAML, "output format: yaml (one document per manifest) or json (a List)")
 	cmd.Flags().StringArrayVarP(&o.Paths, "filename", "f", nil, "file or folder with the Composition and inputs, - for standard input; may be repeated")
-	o.renderer.addFlags(cmd.Flags())
+	o.addFlags(cmd.Flags())
 	o.Flags.AddFlags(cmd.Flags())
 	command.CheckUsage(cmd, cobra.NoArgs)
 

@@ -149,7 +149,9 @@ func (o *poolsCheckOptions) saved(ctx context.Context) (s *findings.Survey, wron
 		}
 	}
 
-	return s, s.Inspect(), bad, nil
+	found := s.Inspect()
+
+	return s, found, bad, nil
 }
 
 // take adds an object of a file to an estate, if it is asked for. One without a

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -97,11 +98,54 @@ func missing(name string) *cobra.Command {
 	return &cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true, RunE: needsArbor}
 }
 
-// needsArbor rejects a command that links Kubernetes itself.
+// needsArbor runs a command that links Kubernetes itself with the full arbor, if that is installed
+// next to this program or in PATH. Otherwise it rejects the command.
 func needsArbor(cmd *cobra.Command, _ []string) error {
-	_, path, _ := strings.Cut(cmd.CommandPath(), "arbor ")
+	program, err := fullArbor()
+	if err != nil {
+		_, path, _ := strings.Cut(cmd.CommandPath(), "arbor ")
 
-	return &command.ExitError{Code: command.ExitBlind, Err: fmt.Errorf("%q needs the full arbor, which has Kubernetes in it: run 'arbor %s'", cmd.CommandPath(), path)}
+		return &command.ExitError{Code: command.ExitBlind, Err: fmt.Errorf(
+			"%q needs the full arbor, which has Kubernetes in it: install it, and run 'arbor %s'", cmd.CommandPath(), path)}
+	}
+	full := exec.CommandContext(cmd.Context(), program, os.Args[1:]...)
+	full.Stdin, full.Stdout, full.Stderr = os.Stdin, os.Stdout, os.Stderr
+	full.Cancel = func() error { return full.Process.Signal(os.Interrupt) }
+	var exit *exec.ExitError
+	if err := full.Run(); errors.As(err, &exit) {
+		return &command.ExitError{Code: exit.ExitCode()}
+	} else if err != nil {
+		return &command.ExitError{Code: command.ExitBlind, Err: fmt.Errorf("cannot run %s: %w", program, err)}
+	}
+
+	return nil
+}
+
+// fullArbor finds the full arbor. A link of that name to this program is not one.
+func fullArbor() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("cannot find this program: %w", err)
+	}
+	program := filepath.Join(filepath.Dir(self), "arbor"+filepath.Ext(self))
+	if _, err := os.Stat(program); err != nil {
+		if program, err = exec.LookPath("arbor"); err != nil {
+			return "", fmt.Errorf("cannot find arbor: %w", err)
+		}
+	}
+	here, err := os.Stat(self)
+	if err != nil {
+		return "", fmt.Errorf("cannot look at %s: %w", self, err)
+	}
+	there, err := os.Stat(program)
+	if err != nil {
+		return "", fmt.Errorf("cannot look at %s: %w", program, err)
+	}
+	if os.SameFile(here, there) {
+		return "", fmt.Errorf("%s is this program", program)
+	}
+
+	return program, nil
 }
 
 // Execute runs a command line until it ends or a signal stops it, and returns the exit code.

@@ -16,6 +16,7 @@ import (
 
 // A program without Kubernetes in it names the one that has it, whatever the flags are.
 func TestNeedsArbor(t *testing.T) {
+	t.Setenv("PATH", t.TempDir()) // no arbor there
 	for _, name := range []string{"up", "manager", "kubectl", "groups fit", "groups explain", "groups dump"} {
 		t.Run(name, func(t *testing.T) {
 			root := New(genericiooptions.NewTestIOStreamsDiscard(), Options{})
@@ -26,7 +27,7 @@ func TestNeedsArbor(t *testing.T) {
 			root.SetArgs(args)
 			err := root.ExecuteContext(t.Context())
 			var exit *command.ExitError
-			want := `"arbor ` + name + `" needs the full arbor, which has Kubernetes in it: run 'arbor ` + name + `'`
+			want := `"arbor ` + name + `" needs the full arbor, which has Kubernetes in it: install it, and run 'arbor ` + name + `'`
 			if !errors.As(err, &exit) || exit.Code != command.ExitBlind || exit.Err.Error() != want {
 				t.Errorf("got %v, want %s", err, want)
 			}

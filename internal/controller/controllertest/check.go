@@ -103,6 +103,25 @@ func Check(t *testing.T, c Case) {
 	}
 }
 
+// mustRetry fails the test if the request that failed has not been sent again, and has to be.
+func (c *Case) mustRetry(t *testing.T, s *Server, failing *failure) {
+	t.Helper()
+	if !failing.mayIgnore && !s.sentAgain() && c.Ignored[s.failed] == "" {
+		t.Errorf("%s\n%q fails, and the controller does not try again", failing.reason, s.failed)
+	}
+}
+
+// advance lets the time pass that the controller waits, and reports whether there is something to
+// wait for.
+func (c *Case) advance(idle int, wait time.Duration) bool {
+	if idle > maxIdle || c.Advance == nil || wait == 0 {
+		return false
+	}
+	c.Advance(wait)
+
+	return true
+}
+
 // run reconciles until nothing is left to do, also after the time that the controller waits. The
 // request that fails must be sent again, now or in the next reconciliation.
 func run(t *testing.T, c Case, s *Server) {
@@ -112,22 +131,21 @@ func run(t *testing.T, c Case, s *Server) {
 	for range maxRounds {
 		before, failing := s.writes, s.failure
 		result, err := reconciles(t.Context())
-		switch failed := failing != nil && s.failure == nil; {
-		case failed && err == nil && result.RequeueAfter == 0 && !failing.mayIgnore && !s.sentAgain() && c.Ignored[s.failed] == "":
-			t.Errorf("%s\n%q fails, and the controller does not try again", failing.reason, s.failed)
-		case failed:
+		if failing != nil && s.failure == nil {
+			if err == nil && result.RequeueAfter == 0 {
+				c.mustRetry(t, s, failing)
+			}
+
 			continue // an event, or the error, has it reconciled again
-		case err != nil:
+		}
+		if err != nil {
 			t.Fatalf("request %q: %v", s.failed, err)
 		}
 		if idle++; s.writes != before {
 			idle = 0
 		}
-		if idle > maxIdle || idle > 0 && (c.Advance == nil || result.RequeueAfter == 0) {
+		if idle > 0 && !c.advance(idle, result.RequeueAfter) {
 			return
-		}
-		if idle > 0 {
-			c.Advance(result.RequeueAfter)
 		}
 	}
 	t.Fatalf("after %d reconciliations, there still is something to do: %v", maxRounds, s.requests)

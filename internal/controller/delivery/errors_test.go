@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,7 +67,7 @@ func TestErrors(t *testing.T) {
 				Scheme: scheme, Objects: []client.Object{tc.composition, slice("a", "not a manifest", "{")},
 				Status:  []client.Object{&enov1.Composition{}, &enov1.ResourceSlice{}},
 				Dropped: map[string]string{"patch status ResourceSlice": "a slice that was deleted is restored with its states when its deletion is seen"},
-				New:     func(s *controllertest.Server) func(context.Context) (reconcile.Result, error) { return reconciles(s) },
+				New:     reconciles,
 				Final: func() []client.ObjectList {
 					return []client.ObjectList{&enov1.CompositionList{}, &enov1.ResourceSliceList{}}
 				},
@@ -94,11 +96,15 @@ func reconciles(s *controllertest.Server) func(context.Context) (reconcile.Resul
 			result.RequeueAfter, requeued.after = requeued.after, 0
 		}
 		// What cannot be written is written later.
-		for end := time.Now().Add(time.Minute); e.Status.Depth() > 0 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-			e.Status.Flush(ctx)
-		}
+		late := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+			if e.Status.Depth() > 0 {
+				e.Status.Flush(ctx)
+			}
 
-		return result, err
+			return e.Status.Depth() == 0, nil
+		})
+
+		return result, errors.Join(err, late)
 	}
 }
 

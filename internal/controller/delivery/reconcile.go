@@ -64,7 +64,7 @@ func (d *Deliverer) Reconcile(ctx context.Context, request reconcile.Request) (r
 // swap replaces the view of a composition, and has workers forget the objects that it no
 // longer has.
 func (d *Deliverer) swap(name types.NamespacedName, v *model.Composition) {
-	old := d.Registry.Put(name, v)
+	old := d.Put(name, v)
 	if v != nil || old != nil {
 		d.Health.Enqueue(name)
 	}

@@ -52,7 +52,7 @@ func TestErrors(t *testing.T) {
 					now := func() time.Time { return clock }
 					r := &Reconciler{
 						client: s, reader: s, options: o, now: now, recorder: &events.FakeRecorder{}, runner: &synthesis.Runner{Client: s, Reader: s, Now: now},
-						deleted: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "deleted"}, []string{"reason"}),
+						deleted: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "deleted_total", Help: "Deleted pods."}, []string{"reason"}),
 					}
 
 					return func(ctx context.Context) (reconcile.Result, error) {

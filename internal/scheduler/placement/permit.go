@@ -47,6 +47,7 @@ func (w *World) PermitAll(ctx context.Context, required int) *PermitRefusal {
 		}
 		i++
 	}
+
 	return nil
 }
 

@@ -169,6 +169,7 @@ func TestSearchWithoutNames(t *testing.T) {
 	}
 	// Sums are enough for the answer. Filters are asked only in the search for the names.
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	s.trial.Profiles[settings.Name] = schedulertest.Interrupted{Framework: s.trial.Profiles[settings.Name], During: cancel}
 	got := s.preemptor.search(ctx, key, g, time.Minute)
 	if ctx.Err() == nil {

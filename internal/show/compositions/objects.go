@@ -13,23 +13,6 @@ import (
 	"github.com/arbor-control/arbor/internal/identity"
 )
 
-// SlicesOf are the slices of a synthesis that were read.
-func (d *Objects) SlicesOf(c *enov1.Composition, s *enov1.Synthesis) []*enov1.ResourceSlice {
-	if s == nil {
-		return nil
-	}
-
-	var all []*enov1.ResourceSlice
-
-	for _, ref := range s.ResourceSlices {
-		if slice := d.Slices[types.NamespacedName{Namespace: c.Namespace, Name: RefName(ref)}]; slice != nil {
-			all = append(all, slice)
-		}
-	}
-
-	return all
-}
-
 // An Objects is objects of the delivery API.
 type Objects struct {
 	Compositions map[types.NamespacedName]*enov1.Composition
@@ -48,6 +31,23 @@ func NewObjects() *Objects {
 		Slices:       map[types.NamespacedName]*enov1.ResourceSlice{},
 		Symphonies:   map[types.NamespacedName]*enov1.Symphony{},
 	}
+}
+
+// SlicesOf are the slices of a synthesis that were read.
+func (d *Objects) SlicesOf(c *enov1.Composition, s *enov1.Synthesis) []*enov1.ResourceSlice {
+	if s == nil {
+		return nil
+	}
+
+	var all []*enov1.ResourceSlice
+
+	for _, ref := range s.ResourceSlices {
+		if slice := d.Slices[types.NamespacedName{Namespace: c.Namespace, Name: RefName(ref)}]; slice != nil {
+			all = append(all, slice)
+		}
+	}
+
+	return all
 }
 
 // RefName returns the name of a slice, "" if there is none.

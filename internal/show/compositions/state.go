@@ -107,7 +107,7 @@ func (s ResourceStateWord) Text() string {
 // A Manifest is one manifest of a synthesis, and what has become of it.
 type Manifest struct {
 	Ref identity.Ref
-	Id  identity.Identity
+	ID  identity.Identity
 	// Object is what the manifest says, nil if it cannot be read; then err says
 	// why.
 	Object map[string]any
@@ -155,15 +155,15 @@ func (d *Objects) ReadManifest(m enov1.Manifest, known map[identity.Identity]boo
 		one.Object = nil
 	}
 
-	one.Id, _ = identity.Of(one.Object).Normalize(d.Scopes)
-	one.Id = identity.Number(one.Id, known)
-	known[one.Id] = true
+	one.ID, _ = identity.Of(one.Object).Normalize(d.Scopes)
+	one.ID = identity.Number(one.ID, known)
+	known[one.ID] = true
 
 	if one.Ref = identity.RefOf(one.Object); one.Ref.Kind == "" {
 		one.Ref.Kind = "(no kind)"
 	}
 
-	one.Ref.Namespace = one.Id.Namespace
+	one.Ref.Namespace = one.ID.Namespace
 
 	return one
 }
@@ -176,7 +176,7 @@ func WithoutKept(all []Manifest) []Manifest {
 
 	for _, one := range all {
 		if !one.Tombstone {
-			kept.Add(one.Id)
+			kept.Add(one.ID)
 		}
 	}
 
@@ -185,8 +185,8 @@ func WithoutKept(all []Manifest) []Manifest {
 			return false
 		}
 
-		again := !kept.LeavesTombstone(one.Id)
-		kept.Add(one.Id)
+		again := !kept.LeavesTombstone(one.ID)
+		kept.Add(one.ID)
 
 		return again
 	})

@@ -38,7 +38,7 @@ func New(pg *v2alpha2.PodGroup, v verdict.Verdict) *Tree {
 	f := &Tree{Tree: show.NewTree(up), SubGroups: make([]subGroupNode, len(pg.Spec.SubGroups))}
 
 	for i, g := range pg.Spec.SubGroups {
-		f.SubGroups[i].SubGroup, f.SubGroups[i].Node = g, &f.Tree.Nodes[i]
+		f.SubGroups[i].SubGroup, f.SubGroups[i].Node = g, &f.Nodes[i]
 	}
 
 	f.annotate(v)

@@ -65,7 +65,7 @@ func newPoolTree(namespace string, pools []*ipamplan.Pool) *Tree {
 	t := &Tree{Tree: show.NewTree(up), Namespace: namespace, Pools: make([]Node, len(pools))}
 
 	for i, s := range pools {
-		t.Pools[i] = Node{Pool: s, Node: &t.Tree.Nodes[i], Notes: NotesOf(s)}
+		t.Pools[i] = Node{Pool: s, Node: &t.Nodes[i], Notes: NotesOf(s)}
 	}
 
 	for _, i := range t.Loose {

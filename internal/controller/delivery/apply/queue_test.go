@@ -19,17 +19,6 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
-// awaitQueued waits until a queue has n items.
-func awaitQueued(t *testing.T, length func() int, n int) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		return length() == n, nil
-	})
-	if err != nil {
-		t.Fatalf("the queue has %d items, want %d", length(), n)
-	}
-}
-
 // journal is a client of a cluster that rejects every object, and records their names.
 type journal struct {
 	rigid

@@ -50,7 +50,7 @@ func idleWorker() *testWorker {
 }
 
 // swap replaces the view of a composition.
-func (w *testWorker) swap(name types.NamespacedName, v *model.Composition) { w.Registry.Put(name, v) }
+func (w *testWorker) swap(name types.NamespacedName, v *model.Composition) { w.Put(name, v) }
 
 // A compositionLister lists compositions, and calls a function before the answer arrives.
 type compositionLister struct {

@@ -278,7 +278,7 @@ func (v *Composition) AddSlice(from *enov1.ResourceSlice, read func(enov1.Manife
 			it.Original, it.Packed = it.Resource, PackResource(it.Resource)
 		}
 		if s.Initialized {
-			it.State = from.Status.Resources[index] //nolint:gosec // an initialized slice has a state for each resource
+			it.State = from.Status.Resources[index] // an initialized slice has a state for each resource
 			it.Memory.RestoreUID(it.State.UID)
 		}
 		v.Items = append(v.Items, it)
