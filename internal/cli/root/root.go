@@ -108,7 +108,7 @@ func needsArbor(cmd *cobra.Command, _ []string) error {
 		return &command.ExitError{Code: command.ExitBlind, Err: fmt.Errorf(
 			"%q needs the full arbor, which has Kubernetes in it: install it, and run 'arbor %s'", cmd.CommandPath(), path)}
 	}
-	full := exec.CommandContext(cmd.Context(), program, os.Args[1:]...)
+	full := exec.CommandContext(cmd.Context(), program, os.Args[1:]...) //nolint:gosec // the user has given both
 	full.Stdin, full.Stdout, full.Stderr = os.Stdin, os.Stdout, os.Stderr
 	full.Cancel = func() error { return full.Process.Signal(os.Interrupt) }
 	var exit *exec.ExitError
