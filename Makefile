@@ -26,7 +26,7 @@ TESTED = $(shell go list ./... | grep -v -e /cmd/arbor$$ -e /internal/controlpla
 FUZZTIME ?= 30s
 # Tests on a control plane wait a third of their time, so one package more than there are cores
 # runs at a time.
-PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
+PACKAGES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 .PHONY: help
 help: ## Show this list

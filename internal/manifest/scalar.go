@@ -147,7 +147,7 @@ func isPlainString(s string) bool {
 	switch {
 	case s == "":
 		return false
-	case strings.ContainsAny(s, " \t\r\n"):
+	case strings.ContainsAny(s, " \t\r\n"), s == "-", strings.HasSuffix(s, ":"): // which flow collections allow
 		return true
 	case strings.ContainsRune("+-.0123456789", rune(s[0])):
 		return false

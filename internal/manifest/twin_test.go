@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,8 +44,12 @@ var scalars = []string{
 }
 
 func TestScalarsAreThoseOfKubectl(t *testing.T) {
-	for _, s := range scalars {
-		text := "a: " + s + "\n"
+	texts := map[string]string{}
+	for _, s := range slices.Concat(scalars, []string{"1:", "no:", "-:", "-f", "1:2:"}) {
+		texts["a: "+s+"\n"], texts["a: [x, "+s+"]\n"] = s, s
+		texts["{a: "+s+"}\n"], texts["{"+s+": 1}\n"], texts[s+": 1\n"] = s, s, s
+	}
+	for text, s := range texts {
 		want, err := twin(text)
 		got := Parse("t.yaml", []byte(text))
 

@@ -211,7 +211,7 @@ func argsOf(t *testing.T, made []*unstructured.Unstructured) []string {
 
 // The notes warn about inputs that make Secrets readable.
 func TestNotes(t *testing.T) {
-	const warning = "WARNING: synthesis.inputs names Secrets"
+	const warning = "WARNING: synthesis.inputs contains Secrets"
 	for resource, want := range map[string]bool{"configmaps": false, "secrets": true, "*": true} {
 		out := helm(t, slices.Concat([]string{"install", "arbor", cluster.Chart(), "--namespace", namespace, "--dry-run=client"},
 			cluster.Set(only("synthesis", "synthesis.inputs[0].apiGroups[0]=", "synthesis.inputs[0].resources[0]="+resource)...))...)

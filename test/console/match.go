@@ -18,7 +18,8 @@ var variable = []struct {
 	{regexp.MustCompile(`-[0-9bcdf]{1}[0-9bcdfghjklmnpqrstvwxz]{7,9}-[bcdfghjklmnpqrstvwxz2456789]{5}\b`), "-<hash>"},
 	{regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`), "-<end>"},
 	{regexp.MustCompile(`<age>|\b(\d+(\.\d+)?(ms|µs|s|m|h|d|y))+\b`), "<age>"},
-	{regexp.MustCompile(`\b\d+(\.\d+)? seconds?\b`), "<age>"},
+	{regexp.MustCompile(`\b\d+(\.\d+)? (s|seconds?)\b`), "<age>"},
+	{regexp.MustCompile(`\bprocess \d+\b`), "<process>"},
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "<address>"},
 }
 

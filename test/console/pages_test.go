@@ -34,6 +34,8 @@ const (
 )
 
 var (
+	// slow matches what a busy machine adds to the output of arbor up.
+	slow     = regexp.MustCompile(`(?m)^  still waiting for .*\n`)
 	makeUp   = regexp.MustCompile(`^make up(?: ARGS="(.*)")?$`)
 	readOnly = regexp.MustCompile(`^(kubectl (get|describe|explain|events|auth|api-resources|wait|logs|top)|arbor (groups|pg|pools|fields (show|plan|check)|delivery( show| history| diff| state|$)|compositions|audit|doctor|lint|version|explain)|bin/arbor)\b`)
 )
@@ -189,7 +191,7 @@ func (r *reader) up(c *console.Command, args []string) {
 	})
 	r.namespace = "" // the real one is default
 	if len(c.Output) > 0 {
-		r.check(c, up.Output())
+		r.check(c, slow.ReplaceAllString(up.Output(), ""))
 	}
 }
 
@@ -233,5 +235,5 @@ func (r *reader) neutral(output string) string {
 		output = strings.ReplaceAll(output, r.namespace, "default")
 	}
 
-	return strings.ReplaceAll(strings.ReplaceAll(output, r.home, "/home/ada"), r.dir, "/home/ada/arbor")
+	return strings.ReplaceAll(strings.ReplaceAll(output, r.home, "/home/you"), r.dir, "/home/you/arbor")
 }

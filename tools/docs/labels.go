@@ -43,7 +43,7 @@ func labels(s *source) string {
 	}
 	var b strings.Builder
 	b.WriteString("# Labels, annotations and finalizers\n\nWhat Arbor reads and writes in the metadata of objects. " +
-		"Those that begin with `arbor-control.dev/` are Arbor's own; the others belong to the APIs of KAI, plexaubnet and Eno, and to Kubernetes.\n")
+		"Those that begin with `arbor-control.dev/`, and `ipam.plexaubnet.io/block`, `pool-uid` and `pool-claim`, are Arbor's own; the others belong to the APIs of KAI, plexaubnet and Eno, and to Kubernetes.\n")
 	for _, kind := range []string{"Label", "Annotation", "Finalizer"} {
 		slices.SortFunc(rows[kind], cmp.Compare[string])
 		fmt.Fprintf(&b, "\n## %ss\n\n| %s | meaning |\n|---|---|\n%s", kind, strings.ToLower(kind), strings.Join(slices.Compact(rows[kind]), ""))

@@ -100,7 +100,8 @@ func (r *report) end(t test, e *event, failed bool) {
 
 func (r *report) fail(t test) { r.failed = append(r.failed, t) }
 
-func (r *report) passed() bool { return len(r.failed) == 0 && len(r.open) == 0 }
+// passed reports whether there were tests, and all passed.
+func (r *report) passed() bool { return len(r.took) > 0 && len(r.failed) == 0 && len(r.open) == 0 }
 
 // summarize prints the slowest packages, then the failures.
 func (r *report) summarize() {

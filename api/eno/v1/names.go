@@ -29,11 +29,13 @@ const (
 	// AnnotationReadinessGroup is a number. An object is applied after the objects with
 	// lower numbers are ready.
 	AnnotationReadinessGroup = prefix + "readiness-group"
-	// AnnotationDeletionGroup is a number that orders deletions.
+	// AnnotationDeletionGroup is a number. When the composition is deleted, the object is
+	// deleted after the objects with lower numbers.
 	AnnotationDeletionGroup = prefix + "deletion-group"
 	// AnnotationOverrides are changes of the manifest that depend on the object.
 	AnnotationOverrides = prefix + "overrides"
-	// AnnotationFailOpen ignores errors; falls back.
+	// AnnotationFailOpen reports the object as reconciled although it could not be
+	// delivered. Defaults to the flag --fail-open.
 	AnnotationFailOpen = prefix + "fail-open"
 	// AnnotationMigrateOwnership are the scopes in which fields are taken over from other
 	// field managers, one per line or separated by semicolons. Defaults to the scopes of
@@ -68,11 +70,15 @@ const (
 	// LabelSymphonyDeleting is on compositions whose Symphony is being deleted.
 	LabelSymphonyDeleting = prefix + "symphony-deleting"
 
-	// LabelCompositionName and the next three are on the pods of syntheses.
-	LabelCompositionName      = prefix + "composition-name"
+	// LabelCompositionName on the pod of a synthesis is the name of the composition.
+	LabelCompositionName = prefix + "composition-name"
+	// LabelCompositionNamespace on the pod of a synthesis is the namespace of the
+	// composition.
 	LabelCompositionNamespace = prefix + "composition-namespace"
-	LabelSynthesizerName      = prefix + "synthesizer-name"
-	LabelSynthesisUUID        = prefix + "synthesis-uuid"
+	// LabelSynthesizerName on the pod of a synthesis is the name of the Synthesizer.
+	LabelSynthesizerName = prefix + "synthesizer-name"
+	// LabelSynthesisUUID on the pod of a synthesis is the UUID of the synthesis.
+	LabelSynthesisUUID = prefix + "synthesis-uuid"
 	// AnnotationCompositionUID on the pod of a synthesis is the UID of the composition. The
 	// labels of these pods are annotations too, since names can be longer than a label value.
 	AnnotationCompositionUID = "arbor-control.dev/composition-uid"
@@ -134,7 +140,7 @@ const (
 	// PruneWithGroup deletes the object when the readiness group of the dropped manifest is
 	// applied.
 	PruneWithGroup = "with-group"
-	// PruneFirst deletes the object before any manifest is applied.
+	// PruneFirst deletes the object at once, without waiting for manifests to be applied.
 	PruneFirst = "first"
 	// PruneNever orphans the object.
 	PruneNever = "never"

@@ -18,8 +18,8 @@ const (
 const (
 	// BlockAnnotation on a SubnetClaim records its block, as POOL/CIDR.
 	BlockAnnotation = "ipam.plexaubnet.io/block"
-	// PoolUIDAnnotation on a SubnetPool records its UID. A pool with another UID was
-	// restored.
+	// PoolUIDAnnotation on a SubnetPool records its UID. If it differs from the UID of the
+	// pool, the pool was restored.
 	PoolUIDAnnotation = "ipam.plexaubnet.io/pool-uid"
 	// PoolClaimLabel on a SubnetClaim and on a SubnetPool names the SubnetPoolClaim
 	// that they were created for.

@@ -83,7 +83,7 @@ type PodGroupSpec struct {
 	MinSubGroup *int32 `json:"minSubGroup,omitempty"`
 
 	// Queue is the name of the leaf queue whose quota the resources of the group
-	// count against.
+	// count against. Arbor's scheduler has no quotas.
 	//
 	// +optional
 	Queue string `json:"queue,omitempty"`
@@ -126,7 +126,7 @@ type PodGroupSpec struct {
 	SchedulingBackoff *int32 `json:"schedulingBackoff,omitempty"`
 
 	// PreemptionDelay is how long the group waits before it may preempt other
-	// groups.
+	// pods.
 	//
 	// +optional
 	PreemptionDelay *Duration `json:"preemptionDelay,omitempty"`
@@ -165,7 +165,7 @@ type Preemptibility string
 const (
 	// Preemptible groups may be evicted for groups of higher priority.
 	Preemptible Preemptibility = "preemptible"
-	// NonPreemptible groups are never preempted.
+	// NonPreemptible groups are preempted only by plain pods of system-critical priority.
 	NonPreemptible Preemptibility = "non-preemptible"
 )
 

@@ -95,7 +95,7 @@ func rejectSimulations(root *cobra.Command) {
 
 // missing is a command that only the full arbor has.
 func missing(name string) *cobra.Command {
-	return &cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true, RunE: needsArbor}
+	return &cobra.Command{Use: name, Short: "Needs the full arbor", Hidden: true, DisableFlagParsing: true, RunE: needsArbor}
 }
 
 // needsArbor runs a command that links Kubernetes itself with the full arbor, if that is installed
@@ -108,9 +108,12 @@ func needsArbor(cmd *cobra.Command, _ []string) error {
 		return &command.ExitError{Code: command.ExitBlind, Err: fmt.Errorf(
 			"%q needs the full arbor, which has Kubernetes in it: install it, and run 'arbor %s'", cmd.CommandPath(), path)}
 	}
-	full := exec.CommandContext(cmd.Context(), program, os.Args[1:]...) //nolint:gosec // the user has given both
+	// The full arbor handles signals itself: it must not get them twice, or be killed.
+	full := exec.CommandContext(context.WithoutCancel(cmd.Context()), program, os.Args[1:]...) //nolint:gosec // the user has given both
+	if err := replace(full); !errors.Is(err, errors.ErrUnsupported) {
+		return &command.ExitError{Code: command.ExitBlind, Err: fmt.Errorf("cannot run %s: %w", program, err)}
+	}
 	full.Stdin, full.Stdout, full.Stderr = os.Stdin, os.Stdout, os.Stderr
-	full.Cancel = func() error { return full.Process.Signal(os.Interrupt) }
 	var exit *exec.ExitError
 	if err := full.Run(); errors.As(err, &exit) {
 		return &command.ExitError{Code: exit.ExitCode()}
@@ -128,7 +131,7 @@ func fullArbor() (string, error) {
 		return "", fmt.Errorf("cannot find this program: %w", err)
 	}
 	program := filepath.Join(filepath.Dir(self), "arbor"+filepath.Ext(self))
-	if _, err := os.Stat(program); err != nil {
+	if info, err := os.Stat(program); err != nil || info.IsDir() {
 		if program, err = exec.LookPath("arbor"); err != nil {
 			return "", fmt.Errorf("cannot find arbor: %w", err)
 		}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package delivery_test
+
+// slowdown is how much slower the race detector makes expressions, whose time is limited.
+const slowdown = 1
