@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -28,6 +29,36 @@ func TestMainsAreShort(t *testing.T) {
 		}
 		if n := bytes.Count(data, []byte("\n")); n > maxMain {
 			t.Errorf("%s has %d lines, want at most %d: a main says what is put together, and leaves the rest to packages that can be tested", name, n, maxMain)
+		}
+	}
+}
+
+// Limits that keep a package one idea, and a file one page of it.
+const maxFiles, maxLines = 20, 400
+
+func TestSizes(t *testing.T) {
+	files := map[string]int{}
+	for _, dir := range []string{"api", "bench", "cmd", "engine", "internal", "test", "tools", "synthesizers"} {
+		tree := os.DirFS(filepath.Join(root, dir))
+		err := fs.WalkDir(tree, ".", func(name string, _ fs.DirEntry, err error) error {
+			if err != nil || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(path.Base(name), "zz_generated") {
+				return err
+			}
+			files[path.Join(dir, path.Dir(name))]++
+			data, err := fs.ReadFile(tree, name)
+			if n := bytes.Count(data, []byte("\n")); n > maxLines {
+				t.Errorf("%s has %d lines, want at most %d: split it", path.Join(dir, name), n, maxLines)
+			}
+
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for dir, n := range files {
+		if n > maxFiles {
+			t.Errorf("%s has %d files without tests, want at most %d: split the package", dir, n, maxFiles)
 		}
 	}
 }
