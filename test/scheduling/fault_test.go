@@ -346,8 +346,11 @@ func TestAPIServerKilled(t *testing.T) {
 // other's way, and may both give away one place, but no gang stays in parts, and
 // all that fit run.
 func TestTwoSchedulers(t *testing.T) {
-	l := newLab(t, 6, 8).own("--stale-grace=2s")
-	server.StartScheduler(t, "--scheduler-name="+l.name, "--stale-grace=2s")
+	// Each sees the gangs of the other one below their minimums while they are bound. On a busy
+	// machine, that takes seconds: with less time, they would evict each other's gangs forever.
+	const grace = "--stale-grace=10s"
+	l := newLab(t, 6, 8).own(grace)
+	server.StartScheduler(t, "--scheduler-name="+l.name, grace)
 	l.group("never", tree(leaf("large", 1), leaf("small", 4)))
 	l.pods("never", "small", 4, 1)
 	l.pods("never", "large", 1, 9)
