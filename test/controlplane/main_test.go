@@ -222,10 +222,13 @@ func TestBadInput(t *testing.T) {
 	database := filepath.Join(damaged, "etcd", "member", "snap", "db")
 	must(t, os.MkdirAll(filepath.Dir(database), 0o700))
 	must(t, os.WriteFile(database, []byte(strings.Repeat("rubbish ", 10000)), 0o600))
-	keyless := t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(keyless, "pki"), 0o700))
-	must(t, os.WriteFile(filepath.Join(keyless, "pki", "ca.crt"), []byte("rubbish"), 0o600))
-	must(t, os.WriteFile(filepath.Join(keyless, "pki", "ca.key"), []byte("rubbish"), 0o600))
+	// Two directories, since one that is trusted once stays trusted.
+	keyless, foreign := t.TempDir(), t.TempDir()
+	for _, dir := range []string{keyless, foreign} {
+		must(t, os.MkdirAll(filepath.Join(dir, "pki"), 0o700))
+		must(t, os.WriteFile(filepath.Join(dir, "pki", "ca.crt"), []byte("rubbish"), 0o600))
+		must(t, os.WriteFile(filepath.Join(dir, "pki", "ca.key"), []byte("rubbish"), 0o600))
+	}
 
 	cases := map[string]struct {
 		reason string
@@ -235,7 +238,7 @@ func TestBadInput(t *testing.T) {
 		"PortTaken":          {"A port that somebody has is named.", []string{"--port=" + port}, "Error: port " + port + " cannot be used"},
 		"PortOutOfRange":     {"Ports end at 65535.", []string{"--port=70000"}, "Error: --port 70000: it must be between"},
 		"DirNotWritable":     {"A directory that cannot be made is named.", []string{"--dir=" + filepath.Join(file, "x")}, "Error: cannot use directory " + file},
-		"DirOfOthers":        {"What a repository or an archive brings is not run.", []string{"--dir=" + keyless}, "Error: cannot use directory " + keyless + ": it was created by an earlier release, or not by arbor up for you: the Synthesizers in it would run their commands as you; if you trust it, start once with --trust-dir, or choose another with --dir"},
+		"DirOfOthers":        {"What a repository or an archive brings is not run.", []string{"--dir=" + foreign}, "Error: cannot use directory " + foreign + ": it was created by an earlier release, or not by arbor up for you: the Synthesizers in it would run their commands as you; if you trust it, start once with --trust-dir, or choose another with --dir"},
 		"DamagedData":        {"Data that cannot be read is left as it is.", []string{"--trust-dir", "--dir=" + damaged}, "Error: kube-apiserver cannot start: cannot open etcd's data in " + filepath.Join(damaged, "etcd") + ": it is damaged"},
 		"DamagedKeys":        {"Keys that cannot be read are not replaced behind one's back.", []string{"--trust-dir", "--dir=" + keyless}, "Error: cannot use " + filepath.Join(keyless, "pki", "ca.crt")},
 		"UnknownController":  {"A typo is named, with what is known.", []string{"--controllers=podgroup"}, `Error: --controllers: unknown controller "podgroup"; known are podgroups`},
