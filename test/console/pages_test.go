@@ -157,7 +157,7 @@ func (r *reader) prepare() {
 	kubeconfig := filepath.Join(r.dir, ".arbor", "kubeconfig")
 	r.must(clientcmd.WriteToFile(*config, kubeconfig))
 	r.sh = newShell(r.T, r.dir, "HOME="+r.home, "XDG_STATE_HOME="+filepath.Join(r.home, ".local", "state"), "KUBECONFIG="+kubeconfig,
-		"PATH="+filepath.Join(cluster.Root(), "bin")+":"+tools+":"+os.Getenv("PATH"), "LC_ALL=C.UTF-8", "COLUMNS=160")
+		"PATH="+filepath.Join(cluster.Root(), "bin")+":"+tools+":"+os.Getenv("PATH"), "LC_ALL=C.UTF-8", "COLUMNS=80")
 }
 
 func (r *reader) must(err error) {

@@ -49,8 +49,8 @@ func awaitSound(t *testing.T, ns, want string) {
 	})
 }
 
-// tryIt does what "Try it" of docs/concepts/subnets.md and README.md say, and compares what the
-// commands print. Only the age of objects may differ.
+// tryIt does what "Try it" of docs/concepts/subnets.md says, and compares what the commands
+// print. Only the age of objects may differ.
 func tryIt(t *testing.T, c client.Client) {
 	t.Helper()
 	for i, step := range documented(t, filepath.Join("docs", "concepts", "subnets.md"), "## Try it") {
@@ -81,11 +81,6 @@ func tryIt(t *testing.T, c client.Client) {
 	}
 	awaitStatus(t, c, newPool("default", "lab", ""), 0, nil)
 	awaitStatus(t, c, newPool("default", "campus", ""), 2, nil)
-	readme, err := os.ReadFile(filepath.Join(cluster.Root(), "README.md"))
-	must(t, err)
-	for _, command := range []string{"pools", "pools plan --pool campus --size 24 --count 2"} {
-		says(t, string(readme), "$ arbor "+command+"\n"+arbor(t, 0, strings.Fields(command)...))
-	}
 }
 
 // ages are those of objects, at the end of a line.
