@@ -21,8 +21,9 @@ STATIC = CGO_ENABLED=0
 
 # Kubernetes itself is not compiled a second time for the race detector: what is
 # ours in those two packages has no state to race for. test/node runs by itself, since it
-# measures what a busy machine would disturb.
-TESTED = $(shell go list ./... | grep -v -e /cmd/arbor$$ -e /internal/controlplane/component$$ -e /test/node$$)
+# measures what a busy machine would disturb. tools/release compresses images, for which the race
+# detector takes six times as long.
+TESTED = $(shell go list ./... | grep -v -e /cmd/arbor$$ -e /internal/controlplane/component$$ -e /test/node$$ -e /tools/release)
 FUZZTIME ?= 30s
 # Tests on a control plane wait a third of their time, so one package more than there are cores
 # runs at a time.
@@ -56,6 +57,7 @@ test: setup build synthesizers verify lint test-programs ## Run all tests, on a 
 	@ARBOR_MANAGER=$(CURDIR)/bin/test/arbor-manager ARBOR_SCHEDULER=$(CURDIR)/bin/test/arbor-scheduler ARBOR_COVERDIR=$(CURDIR)/bin/cover/processes \
 		go test -json $(RACE) -p=$(PACKAGES) -timeout=30m -coverprofile=bin/cover/unit.out $(TESTED) | bin/test/testreport
 	@go test -C synthesizers/helm ./...
+	@$(STATIC) go test ./tools/release/...
 	@$(MAKE) -s node-run
 	@test/coverage.sh bin/cover
 
