@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/internal/decide/verdict"
@@ -44,8 +44,15 @@ func Decode(obj map[string]any) (*v2alpha2.PodGroup, []verdict.Problem) {
 	return pg, undecodable(spec)
 }
 
+// convertPodGroup decodes through JSON, because runtime.DefaultUnstructuredConverter truncates
+// numbers that are too large for their field.
 func convertPodGroup(obj map[string]any, into *v2alpha2.PodGroup) error {
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(obj, into)
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return err
+	}
+
+	return utiljson.Unmarshal(data, into)
 }
 
 // undecodable names the fields of a spec that no PodGroup can hold.
