@@ -134,6 +134,11 @@ func TestPodGroup(t *testing.T) {
 				"FieldValueInvalid spec.subGroups[1].name: should be at least 1 chars long",
 			},
 		},
+		"OutOfRange": {
+			reason: "a number that its field cannot hold is reported with the field",
+			text:   "metadata: {name: a}\nspec: {minMember: 4294967297}",
+			want:   []string{"FieldValueInvalid spec.minMember: is out of the range of an integer of format int32 (use a smaller number)"},
+		},
 		"Labels": {
 			reason: "labels and annotations are strings",
 			text:   "metadata: {name: a, labels: {a: 1, b: yes}, annotations: {c: [x]}}",

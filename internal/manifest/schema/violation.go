@@ -29,6 +29,10 @@ type Violation struct {
 }
 
 func fromError(e *field.Error) Violation {
+	if v, ok := outOfRange(e); ok {
+		return v
+	}
+
 	v := Violation{Reason: string(e.Type), Field: e.Field, Message: detail(e)}
 
 	switch e.Type {
@@ -52,6 +56,24 @@ func fromError(e *field.Error) Violation {
 	}
 
 	return v
+}
+
+// outOfRange converts the error of a number that its format cannot hold, such as `Checked value
+// must be of type integer with format int32 in spec.minMember`: OpenAPI reports it without a field.
+func outOfRange(e *field.Error) (Violation, bool) {
+	text, ok := strings.CutPrefix(e.Detail, "Checked value must be of type ")
+	want, path, found := strings.Cut(text, " in ")
+
+	if !ok || !found {
+		return Violation{}, false
+	}
+
+	kind, format, _ := strings.Cut(want, " with format ")
+
+	return Violation{
+		Reason: string(field.ErrorTypeInvalid), Field: path, Value: scalarText(e.BadValue),
+		Message: fmt.Sprintf("is out of the range of an %s of format %s", kind, format), Fix: "use a smaller number",
+	}, true
 }
 
 // detail is the text of an error without the field, which OpenAPI repeats.
