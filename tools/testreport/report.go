@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,8 +27,8 @@ type test struct{ pkg, name string }
 const (
 	// shown is how many lines of a failed test the summary has, and width how long they are.
 	shown, width = 12, 400
-	// listed is how many packages the summary has.
-	listed = 12
+	// listed is how many packages and tests the summary has.
+	listed = 15
 )
 
 // message matches what a test reports with t.Error and t.Log, and how a process ends.
@@ -41,14 +40,14 @@ type report struct {
 	output map[test]*strings.Builder // of tests that have not ended, and of packages
 	failed []test
 	lines  map[test][]string // the messages of failed tests
-	took   map[string]time.Duration
+	took   map[test]time.Duration
 	open   map[string]bool // packages that have begun and not ended
 }
 
 func newReport(out io.Writer) *report {
 	return &report{
 		out: out, output: map[test]*strings.Builder{}, lines: map[test][]string{},
-		took: map[string]time.Duration{}, open: map[string]bool{},
+		took: map[test]time.Duration{}, open: map[string]bool{},
 	}
 }
 
@@ -92,9 +91,9 @@ func (r *report) end(t test, e *event, failed bool) {
 	case t.name == "":
 		fmt.Fprint(r.out, lastLine(text))
 	}
+	r.took[t] = time.Duration(e.Elapsed * float64(time.Second))
 	if t.name == "" {
 		delete(r.open, t.pkg)
-		r.took[t.pkg] = time.Duration(e.Elapsed * float64(time.Second))
 	}
 }
 
@@ -103,19 +102,18 @@ func (r *report) fail(t test) { r.failed = append(r.failed, t) }
 // passed reports whether there were tests, and all passed.
 func (r *report) passed() bool { return len(r.took) > 0 && len(r.failed) == 0 && len(r.open) == 0 }
 
-// summarize prints the slowest packages, then the failures.
+// summarize prints the slowest packages and tests, then the failures.
 func (r *report) summarize() {
-	packages := slices.SortedFunc(maps.Keys(r.took), func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.took[b], r.took[a]), strings.Compare(a, b))
-	})
+	packages := r.slowest(func(t test) bool { return t.name == "" })
 	var sum time.Duration
-	for _, took := range r.took {
-		sum += took
+	for _, t := range packages {
+		sum += r.took[t]
 	}
 	fmt.Fprintf(r.out, "\n%d packages, %.1f minutes of tests. The slowest, in minutes:\n", len(packages), sum.Minutes())
-	for _, pkg := range packages[:min(listed, len(packages))] {
-		fmt.Fprintf(r.out, "  %5.1f  %s\n", r.took[pkg].Minutes(), pkg)
-	}
+	r.list(packages)
+	tests := r.slowest(func(t test) bool { return t.name != "" && !strings.Contains(t.name, "/") })
+	fmt.Fprintf(r.out, "The slowest of %d tests, in minutes:\n", len(tests))
+	r.list(tests)
 	for pkg := range r.open {
 		fmt.Fprintf(r.out, "Package %s did not end.\n", pkg)
 	}
@@ -125,6 +123,27 @@ func (r *report) summarize() {
 	fmt.Fprintln(r.out, "\nFailed:")
 	for _, t := range r.failed {
 		r.summarizeFailure(t)
+	}
+}
+
+// slowest returns what matches, the slowest first.
+func (r *report) slowest(matches func(test) bool) []test {
+	var found []test
+	for t := range r.took {
+		if matches(t) {
+			found = append(found, t)
+		}
+	}
+	slices.SortFunc(found, func(a, b test) int {
+		return cmp.Or(cmp.Compare(r.took[b], r.took[a]), strings.Compare(a.pkg, b.pkg), strings.Compare(a.name, b.name))
+	})
+
+	return found
+}
+
+func (r *report) list(slowest []test) {
+	for _, t := range slowest[:min(listed, len(slowest))] {
+		fmt.Fprintf(r.out, "  %5.1f  %s\n", r.took[t].Minutes(), strings.TrimSpace(t.pkg+" "+t.name))
 	}
 }
 

@@ -21,7 +21,7 @@ func TestRun(t *testing.T) {
 import "testing"
 func TestA(t *testing.T) { t.Log("quiet") }`},
 			ok:   true,
-			want: []string{"ok  \texample.com/m/a", "1 packages", "example.com/m/a"},
+			want: []string{"ok  \texample.com/m/a", "1 packages", "example.com/m/a", "The slowest of 1 tests", "example.com/m/a TestA"},
 			not:  []string{"quiet", "Failed:", "PASS"},
 		},
 		"the message of a failed test comes again at the end, without its log": {
