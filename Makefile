@@ -96,12 +96,12 @@ bench: build ## Measure, and compare with the budgets in bench/budgets.yaml
 	@go run ./bench $(ARGS)
 
 # Faults under load: docs/safety/faults.md. make test has the short form, one round without a soak,
-# and restores a backup in fewer orders.
+# restores a backup in fewer orders and allocates fewer blocks.
 ROUNDS ?= 3
 SOAK ?= 30m
 .PHONY: chaos
 chaos: build ## Kill, pause and cut off everything under load, then soak (ROUNDS=3 SOAK=30m)
-	@$(STATIC) go test -count=1 -v -timeout=1h -run '^TestRestoredWithNewUIDs$$' ./test/subnets -args -orders=30
+	@$(STATIC) go test -count=1 -v -timeout=1h -run '^(TestRestoredWithNewUIDs|TestTwoManagers)$$' ./test/subnets -args -orders=30 -claims=2000
 	@$(STATIC) go test -count=1 -v -timeout=3h ./test/chaos -args -rounds=$(ROUNDS) -soak=$(SOAK) $(ARGS)
 
 # What make test upgrades from: the definitions and the chart of the last release.

@@ -2,6 +2,7 @@ package subnets_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -397,11 +398,16 @@ func resize(t *testing.T, c client.Client, p *v1alpha1.SubnetPool, cidr string) 
 	must(t, c.Patch(t.Context(), p, client.MergeFrom(base)))
 }
 
-// Two managers that both believe to lead, blocks of many sizes, and either of
-// them killed again and again: no block is handed out twice, and nobody is
-// forgotten.
+// twoManagersClaims is how many claims TestTwoManagers creates. It kills a manager after each part
+// of twoManagersPart claims.
+var twoManagersClaims = flag.Int("claims", 800, "how many claims TestTwoManagers creates")
+
+const twoManagersPart = 160
+
+// Two managers both act as leader, create blocks of many sizes, and are killed again and again: no
+// block is allocated twice, and every claim is bound.
 func TestTwoManagers(t *testing.T) {
-	const claims, kills = 2000, 12
+	claims, kills := *twoManagersClaims, *twoManagersClaims/twoManagersPart
 	c := newClient(t)
 	ns := cluster.Namespace(t, c)
 	pool := newPool(ns, "p", "10.0.0.0/12")
@@ -459,7 +465,7 @@ func TestTwoManagers(t *testing.T) {
 
 		return nil
 	})
-	awaitStatus(t, c, pool, claims, nil)
+	awaitStatus(t, c, pool, int64(claims), nil)
 	awaitSound(t, ns, "checked 1 pool, 2000 subnets, 2000 claims: nothing wrong")
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-var restoreOrders = flag.Int("orders", 6, "in how many random orders a backup is restored")
+var restoreOrders = flag.Int("orders", 3, "in how many random orders a backup is restored")
 
 // The forms in which a backup comes back. Both drop status and UIDs, and keep
 // annotations and finalizers.
