@@ -5,7 +5,7 @@ SHELL := bash
 
 RELEASE ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 # Kubernetes reports the version that the linker gives it; it must be the one of
-# the module that is linked, or clients cannot tell what they talk to.
+# the linked module, or clients see a wrong server version.
 KUBERNETES = $(shell go list -m -f '{{.Version}}' k8s.io/kubernetes)
 STAGED = k8s.io/component-base/version
 LDFLAGS = -s -w -X main.release=$(RELEASE) \
@@ -61,16 +61,16 @@ test: setup build synthesizers verify lint test-programs ## Run all tests, on a 
 	@$(MAKE) -s node-run
 	@test/coverage.sh bin/cover
 
-# What make test starts: programs with the race detector and coverage, and the one that prints
-# the results.
+# The programs that make test starts: with the race detector and coverage, and the one that
+# prints the results.
 .PHONY: test-programs
 test-programs:
 	@echo "Building arbor-manager and arbor-scheduler with the race detector and coverage"
 	@go build $(RACE) -cover -coverpkg=./... -ldflags "$(LDFLAGS)" -o bin/test/ ./cmd/arbor-manager ./cmd/arbor-scheduler
 	@$(STATIC) go build -o bin/test/ ./tools/testreport
 
-# Everything that make test compiles, so that CI can tell the time of the tests from that of
-# compiling.
+# Everything that make test compiles, so that CI can measure the time of tests
+# without that of compiling.
 .PHONY: prepare
 prepare: setup build synthesizers test-programs
 	@$(STATIC) go tool -modfile=tools/lint/go.mod -n golangci-lint >/dev/null
@@ -104,9 +104,9 @@ chaos: build ## Kill, pause and cut off everything under load, then soak (ROUNDS
 	@$(STATIC) go test -count=1 -v -timeout=1h -run '^(TestRestoredWithNewUIDs|TestTwoManagers)$$' ./test/subnets -args -orders=30 -claims=2000
 	@$(STATIC) go test -count=1 -v -timeout=3h ./test/chaos -args -rounds=$(ROUNDS) -soak=$(SOAK) $(ARGS)
 
-# What make test upgrades from: the definitions and the chart of the last release.
+# The CRDs and the chart of the last release, from which make test upgrades.
 .PHONY: baseline
-baseline: bin/helm ## After a release: keep its definitions and its chart, to upgrade from
+baseline: bin/helm ## After a release: store its CRDs and its chart, from which make test upgrades
 	@cp api/crds/*.yaml test/upgrade/released/
 	@mkdir -p test/upgrade/released/chart
 	@bin/helm template arbor charts/arbor --namespace arbor-system --values test/upgrade/values.yaml >test/upgrade/released/chart/arbor.yaml
@@ -143,17 +143,17 @@ image: ## Build the images of manager, scheduler and stock synthesizers, bin/*.o
 # COSIGN_KEY is the file with the private key that the checksums are signed with, and BASE_URL is
 # where the files will be downloaded from, for the krew manifest of the kubectl plugin.
 .PHONY: release
-release: ## Build all that is released into dist: programs, images, SBOMs, licences, checksums (COSIGN_KEY=FILE signs them, BASE_URL=URL adds a krew manifest)
+release: ## Build all that is released into dist: programs, images, SBOMs, licenses, checksums (COSIGN_KEY=FILE signs them, BASE_URL=URL adds a krew manifest)
 	@echo "Building Kubernetes $(KUBERNETES) for every platform: long the first time"
 	@rm -rf dist && mkdir dist
 	@$(PACKAGE) $(if $(COSIGN_KEY),-sign-key "$(COSIGN_KEY)") $(if $(BASE_URL),-base-url "$(BASE_URL)") -out dist release
 
-# govulncheck asks a database in the internet what is known, so it is no part of
-# make test: what was right yesterday may be wrong today.
+# govulncheck reads a database in the internet, so it does not run in make test: its result can
+# change from one day to the next.
 .PHONY: vulncheck
 vulncheck: ## Look for known vulnerabilities that Arbor's code reaches (needs the internet)
 	@go tool -modfile=tools/vulncheck/go.mod govulncheck -db "$${GOVULNDB:-https://vuln.go.dev}" ./cmd/... || { code=$$?; \
-		[ $$code = 3 ] || echo "govulncheck could not look. It needs the database of vuln.go.dev: try where that can be reached, or name a copy with GOVULNDB=file:///path/to/copy." >&2; \
+		[ $$code = 3 ] || echo "govulncheck failed. It needs the database of vuln.go.dev: run it where that can be reached, or name a copy with GOVULNDB=file:///path/to/copy." >&2; \
 		exit $$code; }
 
 .PHONY: fuzz
@@ -207,8 +207,8 @@ bin/node/runc: $(RUNTIME)/go.mod $(RUNTIME)/go.sum
 		{ rm -f $@; echo "runc cannot be built: it needs libseccomp.a and pkg-config (Debian: apt-get install libseccomp-dev pkg-config)"; }
 
 # The images of the node have the programs of make build, since make image would compile
-# Kubernetes once more, for reproducible files. They are packed again only if a program has
-# changed, which its date does not tell.
+# Kubernetes once more, for reproducible files. They are packed again only if the
+# checksum of a program has changed: its date changes with every build.
 NODE_PROGRAMS = bin/arbor-manager bin/arbor-executor bin/arbor-scheduler
 .PHONY: node-images
 node-images: build
@@ -232,7 +232,7 @@ node-run:
 	@[ "$$(id -u)" != 0 ] || [ "$$(uname)" != Linux ] || $(MAKE) -s node-tools node-images || echo "Not all programs of a node could be built: see above"
 	@cd test/node && $(STATIC) go test -count=1 -timeout=20m -parallel=16 -args -restarts=$(RESTARTS)
 
-# The race detector needs a C compiler. Root gets one; others are told.
+# The race detector needs a C compiler. It is installed for root; other users get a message.
 RACE = $(shell command -v gcc >/dev/null && echo -race)
 .PHONY: setup
 setup: $(PROMETHEUS) bin/helm ## Get what the tests need: Prometheus, Helm, a C compiler, libseccomp, pkg-config and iproute2

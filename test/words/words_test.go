@@ -36,7 +36,7 @@ var skipped = []string{
 var (
 	update  = flag.Bool("update", false, "lower the budgets to the present counts, and write "+page)
 	rebase  = flag.Bool("rebase", false, "write the budgets for files and packages that were moved; fails if their sum rises")
-	listing = flag.String("list", "", "print what is found in files and packages whose path begins with this")
+	listing = flag.String("show", "", "print what is found in files and packages whose path begins with this")
 )
 
 // A finding is one use of a word that the glossary replaces.

@@ -289,7 +289,7 @@ func TestExamples(t *testing.T) {
 		// Of several problems, one of a later document is named: the first
 		// document is let in.
 		for _, f := range report.Findings {
-			verdict, promise = "# Refused: "+f.Message, "| refused: `"+f.Message+"`"
+			verdict, promise = "# Rejected: "+f.Message, "| rejected: `"+f.Message+"`"
 			if bytes.HasPrefix(text, []byte(verdict)) {
 				break
 			}
