@@ -139,7 +139,7 @@ func TestDiffDecides(t *testing.T) {
 		w.manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: bad, annotations: {eno.azure.io/readiness-group: first}}}`),
 	)})
 	out := w.delivery(1, "diff", "web")
-	w.says(out, "it is left alone: somebody else made it", "override 0 (self.data.size) is Active", "-  x: \"1\"\n+  x: \"2\"",
+	w.says(out, "it is left alone: another client created it", "override 0 (self.data.size) is Active", "-  x: \"1\"\n+  x: \"2\"",
 		`annotation eno.azure.io/readiness-group: cannot use "first"`, "1 changed, 1 left alone, 1 new")
 	if strings.Contains(out, "size:") {
 		t.Errorf("it shows a change that an override prevents:\n%s", out)

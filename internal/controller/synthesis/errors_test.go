@@ -54,6 +54,15 @@ func TestErrors(t *testing.T) {
 	})
 	gone := ready
 	gone.Deleted = true
+	waiting := composition(func(c *enov1.Composition) {
+		c.Spec.DependsOn = []enov1.CompositionDependency{{Name: "d"}}
+	})
+	dependency := composition(synthesized)
+	dependency.Name, dependency.UID = "d", "d"
+	cycle := deleted.DeepCopy()
+	cycle.Spec.DependsOn = waiting.Spec.DependsOn
+	dependent := dependency.DeepCopy()
+	dependent.Spec.DependsOn = []enov1.CompositionDependency{{Name: "c"}}
 	cases := map[string]struct {
 		reason  string
 		objects []client.Object
@@ -61,6 +70,14 @@ func TestErrors(t *testing.T) {
 		"New":     {"The finalizer comes first.", []client.Object{synthesizer, composition(func(c *enov1.Composition) { c.Finalizers = nil })}},
 		"Ready":   {"All objects are ready, which the status shows.", []client.Object{synthesizer, current, slice(current, "a", ready)}},
 		"Surplus": {"A slice that no synthesis has is deleted.", []client.Object{synthesizer, current, slice(current, "a", ready), slice(current, "b", ready)}},
+		"Dependency": {
+			"A composition that cannot be read exists nevertheless: the one that depends on it waits, and its status does not show that it does not exist.",
+			[]client.Object{synthesizer, waiting, dependency},
+		},
+		"Cycle": {
+			"Compositions that depend on each other do not wait for each other to be deleted.",
+			[]client.Object{synthesizer, cycle, dependent, slice(cycle, "a", gone)},
+		},
 		"Deleted": {"All objects are deleted: the slices go first, the composition last.", []client.Object{synthesizer, deleted, slice(deleted, "a", gone)}},
 	}
 	for name, tc := range cases {

@@ -148,7 +148,12 @@ func (r *Reconciler) look(ctx context.Context, c *enov1.Composition, all, orphan
 		again = orphanPoll // nothing maps changes of them to the composition
 	}
 
+	find := &finder{ctx: ctx, client: r.client}
+	v.Find = find.composition
 	d := decide.Look(v, r.now())
+	if find.err != nil {
+		return reconcile.Result{}, find.err
+	}
 
 	if err := r.apply(ctx, v, d, all); err != nil {
 		return reconcile.Result{}, err
@@ -162,7 +167,7 @@ func (r *Reconciler) look(ctx context.Context, c *enov1.Composition, all, orphan
 
 // gather reads everything that is decided on, and returns after how long to requeue.
 func (r *Reconciler) gather(ctx context.Context, c *enov1.Composition, all []*enov1.ResourceSlice) (decide.View, time.Duration, error) {
-	v := decide.View{Composition: c, Refusal: r.options.Refusal, Timeout: r.options.Timeout, Startup: r.options.Startup, HistoryLimit: r.options.HistoryLimit, Scope: r.options.Namespace, Rules: r.options.Rules, Find: r.finder(ctx)}
+	v := decide.View{Composition: c, Refusal: r.options.Refusal, Timeout: r.options.Timeout, Startup: r.options.Startup, HistoryLimit: r.options.HistoryLimit, Scope: r.options.Namespace, Rules: r.options.Rules}
 	var (
 		again time.Duration
 		err   error
@@ -261,17 +266,6 @@ func (r *Reconciler) orphans(ctx context.Context, c *enov1.Composition) ([]*enov
 	}
 
 	return all, nil
-}
-
-func (r *Reconciler) finder(ctx context.Context) decide.Lookup {
-	return func(namespace, name string) *enov1.Composition {
-		c := &enov1.Composition{}
-		if err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, c); err != nil {
-			return nil
-		}
-
-		return c
-	}
 }
 
 func (r *Reconciler) dependents(ctx context.Context, c *enov1.Composition) ([]*enov1.Composition, error) {

@@ -15,22 +15,23 @@ import (
 // A Verb is what is done about a resource.
 type Verb string
 
-// What can be done about a resource.
+// These are the actions that Decide can return for a resource.
 const (
-	// Nothing : all is as it should be.
+	// Nothing is returned if the object is as desired.
 	Nothing Verb = "nothing"
-	// Look : nobody can tell without the live object.
+	// Look is returned if the live object must be read before anything can be decided.
 	Look Verb = "look"
-	// Create it, which fails if it is there. Apply makes it or changes it, Replace
-	// writes it as a whole, Patch changes what somebody else makes.
+	// Create creates the object, and fails if it exists. Apply creates or changes it, Replace writes
+	// it as a whole, and Patch changes an object that another client creates.
 	Create  Verb = "create"
 	Apply   Verb = "apply"
 	Replace Verb = "replace"
 	Patch   Verb = "patch"
 	Delete  Verb = "delete"
-	// Wait : somebody else has to do something first.
+	// Wait is returned if another client has to act first.
 	Wait Verb = "wait"
-	// Leave it as it is: it is none of ours, or it is to stay.
+	// Leave is returned if the object is not changed, because another client owns it or because it
+	// must stay.
 	Leave Verb = "leave"
 	// Report whether it differs, and write nothing.
 	Report Verb = "report"
@@ -46,43 +47,42 @@ type Action struct {
 
 // A Situation is what is known about a resource.
 type Situation struct {
-	// Looked : Live is the object, nil if there is none. Otherwise nobody looked.
+	// Looked is true if the live object was read. Live is that object, nil if it does not exist.
 	Looked bool
 	Live   *unstructured.Unstructured
-	// InSync : the object is known to be as it was applied last, by what is desired
-	// now.
+	// InSync is true if the object is known to be as it was applied last, by what is desired now.
 	InSync bool
 	// Manager is the field manager that objects are applied as, "" for the default.
 	Manager string
-	// Drifted : the object was changed since it was written last, as far as that can be
-	// told without reading it.
+	// Drifted is true if the object was changed since it was written last, as far as that is known
+	// without reading it.
 	Drifted bool
-	// Patched : the operations of the Patch would leave Live as it is.
+	// Patched is true if the operations of the Patch would leave Live as it is.
 	Patched bool
-	// Ours : Live is known to have been delivered, even if others have taken every
-	// field of it since.
+	// Ours is true if Live is known to have been delivered, even if other field managers have taken
+	// every field of it since.
 	Ours bool
-	// Ran : in this synthesis, the Patch has deleted its target already. Removed is the
-	// target that it was about to delete, if that is not known to be gone yet.
+	// Ran is true if, in this synthesis, the Patch has deleted its target already. Removed is the
+	// target that it was about to delete, if that is not known to be deleted yet.
 	Ran     bool
 	Removed types.UID
-	// Going : it is known to be on its way out.
+	// Going is true if the object is known to be terminating.
 	Going bool
 	// Replacing is set if it is Going because delivery has deleted it to create it again.
 	Replacing bool
-	// ReportOnly : it was delivered in this synthesis, and what changed since is reported
-	// and not corrected.
+	// ReportOnly is true if the object was delivered in this synthesis, and later changes are
+	// reported and not corrected.
 	ReportOnly bool
-	// Deleting : the composition is being deleted. Abandoned : and leaves all of its
-	// objects behind.
+	// Deleting is true if the composition is being deleted, and Abandoned if its objects are left
+	// behind then.
 	Deleting, Abandoned bool
-	// Taken : another composition delivers this object now. Unread is one of which
-	// nobody knows yet whether it does, "" if there is none.
+	// Taken is true if another composition delivers this object now. Unread is a composition that
+	// may deliver it and was not read yet, "" if there is none.
 	Taken  bool
 	Unread string
 }
 
-// Decide says what to do about a resource.
+// Decide returns the action for a resource.
 func Decide(r *Resource, s Situation) Action {
 	if r.Tombstone || s.Deleting {
 		return remove(r, s)
@@ -95,19 +95,19 @@ func Decide(r *Resource, s Situation) Action {
 	return a
 }
 
-// deliver is about resources that are to be there.
+// deliver decides about resources that must exist.
 func deliver(r *Resource, s Situation) Action {
 	switch {
 	case r.DisableReconciliation:
 		return Action{Verb: Leave, Reason: "its reconciliation is disabled"}
 	case s.InSync:
-		return Action{Verb: Nothing, Reason: "nobody changed it"}
+		return Action{Verb: Nothing, Reason: "it was not changed"}
 	case r.IsPatch():
 		return patch(r, s)
 	case s.Replacing:
 		return Action{Verb: Wait, Reason: "the object is being deleted, and is created again when it is gone"}
 	case s.Going || isGoing(s.Live):
-		return Action{Verb: Wait, Reason: "it is being deleted by somebody else; it is made again when it is gone"}
+		return Action{Verb: Wait, Reason: "another client is deleting it; it is created again when it is gone"}
 	case r.DisableUpdates, r.Replace:
 		return whole(r, s)
 	case r.isBare():
@@ -120,10 +120,10 @@ func deliver(r *Resource, s Situation) Action {
 // AfterWrite decides what follows from a write that the server has accepted. live is what the
 // object became, nil if a Patch had no target.
 //
-// An object that is being deleted takes what was written along. It may even be gone already, if
-// the write has removed its last finalizer, and its event may have come before the object was
-// watched: so the caller must look again after a while, even without an event. A Patch does not
-// create its target again.
+// An object that is being deleted takes what was written along. It may even be gone already, if the
+// write has removed its last finalizer, and its event may have come before the object was watched:
+// so the caller must retry after a while, even without an event. A Patch does not create its target
+// again.
 func AfterWrite(r *Resource, live *unstructured.Unstructured) Action {
 	if isGoing(live) && !r.IsPatch() {
 		return Action{Verb: Wait, Reason: "the object is being deleted; it is created again when it is gone"}
@@ -164,8 +164,8 @@ func bare(s Situation) Action {
 	return Action{Verb: Nothing, Reason: "it exists, and its manifest sets no field"}
 }
 
-// patch is about objects that somebody else makes. A Patch deletes its target once in
-// each synthesis.
+// patch decides about objects that another client creates. A Patch deletes its target once in each
+// synthesis.
 func patch(r *Resource, s Situation) Action {
 	switch {
 	case !r.Removes:
@@ -185,9 +185,9 @@ func patch(r *Resource, s Situation) Action {
 	return Action{Verb: Delete, Foreground: true, Reason: "the patch deletes the object, which is not gone yet"}
 }
 
-// modify is about a Patch that changes its target. Most writes of others to it are not
-// about what the Patch sets, so it is read first: if the operations would change nothing,
-// there is nothing to correct.
+// modify decides about a Patch that changes its target. Most writes of other clients do not concern
+// the fields that the Patch sets, so the target is read first: if the operations would change
+// nothing, there is nothing to correct.
 func modify(s Situation) Action {
 	switch {
 	case s.Drifted && !s.Looked:
@@ -205,7 +205,7 @@ func removePatch(r *Resource, s Situation) Action {
 	case !s.Deleting || !r.Removes:
 		return Action{Verb: Leave, Reason: "a patch is not taken back"}
 	case r.DisableReconciliation || r.Orphan || s.Abandoned:
-		return Action{Verb: Leave, Reason: "it is to be left behind"}
+		return Action{Verb: Leave, Reason: "it is left behind"}
 	case !s.Looked:
 		return Action{Verb: Look}
 	case s.Live == nil:
@@ -230,7 +230,7 @@ func remove(r *Resource, s Situation) Action {
 	case isGoing(s.Live):
 		return removing(r)
 	case !s.Ours && !IsOurs(s.Live.GetManagedFields(), s.Manager):
-		return Action{Verb: Leave, Reason: "somebody else made it"}
+		return Action{Verb: Leave, Reason: "another client created it"}
 	}
 	if other := claimedBy(s.Live.GetManagedFields(), s.Manager); other != "" {
 		return Action{Verb: Leave, Reason: "another control plane delivers it, too, as field manager " + other}
@@ -245,9 +245,9 @@ func stays(r *Resource, s Situation) string {
 	case r.DisableReconciliation:
 		return "its reconciliation is disabled"
 	case s.Deleting && r.Orphan || s.Abandoned: // a manifest that is dropped is pruned
-		return "it is to be left behind"
+		return "it is left behind"
 	case !s.Deleting && r.Prune == enov1.PruneNever:
-		return "annotation " + enov1.AnnotationPrune + " says that it is not pruned"
+		return "annotation " + enov1.AnnotationPrune + " keeps it from being pruned"
 	case s.Taken:
 		return "another composition has it now"
 	}
@@ -255,7 +255,7 @@ func stays(r *Resource, s Situation) string {
 	return ""
 }
 
-// unwanted is about an object of ours that is to go.
+// unwanted decides about an object that was delivered and must be deleted.
 func unwanted(r *Resource, s Situation) Action {
 	if s.Unread != "" {
 		return Action{Verb: Wait, Reason: "it is not deleted before it is known whether composition " + s.Unread + " wants it, which could not be read yet"}
@@ -285,8 +285,8 @@ func IsOurs(entries []metav1.ManagedFieldsEntry, manager string) bool {
 	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == manager && e.Subresource == "" })
 }
 
-// claimedBy is another delivery that has applied an object, "" if there is none. Two that
-// use the same field manager cannot be told apart.
+// claimedBy is another delivery that has applied an object, "" if there is none. Two that use the
+// same field manager cannot be distinguished.
 func claimedBy(entries []metav1.ManagedFieldsEntry, manager string) string {
 	for _, e := range entries {
 		isDelivery := e.Manager == Manager || strings.HasPrefix(e.Manager, ManagerPrefix)
@@ -298,7 +298,7 @@ func claimedBy(entries []metav1.ManagedFieldsEntry, manager string) string {
 	return ""
 }
 
-// covers says whether an object has everything that is desired, and the same.
+// covers reports whether an object has everything that is desired, and the same.
 func covers(live, desired any) bool {
 	switch want := desired.(type) {
 	case map[string]any:
@@ -323,8 +323,8 @@ func covers(live, desired any) bool {
 	return live == desired
 }
 
-// Drops says whether something that was desired before is not desired now, which
-// is what others can keep from going. If in doubt, it does.
+// Drops reports whether something that was desired before is not desired now: other field managers
+// can keep it from being removed. In doubt, it returns true.
 func Drops(before, now any) bool {
 	switch old := before.(type) {
 	case map[string]any:
@@ -348,9 +348,8 @@ func Drops(before, now any) bool {
 	return false
 }
 
-// dropsItem is about lists. Items with names are known by them, as those are that
-// more than one program writes. Others are only known to be the same if they are
-// equal.
+// dropsItem compares lists. Items with names are identified by them: those are the lists that more
+// than one program writes. Other items are the same only if they are equal.
 func dropsItem(old, next []any) bool {
 	named := map[any]any{}
 	for _, item := range next {

@@ -2,7 +2,7 @@ package delivery
 
 import "time"
 
-// What somebody may do before they are left alone for a while.
+// These are the limits for corrections of an object before it is left alone for a while.
 const (
 	maxCorrections = 5
 	fightWindow    = time.Minute
@@ -36,7 +36,7 @@ func (d *Damper) Corrected(now time.Time) {
 	d.until, d.corrections = now.Add(d.pause), nil
 }
 
-// Hold is how long the object is to be left alone, 0 if it is not.
+// Hold is how long the object must be left alone, 0 if it need not be.
 func (d *Damper) Hold(now time.Time) time.Duration { return max(d.until.Sub(now), 0) }
 
 // Rounds is how many corrections it takes.

@@ -114,7 +114,7 @@ metadata: {name: web, namespace: shop, annotations: {mine: stays}}
 func TestCheck(t *testing.T) {
 	cases := map[string]struct {
 		reason, text, want string
-		// unknown : nobody knows which object is meant.
+		// unknown is true if the manifest does not identify an object.
 		unknown bool
 	}{
 		"Group":    {reason: "Groups are whole numbers.", text: with("Service", enov1.AnnotationReadinessGroup, "first"), want: `eno.azure.io/readiness-group: cannot use "first"`},
@@ -255,10 +255,10 @@ func TestReady(t *testing.T) {
 	}
 	crd := read(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ts.x}, spec: {group: x, names: {kind: T}}}`)
 	if _, ok, _ := crd.Ready(&unstructured.Unstructured{Object: object(t, live)}, nil, now); ok || !crd.Watched() {
-		t.Error("a definition that is not served is ready")
+		t.Error("a CRD that is not served is ready")
 	}
 	if _, ok, _ := crd.Ready(&unstructured.Unstructured{Object: object(t, `{status: {conditions: [{type: Established, status: "True"}]}}`)}, nil, now); !ok {
-		t.Error("a definition that is served is not ready")
+		t.Error("a CRD that is served is not ready")
 	}
 }
 
@@ -419,7 +419,7 @@ func TestDamper(t *testing.T) {
 	}
 }
 
-// slowOpen says whether a resource may be worked on, by looking at all others.
+// slowOpen reports whether a resource may be worked on, by comparing it with every other one.
 func slowOpen(all []*delivery.Resource, deleting bool, done map[int]bool, i int) bool {
 	group := func(r *delivery.Resource) (int, bool) {
 		if deleting {

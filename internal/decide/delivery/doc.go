@@ -1,14 +1,14 @@
-// Package delivery decides what becomes of the manifests of a synthesis.
+// Package delivery decides how the manifests of a synthesis are delivered.
 //
-//	r, err := NewReader().Read(manifest, composition.Annotations)   what a manifest says
-//	r, states, err := r.Override(live, composition)                 what its overrides make of it
-//	s := NewSchedule(resources, deleting)                           which of them may be worked on now
-//	a := Decide(r, Situation{…})                                    what to do about one of them
-//	since, ok := r.Ready(live, now)                                 whether an object is ready
-//	Drops(before, after)                                            whether something has to go
-//	Damper                                                          when to stop correcting somebody
+//	r, err := NewReader().Read(manifest, composition.Annotations)   reads a manifest and its settings
+//	r, states, err := r.Override(live, composition)                 applies its overrides
+//	s := NewSchedule(resources, deleting)                           orders the resources
+//	a := Decide(r, Situation{…})                                    returns the action for one of them
+//	since, ok := r.Ready(live, now)                                 reports whether an object is ready
+//	Drops(before, after)                                            reports whether something must be removed
+//	Damper                                                          limits how often an object is corrected
 //
-// Nothing here talks to a server: whoever calls brings the live object, or says
-// that it was not looked at. [Decide] asks for it where it is needed, so that what
-// can be done blindly costs one request.
+// Nothing here sends a request: the caller passes the live object, or that it was not read.
+// [Decide] asks for it where it is needed, so that an object that need not be read costs one
+// request.
 package delivery

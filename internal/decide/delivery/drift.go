@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// What is done about objects that other clients change after they were delivered.
+// These are the ways to handle objects that other clients change after they were delivered.
 const (
 	// DriftCorrect writes them again.
 	DriftCorrect = "correct"
@@ -17,7 +17,7 @@ const (
 	DriftInterval = "interval"
 )
 
-// What is done about fields that other field managers own and that must be removed.
+// These are the ways to handle fields that other field managers own and that must be removed.
 const (
 	MigrationOff    = "off"
 	MigrationReport = "report"

@@ -10,7 +10,7 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/delivery/expression"
 )
 
-// A Filter says which manifests a delivery is for; others are somebody else's.
+// A Filter selects the manifests of a delivery; another delivery applies the rest.
 type Filter struct{ holds *expression.Program }
 
 // NewFilter compiles an expression about a manifest, self, and its composition.
@@ -23,8 +23,8 @@ func NewFilter(text string) (*Filter, error) {
 	return &Filter{holds: holds}, nil
 }
 
-// Admits says whether a manifest, as it is written, is delivered here. The error is
-// that there is no telling.
+// Admits reports whether a manifest, as it is written, is delivered here. The error is that this is
+// unknown.
 func (f *Filter) Admits(manifest string, composition *metav1.ObjectMeta) (bool, error) {
 	o := &unstructured.Unstructured{}
 	if err := o.UnmarshalJSON([]byte(manifest)); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/arbor-control/arbor/engine/fields"
 )
 
-// managed says whether we have applied what is at the path of a live object, or
-// something in it. Where a path leads to several places, one is enough.
+// managed reports whether we have applied what is at the path of a live object, or something in it.
+// Where a path leads to several places, one is enough.
 func (p path) managed(live *unstructured.Unstructured, manager string) bool {
 	if live == nil {
 		return false
@@ -47,7 +47,7 @@ func (p path) find(n *fields.Node) []*fields.Node {
 	return all
 }
 
-// leads says whether a step leads from a node to one of its children.
+// leads reports whether a step leads from a node to one of its children.
 func (s step) leads(from, to *fields.Node) bool {
 	switch list, _ := from.Value().([]any); {
 	case s.kind == byName:

@@ -74,14 +74,14 @@ func targetVersion(apiVersion, kind string) (schema.GroupVersion, error) {
 		return schema.GroupVersion{}, fmt.Errorf("patch.%w", err)
 	}
 	if kind == "" || apiVersion == "" {
-		return schema.GroupVersion{}, errors.New("patch.apiVersion and patch.kind must say what its target is")
+		return schema.GroupVersion{}, errors.New("patch.apiVersion and patch.kind must specify its target")
 	}
 
 	return schema.ParseGroupVersion(apiVersion)
 }
 
-// unreadable is why a manifest cannot be read. What the decoder says about an invalid apiVersion
-// is that there is no kind.
+// unreadable is why a manifest cannot be read. For an invalid apiVersion, the decoder reports that
+// there is no kind.
 func unreadable(manifest string, err error) error {
 	var head identity.Head
 	if json.Unmarshal([]byte(manifest), &head) == nil {

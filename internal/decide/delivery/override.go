@@ -21,25 +21,25 @@ import (
 // maxQuoted is how much of a bad override an error repeats.
 const maxQuoted = 200
 
-// An OverrideState says what became of an override.
+// An OverrideState is the result of an override.
 type OverrideState string
 
-// What can become of an override. Each but Active leaves the manifest as it is.
+// These are the results of overrides. Each but Active leaves the manifest as it is.
 const (
 	Active   OverrideState = "Active"
 	Inactive OverrideState = "Inactive"
-	// InvalidCondition : the condition cannot be evaluated, mostly because it asks for
-	// something that is not there.
+	// InvalidCondition means that the condition cannot be evaluated, mostly because it reads a field
+	// that does not exist.
 	InvalidCondition       OverrideState = "InvalidCondition"
 	InvalidValueExpression OverrideState = "InvalidValueExpression"
-	// MissingParent : the manifest does not have what the path leads through.
+	// MissingParent means that the manifest does not have what the path leads through.
 	MissingParent   OverrideState = "MissingParent"
 	IndexOutOfRange OverrideState = "IndexOutOfRange"
-	// PathTypeMismatch : what the path leads through is no object, or no list.
+	// PathTypeMismatch means that what the path leads through is neither an object nor a list.
 	PathTypeMismatch OverrideState = "PathTypeMismatch"
 )
 
-// Failed says whether the override was passed over although nobody wanted that.
+// Failed reports whether the override was passed over because of an error.
 func (s OverrideState) Failed() bool { return s != Active && s != Inactive }
 
 // An Override is what became of one of a manifest's overrides.
@@ -51,7 +51,7 @@ type Override struct {
 	Reason string
 }
 
-// String is how people are told.
+// String is the override as events and logs show it.
 func (o Override) String() string {
 	text := fmt.Sprintf("override %d (%s) is %s", o.Index, o.Path, o.State)
 	if o.Reason != "" {
@@ -86,16 +86,16 @@ type source struct {
 	composition map[string]string
 }
 
-// Overridden says whether what is desired depends on the live object.
+// Overridden reports whether what is desired depends on the live object.
 func (r *Resource) Overridden() bool { return len(r.overrides) > 0 }
 
-// Override returns the resource as its overrides make it, in view of the live
-// object, nil if there is none, and of its composition. One override sees what
-// those before it did. Those that cannot be evaluated are passed over. Groups and
-// identity are those of the manifest: others are ordered by them.
+// Override returns the resource as its overrides make it, in view of the live object, nil if there
+// is none, and of its composition. One override sees the result of those before it. Those that
+// cannot be evaluated are passed over. Groups and identity are those of the manifest: other
+// resources are ordered by them.
 //
-// The error is that the result cannot be understood. Invalid settings of the result
-// are among its [Settings.Warnings].
+// The error is that the result cannot be understood. Invalid settings of the result are among its
+// [Settings.Warnings].
 func (r *Resource) Override(live *unstructured.Unstructured, composition *metav1.ObjectMeta) (*Resource, []Override, error) {
 	if !r.Overridden() {
 		return r, nil, nil
@@ -126,11 +126,11 @@ func (r *Resource) Override(live *unstructured.Unstructured, composition *metav1
 	return now, all, nil
 }
 
-// Releases says whether overrides have removed something: others may have it.
+// Releases reports whether overrides have removed something: other field managers may own it.
 func (r *Resource) Releases() bool { return len(r.released) > 0 }
 
-// Release returns what was desired before without what overrides have removed now.
-// That is no longer named, but it is not to go: it is left to whoever has it.
+// Release returns what was desired before without what overrides have removed now. That is no
+// longer desired, but it is not removed: it is left to the field manager that owns it.
 func (r *Resource) Release(before *unstructured.Unstructured) *unstructured.Unstructured {
 	if !r.Releases() || before == nil {
 		return before
@@ -194,8 +194,8 @@ func (o override) variables(live *unstructured.Unstructured, composition *metav1
 	}
 }
 
-// about is what expressions can know of a composition. All of it is always there, so
-// that nobody has to ask first.
+// about is what expressions can read of a composition. All of it always exists, so that expressions
+// need no check for it.
 func about(c *metav1.ObjectMeta) map[string]any {
 	known := map[string]any{"name": c.Name, "namespace": c.Namespace, "labels": c.Labels, "annotations": c.Annotations, "deletionTimestamp": nil}
 	if at := c.DeletionTimestamp; at != nil {
@@ -232,8 +232,8 @@ func (r *Reader) overrides(text string) ([]override, []error) {
 	return nil, p.invalid
 }
 
-// readOverride decodes one. A misspelled condition would be one that always holds,
-// so that nothing is accepted that nobody knows.
+// readOverride decodes an override. Unknown fields are rejected: a misspelled condition would
+// always hold.
 func readOverride(text []byte) (written, error) {
 	var w written
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -255,7 +255,7 @@ func (p *parser) override(at string, w written, c *expression.Compiler) override
 	if o.path, err = parsePath(w.Path); err != nil {
 		p.wrong(at+".path", clip(w.Path), "write a path such as self.spec.replicas: "+err.Error())
 	} else if o.path.identifies() {
-		p.wrong(at+".path", clip(w.Path), "leave it out: it says which object is meant, and overrides cannot make it another")
+		p.wrong(at+".path", clip(w.Path), "leave it out: it identifies the object, and overrides cannot change that")
 	}
 	if len(w.Value) > 0 {
 		if err := utiljson.Unmarshal(w.Value, &o.value); err != nil {
@@ -284,7 +284,7 @@ func (p *parser) expression(at, text string, c *expression.Compiler) *expression
 	return program
 }
 
-// identifies says whether the path leads to what tells an object from others.
+// identifies reports whether the path leads to a field that identifies an object.
 func (p path) identifies() bool {
 	switch p[0].name {
 	case "apiVersion", "kind":

@@ -229,10 +229,10 @@ func TestReadOverridesRefuses(t *testing.T) {
 		"Field":     {reason: "A condition by another name would always hold.", text: `[{"path": "self.a"}, {"path": "self.a", "when": "false"}]`, want: `annotation eno.azure.io/overrides[1]: cannot use "{\"path\": \"self.a\", \"when\": \"false\"}": write path, condition, and value or valueExpression: json: unknown field "when"`},
 		"NoPath":    {reason: "It must be known where.", text: `[{"value": 1}]`, want: `annotation eno.azure.io/overrides[0].path: cannot use ""`},
 		"Path":      {reason: "In a way that can be read.", text: `[{"path": "self.a[", "value": 1}]`, want: `overrides[0].path: cannot use "self.a[": write a path such as self.spec.replicas: at position 8 the text ends`},
-		"Name":      {reason: "It must stay the same object.", text: `[{"path": "self.metadata.name", "value": "b"}]`, want: "which object is meant"},
-		"Namespace": {reason: "Also if that is hidden.", text: `[{"path": "self['metadata']['namespace']", "value": "b"}]`, want: "which object is meant"},
-		"Metadata":  {reason: "Or more than that.", text: `[{"path": "self.metadata", "value": {}}]`, want: "which object is meant"},
-		"Kind":      {reason: "And of the same kind.", text: `[{"path": "self.kind", "value": "b"}]`, want: "which object is meant"},
+		"Name":      {reason: "It must stay the same object.", text: `[{"path": "self.metadata.name", "value": "b"}]`, want: "it identifies the object"},
+		"Namespace": {reason: "Also if that is hidden.", text: `[{"path": "self['metadata']['namespace']", "value": "b"}]`, want: "it identifies the object"},
+		"Metadata":  {reason: "Or more than that.", text: `[{"path": "self.metadata", "value": {}}]`, want: "it identifies the object"},
+		"Kind":      {reason: "And of the same kind.", text: `[{"path": "self.kind", "value": "b"}]`, want: "it identifies the object"},
 		"Both":      {reason: "There is one value.", text: `[{"path": "self.a", "value": 1, "valueExpression": "2"}]`, want: `overrides[0].valueExpression: cannot use "2": leave out either`},
 		"Condition": {reason: "It must compile.", text: `[{"path": "self.a", "condition": "self."}]`, want: `overrides[0].condition: cannot use "self.": write a CEL expression about self, composition and pathManagedByEno: ERROR`},
 		"Variable":  {reason: "And be about what there is.", text: `[{"path": "self.a", "condition": "object.a == 1"}]`, want: "undeclared reference to 'object'"},
@@ -259,7 +259,7 @@ func TestReadOverridesRefuses(t *testing.T) {
 	}
 }
 
-// TestRelease is about what overrides remove: it is left to others.
+// TestRelease has overrides that remove fields, which are left to other field managers.
 func TestRelease(t *testing.T) {
 	r, err := reader.Read(overridden(t, `[{path: self.spec.replicas, value: null}, {path: 'self.spec.list[name="x"].cpu', value: null, condition: "false"}, {path: self.spec.new, value: 1}]`), nil)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // A path is where an override changes a manifest.
 //
 //	self.spec.replicas                           a field
-//	self.metadata.annotations["a.b/c"]           a field whose name is no plain word, in quotes of either kind
+//	self.metadata.annotations["a.b/c"]           a field whose name has other characters, in quotes of either kind
 //	self.spec.template.spec.containers[0]        an item of a list by its position
 //	….containers[*].image                        all items
 //	….containers[name='web'].image               those that have this string
@@ -28,16 +28,16 @@ const (
 	everyItem
 )
 
-// A step leads to what is one level down. Name is that of the field, or of the one
-// that is to have the value.
+// A step leads to what is one level down. Name is that of the field, or of the one that must have
+// the value.
 type step struct {
 	kind        stepKind
 	name, value string
 	position    int
 }
 
-// parsePath reads a path. The error says where it cannot be read on, and what could
-// have stood there.
+// parsePath reads a path. The error reports the position at which it cannot be read, and what is
+// expected there.
 func parsePath(text string) (path, error) {
 	p := &pathParser{text: text}
 	all, ok := p.path()
@@ -53,8 +53,8 @@ func parsePath(text string) (path, error) {
 	return nil, fmt.Errorf("at position %d %s where %s is expected", p.at+1, found, p.want)
 }
 
-// pathParser goes through the text once. Its methods return false after they have
-// said in want what should have been at the position.
+// pathParser reads the text once. Its methods return false after they have set want to what should
+// have been at the position.
 type pathParser struct {
 	text string
 	at   int
@@ -72,7 +72,7 @@ func (p *pathParser) space() {
 	p.at = len(p.text) - len(rest)
 }
 
-// accept goes past the byte, and the space before it, if it is there.
+// accept skips the byte, and the space before it, if it is there.
 func (p *pathParser) accept(c byte) bool {
 	p.space()
 	if p.at == len(p.text) || p.text[p.at] != c {
@@ -234,10 +234,9 @@ func (p path) String() string {
 	return b.String()
 }
 
-// set puts a value where the path leads to, or removes what is there if it is nil.
-// The last step may lead to what is not there yet. Where a path leads to several
-// places and not all of them can be reached, the others are changed all the same,
-// and the state says what is wrong.
+// set puts a value where the path leads to, or removes what is there if it is nil. The last step
+// may lead to what is not there yet. Where a path leads to several places and not all of them can
+// be reached, those that can be are changed all the same, and the state reports what is wrong.
 func (p path) set(object map[string]any, value any) OverrideState {
 	_, state := p.change(object, value)
 
@@ -286,7 +285,7 @@ func (p path) changeItems(at []any, value any) ([]any, OverrideState) {
 	if state != Active {
 		return at, state
 	}
-	for _, i := range slices.Backward(picked) { // what is removed moves those behind it
+	for _, i := range slices.Backward(picked) { // a removal moves the items behind it
 		switch {
 		case len(p) > 1:
 			changed, s := p[1:].change(at[i], value)
@@ -304,7 +303,7 @@ func (p path) changeItems(at []any, value any) ([]any, OverrideState) {
 	return at, state
 }
 
-// pick says which items of a list a step leads to.
+// pick returns the items of a list that a step leads to.
 func (s step) pick(list []any) ([]int, OverrideState) {
 	switch {
 	case s.kind == byName:
@@ -327,7 +326,7 @@ func (s step) pick(list []any) ([]int, OverrideState) {
 	return all, Active
 }
 
-// matches says whether a step that is about what items have leads to one.
+// matches reports whether a step that selects items by a field leads to one.
 func (s step) matches(item any) bool {
 	fields, ok := item.(map[string]any)
 

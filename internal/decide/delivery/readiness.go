@@ -21,13 +21,13 @@ type check struct {
 	ready *expression.Program
 }
 
-// Watched says whether it takes more than being there for the object to be ready.
+// Watched reports whether the object must do more than exist to be ready.
 func (r *Resource) Watched() bool {
 	return len(r.checks) > 0 || r.Defines.Kind != "" || r.Kstatus && objecthealth.RuleOf(r.GVK.GroupKind()) != objecthealth.Applied
 }
 
-// StatusPatience is how long a status that is older than the object is not judged.
-const StatusPatience = 2 * time.Minute
+// StatusTimeout is how long a status that is older than the object is not used for its readiness.
+const StatusTimeout = 2 * time.Minute
 
 // An Observation is which generation of an object its status is about.
 type Observation struct {
@@ -36,10 +36,10 @@ type Observation struct {
 	Since time.Time
 }
 
-// Observe reads which generation the status of an object is about, given what was seen
-// before. outdated is set if the status is older than the object, and has not followed
-// for less than StatusPatience: then readiness is not judged by it. Objects without
-// status.observedGeneration are never outdated.
+// Observe reads which generation the status of an object is about, given what was seen before.
+// outdated is set if the status is older than the object, and has not followed for less than
+// StatusTimeout: then readiness does not depend on it. Objects without status.observedGeneration
+// are never outdated.
 func Observe(before Observation, live *unstructured.Unstructured, now time.Time) (_ Observation, outdated bool) {
 	observed, found, err := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
 	if err != nil || !found || observed >= live.GetGeneration() {
@@ -49,17 +49,16 @@ func Observe(before Observation, live *unstructured.Unstructured, now time.Time)
 		return Observation{Generation: live.GetGeneration(), Observed: observed, Since: now}, true
 	}
 
-	return before, now.Sub(before.Since) < StatusPatience
+	return before, now.Sub(before.Since) < StatusTimeout
 }
 
 // Behind reports whether the status is older than the object.
 func (o Observation) Behind() bool { return !o.Since.IsZero() }
 
-// Ready says since when an object is ready. It is at once if nobody says when
-// else; a definition is when its kind is served, and an object with the setting Kstatus
-// when it is healthy. An expression that fails is not
-// met: what it asks for is not there yet. The error is that it exceeds a limit, and cannot
-// be met.
+// Ready returns since when an object is ready. Without a check, it is ready at once; a CRD is ready
+// when its kind is served, and an object with the setting Kstatus when it is healthy. An expression
+// that fails is not met: what it reads does not exist yet. The error is that it exceeds a limit,
+// and cannot be met.
 func (r *Resource) Ready(live *unstructured.Unstructured, composition *metav1.ObjectMeta, now time.Time) (since time.Time, ok bool, _ error) {
 	since = now
 	if len(r.checks) > 0 {
@@ -110,7 +109,7 @@ func readySince(answer any, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// items are those of a list as CEL returns it, or the one that is no list.
+// items are those of a list as CEL returns it, or the value itself if it is not a list.
 func items(answer any) []any {
 	if one, ok := answer.(map[string]any); ok {
 		return []any{one}
@@ -131,7 +130,7 @@ func items(answer any) []any {
 	return all
 }
 
-// established says whether a definition is served.
+// established reports whether a CRD is served.
 func established(live *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
 	for _, c := range conditions {

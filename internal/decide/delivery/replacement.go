@@ -17,9 +17,9 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 )
 
-// immutability are parts of the messages by which API servers reject the change of a field
-// that cannot be changed, in lower case. They are those of the validation of Kubernetes;
-// CRDs mostly say that a value is immutable.
+// immutability are parts of the messages by which API servers reject the change of a field that
+// cannot be changed, in lower case. They are those of the validation of Kubernetes; CRDs mostly
+// report that a value is immutable.
 var immutability = []string{
 	"immutable",          // almost all
 	"updates to ",        // StatefulSet, CSIStorageCapacity: "updates to ... are forbidden"
@@ -35,7 +35,7 @@ var irreplaceable = []schema.GroupKind{
 	{Kind: "PersistentVolumeClaim"},
 	{Kind: "PersistentVolume"},
 	{Kind: "Namespace"},
-	{Group: "apiextensions.k8s.io", Kind: definitionKind},
+	{Group: "apiextensions.k8s.io", Kind: crdKind},
 }
 
 // IsImmutable reports whether the API server has rejected a write because it changes a field

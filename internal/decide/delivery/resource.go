@@ -14,8 +14,8 @@ import (
 	"github.com/arbor-control/arbor/internal/identity"
 )
 
-// Manager is the field manager that objects are applied as by default. Names of others
-// begin with [ManagerPrefix].
+// Manager is the field manager that objects are applied as by default. Names of other field
+// managers of deliveries begin with [ManagerPrefix].
 const (
 	Manager       = "eno"
 	ManagerPrefix = Manager + "-"
@@ -24,8 +24,8 @@ const (
 // maxManager is how long the name of a field manager may be.
 const maxManager = 128
 
-// ValidateManager reports what is wrong with the name of the field manager of a delivery.
-// Its beginning is how one delivery knows the objects of others.
+// ValidateManager reports what is wrong with the name of the field manager of a delivery. By its
+// beginning, one delivery recognizes the objects of another.
 func ValidateManager(name string) error {
 	suffix, ok := strings.CutPrefix(name, ManagerPrefix)
 	valid := name == Manager || ok && suffix != "" && len(name) <= maxManager &&
@@ -45,7 +45,7 @@ var ownSettings = []string{enov1.AnnotationPrune, enov1.AnnotationMigrateMode, e
 // and no part of the object.
 const settingsPrefix = "eno.azure.io/"
 
-const definitionKind = "CustomResourceDefinition"
+const crdKind = "CustomResourceDefinition"
 
 // An Identity identifies the object that a manifest is about.
 type Identity = identity.Identity
@@ -65,7 +65,7 @@ type Resource struct {
 	// Object is what is applied: the manifest without its settings. That of a Patch
 	// only names the target.
 	Object *unstructured.Unstructured
-	// Tombstone : the object is to go.
+	// Tombstone is true if the object must be deleted.
 	Tombstone bool
 	// Requested is set on a tombstone if a user asked for the synthesis that dropped the
 	// manifest.
@@ -73,11 +73,11 @@ type Resource struct {
 	// DroppedBy is the uuid of the synthesis that dropped the manifest of a tombstone, "" if
 	// an earlier release stored it.
 	DroppedBy string
-	// Ops are the operations of a Patch, as JSON; nil for everything else. Removes
-	// says that they ask for the target's deletion.
+	// Ops are the operations of a Patch, as JSON; nil for everything else. Removes is true if they
+	// ask for the target's deletion.
 	Ops     []byte
 	Removes bool
-	// Defines is the kind that a definition makes known.
+	// Defines is the kind that a CRD defines.
 	Defines schema.GroupKind
 
 	// overrides change what was read from the source, and released is what they have
@@ -167,8 +167,8 @@ func (r *Reader) Check(manifest string) []error {
 	return found.invalid
 }
 
-// understand turns a manifest, which it takes, into a resource. The error is that
-// nobody knows which object is meant.
+// understand turns a manifest, which it takes, into a resource. The error is that the manifest does
+// not identify an object.
 func (r *Reader) understand(o *unstructured.Unstructured, deleted bool, composition map[string]string) (*Resource, error) {
 	if o.GetName() == "" {
 		return nil, fmt.Errorf("cannot read the manifest: the %s has no metadata.name", o.GetKind())
@@ -191,7 +191,7 @@ func (r *Reader) understand(o *unstructured.Unstructured, deleted bool, composit
 	id, known := found.Normalize(r.Scopes.In(found.GVK.Version))
 	found.Identity, found.Unscoped = id, !known
 	found.Object.SetNamespace(id.Namespace)
-	if found.Kind == definitionKind && !found.IsPatch() {
+	if found.Kind == crdKind && !found.IsPatch() {
 		found.Defines = defined(o)
 	}
 	found.Settings = r.settings(annotations, composition, found.GVK.Kind) // a Patch has the default groups of its target
@@ -204,8 +204,8 @@ func (r *Reader) understand(o *unstructured.Unstructured, deleted bool, composit
 	return found, nil
 }
 
-// strip leaves only what is applied: settings are none of the object's business,
-// and what only a server can say makes it refuse the apply.
+// strip leaves only what is applied: settings do not belong to the object, and the API server
+// rejects an apply of fields that only it can set.
 func strip(o *unstructured.Unstructured) {
 	for _, at := range []string{"annotations", "labels"} {
 		all, found, err := unstructured.NestedMap(o.Object, "metadata", at)
@@ -261,7 +261,7 @@ func (r *Resource) readPatch() error {
 	return nil
 }
 
-// isBare reports whether the manifest only says which object it is about.
+// isBare reports whether the manifest only identifies an object.
 func (r *Resource) isBare() bool {
 	if r.Object == nil || r.IsPatch() {
 		return false
@@ -284,7 +284,7 @@ func (r *Resource) isBare() bool {
 	return true
 }
 
-// defined is the kind that a definition defines.
+// defined is the kind that a CRD defines.
 func defined(o *unstructured.Unstructured) schema.GroupKind {
 	group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
@@ -292,11 +292,11 @@ func defined(o *unstructured.Unstructured) schema.GroupKind {
 	return schema.GroupKind{Group: group, Kind: kind}
 }
 
-// Prunes reports whether a resource is a tombstone whose object is to be deleted.
+// Prunes reports whether a resource is a tombstone whose object must be deleted.
 func (r *Resource) Prunes() bool {
 	return r.Tombstone && !r.IsPatch() && !r.DisableReconciliation && r.Prune != enov1.PruneNever
 }
 
-// IsGuarded reports whether a resource is a tombstone that a guard may stop: its object is
-// to be deleted, and no user asked for it.
+// IsGuarded reports whether a resource is a tombstone that a guard may stop: its object must be
+// deleted, and no user asked for it.
 func (r *Resource) IsGuarded() bool { return r.Prunes() && !r.Requested }

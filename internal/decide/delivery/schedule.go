@@ -8,10 +8,9 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 )
 
-// A Schedule says which resources may be worked on. Groups open one after the
-// other, as soon as all of the one before are done: ready, or gone when the
-// composition is being deleted. Objects also wait for the definition of their
-// kind. It costs the same for each resource, however many there are.
+// A Schedule decides which resources may be worked on. Groups open one after the other, as soon as
+// all of the one before are done: ready, or gone when the composition is being deleted. Objects
+// also wait for the CRD of their kind. It costs the same for each resource, however many there are.
 type Schedule struct {
 	// groups are in their order, each with how many are not done.
 	groups  [][]int
@@ -20,16 +19,16 @@ type Schedule struct {
 
 	// group of each resource, unordered if it waits for none.
 	group []int
-	// definition that a resource waits for, or unordered, and who waits for it.
-	definition []int
+	// crd is the CRD that a resource waits for, or unordered.
+	crd []int
 	// previous is the one before in the chain of resources about one object, or
 	// unordered. See Chains.
 	previous   []int
 	dependents map[int][]int
 	done       []bool
 
-	// applied are the manifests that the cluster agrees with, unapplied counts the
-	// others, and last are the tombstones that wait for them.
+	// applied are the manifests that the cluster agrees with, unapplied counts the rest, and last
+	// are the tombstones that wait for them.
 	applied   []bool
 	unapplied int
 	last      []int
@@ -39,19 +38,19 @@ type Schedule struct {
 
 const unordered = -1
 
-// NewSchedule orders resources, which are known by their places in the list. If
-// the composition is being deleted, it is the order in which they are deleted.
-// Tombstones of a synthesis wait until every manifest is applied, unless their setting
-// says otherwise. Nothing waits for them, and places that hold nothing wait for nothing.
+// NewSchedule orders resources, which are known by their places in the list. If the composition is
+// being deleted, it is the order in which they are deleted. Tombstones of a synthesis wait until
+// every manifest is applied, unless their setting differs. Nothing waits for them, and places that
+// hold nothing wait for nothing.
 func NewSchedule(resources []*Resource, deleting bool) *Schedule {
 	s := &Schedule{
-		group: make([]int, len(resources)), definition: make([]int, len(resources)), previous: make([]int, len(resources)),
+		group: make([]int, len(resources)), crd: make([]int, len(resources)), previous: make([]int, len(resources)),
 		dependents: map[int][]int{}, done: make([]bool, len(resources)),
 		applied: make([]bool, len(resources)), tombstone: make([]bool, len(resources)), isLast: make([]bool, len(resources)),
 	}
 	numbers := map[int]int{}
 	for i, r := range resources {
-		s.group[i], s.definition[i], s.previous[i] = unordered, unordered, unordered
+		s.group[i], s.crd[i], s.previous[i] = unordered, unordered, unordered
 		if n, ok := groupOf(r, deleting); ok {
 			numbers[i] = n
 		}
@@ -62,7 +61,7 @@ func NewSchedule(resources []*Resource, deleting bool) *Schedule {
 		}
 	}
 	if !deleting {
-		s.addDefinitions(resources, numbers)
+		s.addCRDs(resources, numbers)
 		s.addChains(resources, numbers)
 	}
 	order := make([]int, 0, len(numbers))
@@ -118,10 +117,9 @@ func groupOf(r *Resource, deleting bool) (int, bool) {
 	return r.ReadinessGroup, true
 }
 
-// addDefinitions has objects wait for the definition of their kind. One that
-// stands in a later group than its objects would never get its turn, so it comes
-// with the first of them.
-func (s *Schedule) addDefinitions(resources []*Resource, numbers map[int]int) {
+// addCRDs has objects wait for the CRD of their kind. A CRD in a later group than its objects would
+// never be applied, so it comes with the first of them.
+func (s *Schedule) addCRDs(resources []*Resource, numbers map[int]int) {
 	of := map[schema.GroupKind]int{}
 	for i, r := range resources {
 		if r != nil && !r.Tombstone && r.Defines.Kind != "" {
@@ -133,15 +131,15 @@ func (s *Schedule) addDefinitions(resources []*Resource, numbers map[int]int) {
 			continue
 		}
 		if d, ok := of[r.GVK.GroupKind()]; ok {
-			s.definition[i] = d
+			s.crd[i] = d
 			s.dependents[d] = append(s.dependents[d], i)
 			numbers[d] = min(numbers[d], numbers[i])
 		}
 	}
 }
 
-// addChains has resources about one object run one after the other. Nothing waits for
-// a later group: a definition may have moved to an earlier one.
+// addChains has resources about one object run one after the other. Nothing waits for a later
+// group: a CRD may have moved to an earlier one.
 func (s *Schedule) addChains(resources []*Resource, numbers map[int]int) {
 	for _, chain := range Chains(resources) {
 		for at := len(chain) - 1; at > 0; at-- {
@@ -153,15 +151,15 @@ func (s *Schedule) addChains(resources []*Resource, numbers map[int]int) {
 	}
 }
 
-// Open says whether a resource may be worked on.
+// Open reports whether a resource may be worked on.
 func (s *Schedule) Open(i int) bool {
 	after := func(j int) bool { return j == unordered || s.done[j] }
 
-	return (!s.isLast[i] || s.unapplied == 0) && s.group[i] <= s.at && after(s.definition[i]) && after(s.previous[i])
+	return (!s.isLast[i] || s.unapplied == 0) && s.group[i] <= s.at && after(s.crd[i]) && after(s.previous[i])
 }
 
-// Done says that a resource is ready, or gone, and returns those that may be
-// worked on because of it. What is done stays so.
+// Done records that a resource is ready, or gone, and returns those that may be worked on because
+// of it. What is done stays so.
 func (s *Schedule) Done(i int) []int {
 	if s.done[i] {
 		return nil
@@ -199,8 +197,8 @@ func (s *Schedule) advance() []int {
 	return opened
 }
 
-// Applied says that the cluster agrees with a manifest, and returns the tombstones that
-// may be worked on because of it. What was applied once counts as applied.
+// Applied records that the cluster agrees with a manifest, and returns the tombstones that may be
+// worked on because of it. What was applied once counts as applied.
 func (s *Schedule) Applied(i int) []int {
 	if s.applied[i] || s.tombstone[i] {
 		return nil
@@ -213,5 +211,5 @@ func (s *Schedule) Applied(i int) []int {
 	return s.last
 }
 
-// Unusable says that there are further manifests, which cannot be applied.
+// Unusable records that there are further manifests, which cannot be applied.
 func (s *Schedule) Unusable(n int) { s.unapplied += n }

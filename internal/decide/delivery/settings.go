@@ -18,20 +18,20 @@ const (
 	// leastInterval is how short an interval can be.
 	leastInterval = time.Second
 
-	// infraGroup is the readiness group of what others need to live, and the
-	// negative of its deletion group.
+	// infraGroup is the readiness group of kinds that other objects need to exist, and the negative
+	// of its deletion group.
 	infraGroup = -100
 
 	// background is the deletion strategy of objects that have none.
 	background = "background"
 )
 
-// infra are the kinds, of any API group, that come before all others unless they
-// say otherwise.
+// infra are the kinds, of any API group, that come before all other kinds unless their annotations
+// differ.
 var infra = map[string]bool{
 	"Namespace": true, "PriorityClass": true, "NetworkPolicy": true, "ResourceQuota": true, "LimitRange": true,
 	"PodSecurityPolicy": true, "PodDisruptionBudget": true, "ServiceAccount": true, "Secret": true, "SecretList": true,
-	"ConfigMap": true, "StorageClass": true, "PersistentVolume": true, "PersistentVolumeClaim": true, definitionKind: true,
+	"ConfigMap": true, "StorageClass": true, "PersistentVolume": true, "PersistentVolumeClaim": true, crdKind: true,
 	"ClusterRole": true, "ClusterRoleList": true, "ClusterRoleBinding": true, "ClusterRoleBindingList": true,
 	"Role": true, "RoleList": true, "RoleBinding": true, "RoleBindingList": true, "Service": true, "EtcdCluster": true,
 }
@@ -46,10 +46,9 @@ var inherited = []string{
 // Inherited are the annotations of a composition that manifests fall back to.
 func Inherited() []string { return slices.Clone(inherited) }
 
-// Settings are what annotations say about the delivery of a manifest.
+// Settings are what annotations specify about the delivery of a manifest.
 type Settings struct {
-	// Interval is how often the object is looked at even if nobody touched it, 0 for
-	// never.
+	// Interval is how often the object is read even if it was not changed, 0 for never.
 	Interval time.Duration
 	// Replace has the object written as a whole. DisableUpdates has it made once and
 	// never changed, DisableReconciliation has it left alone.
@@ -70,7 +69,7 @@ type Settings struct {
 	DeletionGroup  *int
 	// Kstatus has the object be ready only once it is healthy.
 	Kstatus bool
-	// Scopes are whose fields are taken over from others, instead of the default of
+	// Scopes are whose fields are taken over from other field managers, instead of the default of
 	// the kind.
 	Scopes []fields.Scope
 	// Mode is how much of the scopes is taken over.
@@ -225,9 +224,9 @@ func (p *parser) strategy() (orphan, foreground bool) {
 	return orphan, foreground
 }
 
-// prune reads when a dropped object is deleted. The composition goes before the
-// manifest, which nobody can edit any more. A group that is written explicitly is an
-// order that the author wants.
+// prune reads when a dropped object is deleted. The setting of the composition overrides that of
+// the manifest, which cannot be edited any more. A group that is written explicitly is an order
+// that the author wants.
 func (p *parser) prune() string {
 	value, ok := p.composition[enov1.AnnotationPrune]
 	if !ok {
@@ -248,9 +247,9 @@ func (p *parser) prune() string {
 	return enov1.PruneLast
 }
 
-// kstatus reads whether the object has to be healthy to be ready. What the manifest says
-// counts. If it says nothing but has expressions, these alone decide; otherwise the
-// composition decides, and else the default.
+// kstatus reads whether the object has to be healthy to be ready. The setting of the manifest
+// counts. If it has none but has expressions, these alone decide; otherwise the composition
+// decides, and else the default.
 func (p *parser) kstatus(byDefault string, checked bool) bool {
 	value, ok := p.get(enov1.AnnotationReadinessMode)
 	_, own := p.own[enov1.AnnotationReadinessMode]

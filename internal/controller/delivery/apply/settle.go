@@ -77,7 +77,7 @@ func (w *Worker) isOutdated(v *model.Composition, it *model.Item, live *unstruct
 	seen, outdated := decide.Observe(m.Observed, live, w.Now())
 	m.Observed = seen
 	if seen.Behind() && !outdated && !m.Outdated {
-		w.Events.Record(v.Owner, it.Object, corev1.EventTypeWarning, "StatusOutdated", fmt.Sprintf("%s: status.observedGeneration is %d and the generation is %d for %s; readiness is judged by that status", it.Identity, seen.Observed, seen.Generation, decide.StatusPatience))
+		w.Events.Record(v.Owner, it.Object, corev1.EventTypeWarning, "StatusOutdated", fmt.Sprintf("%s: status.observedGeneration is %d and the generation is %d for %s; readiness is judged by that status", it.Identity, seen.Observed, seen.Generation, decide.StatusTimeout))
 	}
 	m.Outdated = seen.Behind() && !outdated
 

@@ -19,7 +19,7 @@ import (
 // compilation each time, and no memory.
 const maxSource = 1 << 20
 
-// What expressions call what they are about.
+// These are the variables of expressions.
 const (
 	VarSelf        = "self"
 	VarComposition = "composition"

@@ -59,7 +59,7 @@ func work(function string, args []ref.Val) int64 {
 
 func equalWork(args []ref.Val) int64 { return min(deep(args[0]), deep(args[1])) }
 
-// copyWork : a new list is written.
+// copyWork is the work of functions that write a new list.
 func copyWork(args []ref.Val) int64 { return elementSize*total(args[:1], shallow) + total(args, deep) }
 
 func total(args []ref.Val, size func(ref.Val) int64) int64 {
@@ -71,7 +71,7 @@ func total(args []ref.Val, size func(ref.Val) int64) int64 {
 	return sum
 }
 
-// addWork : strings are copied. A list is appended to, which does not copy what is
+// addWork is the work of +. Strings are copied. A list is appended to, which does not copy what is
 // there; loops build their result so.
 func addWork(args []ref.Val) int64 {
 	if _, ok := args[0].(traits.Lister); ok && len(args) > 1 {
@@ -81,7 +81,7 @@ func addWork(args []ref.Val) int64 {
 	return total(args, shallow)
 }
 
-// inWork : each element is compared. Keys of maps are looked up.
+// inWork is the work of in, which compares each element. Keys of maps are looked up.
 func inWork(args []ref.Val) int64 {
 	if _, ok := args[len(args)-1].(traits.Mapper); ok {
 		return total(args[:1], shallow)
@@ -90,7 +90,7 @@ func inWork(args []ref.Val) int64 {
 	return times(1+shallow(args[len(args)-1]), smallest(args[0]))
 }
 
-// smallest is what comparing a value with others reads.
+// smallest is how much of a value is read to compare it with other values.
 func smallest(v ref.Val) int64 {
 	switch v.(type) {
 	case traits.Lister, traits.Mapper:
@@ -163,7 +163,8 @@ func formatWork(args []ref.Val) int64 {
 	return sum
 }
 
-// searchWork : each character is compared with each of what is looked for.
+// searchWork is the work of functions that search: each character is compared with each one that is
+// searched for.
 func searchWork(args []ref.Val) int64 {
 	if len(args) < 2 {
 		return 1

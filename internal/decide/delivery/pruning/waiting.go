@@ -13,8 +13,8 @@ import (
 // quotaText is in the error of an object that a quota has no room for.
 const quotaText = "exceeded quota"
 
-// takenTexts are in errors about something that only one object may have: those of the API
-// server about ports and addresses, and what admission webhooks usually say.
+// takenTexts are in errors about something that only one object may have: those of the API server
+// about ports and addresses, and those that admission webhooks usually return.
 var takenTexts = []string{"already allocated", "already in use", "already defined", "already taken", "already claimed"}
 
 // DeleteFirst returns the waiting tombstones of which one may have to be deleted before
@@ -154,8 +154,8 @@ func mentions(text string, id identity.Identity) bool {
 	}
 }
 
-// isNameByte reports whether a byte can be a part of a longer name. A dot can end a
-// sentence, and counts as no part of it.
+// isNameByte reports whether a byte can be a part of a longer name. A dot can end the text, and
+// counts as no part of it.
 func isNameByte(b byte) bool {
 	return b == '-' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z'
 }
