@@ -243,7 +243,7 @@ func TestLargePoolsAgreeWithTwin(t *testing.T) {
 				a.compare(t, "changes to its origin")
 			}
 			if p.pool.Len() < steps/8 {
-				t.Errorf("%d blocks are taken in the end, want more, or the test says little", p.pool.Len())
+				t.Errorf("%d blocks are taken in the end, want more, or the test proves little", p.pool.Len())
 			}
 		})
 	}

@@ -72,6 +72,6 @@ func ExamplePool_Clone() {
 	for range 3 {
 		_, _ = what.Allocate(26, cidr.FirstFit)
 	}
-	fmt.Printf("now %.0f%%, then %.0f%%\n", 100*pool.Utilisation(), 100*what.Utilisation())
+	fmt.Printf("now %.0f%%, then %.0f%%\n", 100*pool.Utilization(), 100*what.Utilization())
 	// Output: now 0%, then 75%
 }

@@ -7,7 +7,7 @@ import "testing"
 func FuzzPool(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("\x00\x00\x04\x00\x00\x05\x01\x01\x06\x02\x03\x00"))
-	f.Add([]byte("a pool of addresses, of which some are taken and some are given back"))
+	f.Add([]byte("a pool of addresses, of which some are taken and some are freed"))
 	f.Add([]byte{5, 2, 128, 8, 0, 1, 0, 1, 2, 90, 8, 1, 1, 1, 1, 0, 17, 3, 3, 0, 0, 1, 60})
 	prefixes := []string{"10.0.0.0/24", "10.0.0.240/28", "10.0.0.0/8", "fd00::/120", "fd00::/48", "::/0", "10.0.0.1/32"}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -54,9 +54,9 @@ func (p *Pool) TakenAddresses() Count {
 	return power(p.max - p.bits).minus(p.FreeAddresses())
 }
 
-// Utilisation is the part of the pool's addresses that is taken, 0 to 1. It is
+// Utilization is the part of the pool's addresses that is taken, 0 to 1. It is
 // rounded: ask FreeAddresses whether a pool is full.
-func (p *Pool) Utilisation() float64 {
+func (p *Pool) Utilization() float64 {
 	return p.TakenAddresses().Float64() / power(p.max-p.bits).Float64()
 }
 

@@ -16,7 +16,7 @@ func TestMeasures(t *testing.T) {
 		Largest       int
 		Counts        string
 		Free, Taken   string
-		Utilisation   float64
+		Utilization   float64
 		Fragmentation float64
 	}
 	const all6, half6 = "340282366920938463463374607431768211456", "170141183460469231731687303715884105728"
@@ -32,26 +32,26 @@ func TestMeasures(t *testing.T) {
 		},
 		"Full": {
 			reason: "nothing is free, and nothing is scattered", pool: "10.0.0.0/30", taken: []string{"10.0.0.0/30"},
-			want: measures{Largest: -1, Counts: "30:0 31:0 32:0", Free: "0", Taken: "4", Utilisation: 1},
+			want: measures{Largest: -1, Counts: "30:0 31:0 32:0", Free: "0", Taken: "4", Utilization: 1},
 		},
 		"OneBlockLeft": {
-			reason: "what is left is one block", pool: "10.0.0.0/30", taken: []string{"10.0.0.0/31"},
-			want: measures{Largest: 31, Counts: "30:0 31:1 32:2", Free: "2", Taken: "2", Utilisation: 0.5},
+			reason: "the rest is one block", pool: "10.0.0.0/30", taken: []string{"10.0.0.0/31"},
+			want: measures{Largest: 31, Counts: "30:0 31:1 32:2", Free: "2", Taken: "2", Utilization: 0.5},
 		},
 		"OneQuarter": {
 			reason: "three quarters in one piece are two prefixes", pool: "10.0.0.0/30", taken: []string{"10.0.0.0/32"},
-			want: measures{Largest: 31, Counts: "30:0 31:1 32:3", Free: "3", Taken: "1", Utilisation: 0.25, Fragmentation: 1. / 3},
+			want: measures{Largest: 31, Counts: "30:0 31:1 32:3", Free: "3", Taken: "1", Utilization: 0.25, Fragmentation: 1. / 3},
 		},
 		"EverySecond": {
 			reason: "a half is free, but only address by address", pool: "10.0.0.0/29",
 			taken: []string{"10.0.0.0/32", "10.0.0.2/32", "10.0.0.4/32", "10.0.0.6/32"},
-			want:  measures{Largest: 32, Counts: "29:0 30:0 31:0 32:4", Free: "4", Taken: "4", Utilisation: 0.5, Fragmentation: 0.75},
+			want:  measures{Largest: 32, Counts: "29:0 30:0 31:0 32:4", Free: "4", Taken: "4", Utilization: 0.5, Fragmentation: 0.75},
 		},
 		"LargeTaken": {
 			reason: "sizes of taken blocks count, not their number", pool: "10.0.0.0/16", taken: []string{"10.0.0.0/17"},
 			want: measures{
 				Largest: 17, Counts: "16:0 17:1 18:2 19:4 20:8 21:16 22:32 23:64 24:128 25:256 26:512 27:1024 28:2048 29:4096 30:8192 31:16384 32:32768",
-				Free: "32768", Taken: "32768", Utilisation: 0.5,
+				Free: "32768", Taken: "32768", Utilization: 0.5,
 			},
 		},
 		"Single": {
@@ -60,7 +60,7 @@ func TestMeasures(t *testing.T) {
 		},
 		"SingleTaken": {
 			reason: "a single address is free or not", pool: "fd00::1/128", taken: []string{"fd00::1/128"},
-			want: measures{Largest: -1, Counts: "128:0", Free: "0", Taken: "1", Utilisation: 1},
+			want: measures{Largest: -1, Counts: "128:0", Free: "0", Taken: "1", Utilization: 1},
 		},
 		"All6": {
 			reason: "2^128 does not fit in 128 bits", pool: "::/0",
@@ -68,15 +68,15 @@ func TestMeasures(t *testing.T) {
 		},
 		"All6Taken": {
 			reason: "2^128 does not fit in 128 bits", pool: "::/0", taken: []string{"::/0"},
-			want: measures{Largest: -1, Free: "0", Taken: all6, Utilisation: 1},
+			want: measures{Largest: -1, Free: "0", Taken: all6, Utilization: 1},
 		},
 		"All6InHalves": {
-			reason: "what is added up from parts does not fit either", pool: "::/0", taken: []string{"::/1"},
-			want: measures{Largest: 1, Free: half6, Taken: half6, Utilisation: 0.5},
+			reason: "a sum of several blocks does not fit either", pool: "::/0", taken: []string{"::/1"},
+			want: measures{Largest: 1, Free: half6, Taken: half6, Utilization: 0.5},
 		},
 		"All6ButOne": {
 			reason: "one address counts in 2^128", pool: "::/0", taken: []string{"8000::/128"},
-			want: measures{Largest: 1, Free: "340282366920938463463374607431768211455", Taken: "1", Utilisation: math.Ldexp(1, -128), Fragmentation: 0.5},
+			want: measures{Largest: 1, Free: "340282366920938463463374607431768211455", Taken: "1", Utilization: math.Ldexp(1, -128), Fragmentation: 0.5},
 		},
 	}
 	for name, c := range cases {
@@ -84,7 +84,7 @@ func TestMeasures(t *testing.T) {
 			p := mustPool(t, c.pool, c.taken...)
 			got := measures{
 				Free: p.FreeAddresses().String(), Taken: p.TakenAddresses().String(),
-				Utilisation: p.Utilisation(), Fragmentation: p.Fragmentation(),
+				Utilization: p.Utilization(), Fragmentation: p.Fragmentation(),
 			}
 			if largest, ok := p.Largest(); ok != (largest >= 0) {
 				t.Errorf("%s: the largest free block is %d, %t", c.reason, largest, ok)
@@ -189,7 +189,7 @@ func TestDeepest(t *testing.T) {
 			t.Fatalf("the half that is left aside at bit %d: %s, %v", bits, got, err)
 		}
 	}
-	if got := p.FreeAddresses(); !got.IsZero() || p.Utilisation() != 1 || p.Len() != 129 {
+	if got := p.FreeAddresses(); !got.IsZero() || p.Utilization() != 1 || p.Len() != 129 {
 		t.Errorf("%s addresses are free in a full pool of %d blocks", got, p.Len())
 	}
 	if got, ok := p.Overlaps(netip.MustParsePrefix("::/0")); got != last || !ok {

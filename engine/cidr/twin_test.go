@@ -226,7 +226,7 @@ type view struct {
 	IsFree         bool
 	FreeAddresses  string
 	TakenAddresses string
-	Utilisation    float64
+	Utilization    float64
 	Fragmentation  float64
 }
 
@@ -242,7 +242,7 @@ func (w *twin) view() view {
 	v := view{
 		Prefix: w.pool, Taken: w.taken, Free: free, Len: len(w.taken), Counts: w.counts(free),
 		Largest: w.largest(), IsFree: len(free) > 0,
-		FreeAddresses: idle.String(), TakenAddresses: busy.String(), Utilisation: ratio(busy, all),
+		FreeAddresses: idle.String(), TakenAddresses: busy.String(), Utilization: ratio(busy, all),
 	}
 	if v.IsFree {
 		v.Fragmentation = ratio(new(big.Int).Sub(idle, pow(width-v.Largest)), idle)
@@ -255,7 +255,7 @@ func viewOf(p *cidr.Pool) view {
 	v := view{
 		Prefix: p.Prefix(), Taken: slices.Collect(p.Taken()), Free: slices.Collect(p.Free()), Len: p.Len(),
 		FreeAddresses: p.FreeAddresses().String(), TakenAddresses: p.TakenAddresses().String(),
-		Utilisation: p.Utilisation(), Fragmentation: p.Fragmentation(),
+		Utilization: p.Utilization(), Fragmentation: p.Fragmentation(),
 	}
 	v.Largest, v.IsFree = p.Largest()
 	for bits, n := range p.FreeCounts() {

@@ -76,7 +76,7 @@ func TestOwnershipAgreesWithTwin(t *testing.T) {
 	}
 }
 
-// union of all that anybody holds.
+// union returns every path that any entry holds.
 func union(es fields.Entries) *fieldpath.Set {
 	all := &fieldpath.Set{}
 	for _, e := range es {
@@ -148,7 +148,7 @@ func checkPlan(t *testing.T, live map[string]any, es fields.Entries, r fields.Re
 		t.Error("something is owned that was not, or the other way round")
 	}
 	if p.Changed() != (len(p.Moves) > 0) {
-		t.Errorf("the plan says changed: %t, and has %d moves", p.Changed(), len(p.Moves))
+		t.Errorf("the plan reports changed: %t, and has %d moves", p.Changed(), len(p.Moves))
 	}
 	for _, m := range p.Moves {
 		m.Fields.Iterate(func(path fieldpath.Path) {
@@ -173,12 +173,12 @@ func checkPlan(t *testing.T, live map[string]any, es fields.Entries, r fields.Re
 		diff(t, "-before, +undone", show(es.Merge()), show(undo.Entries))
 	}
 	if undo.Changed() != p.Changed() {
-		t.Errorf("the plan says changed: %t, and undoing it %t", p.Changed(), undo.Changed())
+		t.Errorf("the plan reports changed: %t, and undoing it %t", p.Changed(), undo.Changed())
 	}
 }
 
-// TestPlansMakeRoom : after a plan for all of spec, an apply removes everything
-// there that it no longer names, and the server's own code says so too.
+// TestPlansMakeRoom checks that, after a plan for all of spec, an apply removes everything there
+// that it no longer names, also with the server's own merge code.
 func TestPlansMakeRoom(t *testing.T) {
 	mended := 0
 	for round := range rounds {
@@ -207,15 +207,15 @@ func TestPlansMakeRoom(t *testing.T) {
 		}
 		after, err := apply(t, live, wanted, p.Entries)
 		if err != nil {
-			t.Errorf("the server says %v", err)
+			t.Errorf("the server returns %v", err)
 		} else {
-			judge(t, live, after, removals)
+			compare(t, live, after, removals)
 		}
 		if t.Failed() {
 			t.Fatalf("round %d: %s\nentries %s\nwanted %s", round, mustJSON(t, live), mustJSON(t, es), mustJSON(t, wanted))
 		}
 	}
 	if mended < rounds {
-		t.Errorf("%d removals were mended, want at least %d", mended, rounds)
+		t.Errorf("%d removals were fixed, want at least %d", mended, rounds)
 	}
 }

@@ -137,7 +137,7 @@ func TestCostIsLinear(t *testing.T) {
 	}
 }
 
-// TestLargest guards what the name of the largest object says.
+// TestLargest checks that the largest object is as large as its name claims.
 func TestLargest(t *testing.T) {
 	sizes := fieldstest.Sizes
 	if l := newLoad(t, sizes[len(sizes)-1]); l.bytes < 1<<20 || l.bytes > 11<<20/10 {

@@ -7,31 +7,30 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// builder makes a tree in one pass over the object and all sets at once. At
-// each node it puts down what the object and the sets have there, sorts it, and
-// makes one child of all that is of one name.
+// builder makes a tree in one pass over the object and all sets at once. At each node it lists the
+// claims of the object and of the sets, sorts them by name, and makes one child for each name.
 type builder struct {
 	tree *Tree
-	// claims and held are stacks: each node uses the part that it put on top.
+	// claims and held are stacks: each node uses the section that it pushed.
 	claims []claim
 	held   []holding
-	// indexes is a pool that slices of entries are cut from.
+	// indexes is the buffer from which slices of entry indexes are cut.
 	indexes []int
 }
 
-// A claim is that an entry, or the live object, has something by that name.
+// A claim records that an entry, or the live object, has a field or item of that name.
 type claim struct {
 	element fieldpath.PathElement
 	// entry is -1 for the live object.
 	entry int
-	// member says that the entry holds the element itself.
+	// member reports whether the entry holds the element itself.
 	member bool
-	// set is what the entry holds below, nil if nothing.
+	// set is what the entry holds below the element, or nil.
 	set   *fieldpath.Set
 	value any
 }
 
-// A holding is what an entry holds below a node.
+// A holding is the set that an entry holds below a node.
 type holding struct {
 	entry int
 	set   *fieldpath.Set
@@ -49,7 +48,7 @@ func (t *Tree) build(live any) {
 	b.grow(t.root, t.shape, 0)
 }
 
-// grow makes what is below a node, of which the holdings are those from start.
+// grow makes the nodes below n. The holdings of n begin at start.
 func (b *builder) grow(n *Node, s *shape, start int) {
 	n.id = b.tree.count
 	b.tree.count++
@@ -82,7 +81,7 @@ func (b *builder) grow(n *Node, s *shape, start int) {
 	b.conclude(n)
 }
 
-// child makes the node of the claims from at to end, which are of one name.
+// child makes the node of the claims from at to end, which all have one name.
 func (b *builder) child(parent *Node, s *shape, at, end int) {
 	n := &Node{Element: b.claims[at].element, Kind: Leaf, parent: parent}
 	start, holders := len(b.held), len(b.indexes)
@@ -108,7 +107,7 @@ func (b *builder) child(parent *Node, s *shape, at, end int) {
 	b.held = b.held[:start]
 }
 
-// live puts down what the object has below a node.
+// live adds the claims of the object below a node.
 func (b *builder) live(n *Node, s *shape) {
 	switch v := n.value.(type) {
 	case map[string]any:
@@ -131,20 +130,20 @@ func (b *builder) live(n *Node, s *shape) {
 	}
 }
 
-// identifying are the fields, at the top and in metadata, that the server keeps
-// out of all entries.
+// identifying are the fields, at the top and in metadata, that the server leaves out of all
+// entries.
 var (
 	identifying     = []string{"apiVersion", "kind"}
 	identifyingMeta = []string{"clusterName", "creationTimestamp", "generation", "managedFields", "name", "namespace", "resourceVersion", "selfLink", "uid"}
 )
 
-// isIdentifying says whether a field is one of those. The field is at the top,
-// or in metadata, or neither.
+// isIdentifying reports whether the server leaves a field out of all entries. top and meta report
+// whether the field is at the top level or in metadata.
 func isIdentifying(name string, top, meta bool) bool {
 	return top && slices.Contains(identifying, name) || meta && slices.Contains(identifyingMeta, name)
 }
 
-// conclude fills Owners and State, when all children have theirs.
+// conclude sets Owners and State of a node. Its children must have theirs.
 func (b *builder) conclude(n *Node) {
 	n.Owners = n.Holders
 	uniform, seen := true, len(n.Holders) > 0
@@ -170,8 +169,8 @@ func (b *builder) conclude(n *Node) {
 	}
 }
 
-// union of two sorted lists. Most of the time one is a part of the other, and
-// then nothing is made.
+// union returns the union of two sorted lists. It allocates nothing if one list contains the other,
+// which is the usual case.
 func (b *builder) union(x, y []int) []int {
 	if contains(x, y) {
 		return x
@@ -187,7 +186,7 @@ func (b *builder) union(x, y []int) []int {
 	return slices.Clip(b.indexes[start:])
 }
 
-// contains says whether a sorted list has all that is in another.
+// contains reports whether a sorted list contains every element of another.
 func contains(all, some []int) bool {
 	i := 0
 	for _, s := range some {

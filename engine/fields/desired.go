@@ -6,11 +6,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Desired is the set that an object has as something to apply, as far as it can
-// be told without a schema: lists are known by what entries say of them, or of
-// the same list in another item. A list that no entry says anything about is
-// taken as one, and a key that is left out in the object is looked up in the
-// live one.
+// Desired returns the set that applying the object would own, as far as entries reveal it without a
+// schema: the keys of a list are taken from entries that name its items, or items of the same list
+// elsewhere in the object. A list that no entry names is atomic. A key that the object omits is
+// copied from the matching live item.
 func (t *Tree) Desired(object any) *fieldpath.Set {
 	set := &fieldpath.Set{}
 	if top, ok := object.(map[string]any); ok {
@@ -25,11 +24,11 @@ type wish struct {
 	value any
 	path  fieldpath.Path
 	shape *shape
-	// live is the node of the path, nil if there is none.
+	// live is the live node at the path, or nil.
 	live *Node
 }
 
-// add puts the value and what is below it into the set.
+// add inserts the paths of the value and of everything below it into the set.
 func (w wish) add(set *fieldpath.Set) {
 	isItem := len(w.path) > 0 && w.path[len(w.path)-1].FieldName == nil
 	kind := w.shape.kind(w.value)
@@ -71,7 +70,7 @@ func (w wish) below(pe fieldpath.PathElement, v any) wish {
 	return wish{value: v, path: append(slices.Clip(w.path), pe), shape: w.shape.child(pe), live: w.live.find(pe)}
 }
 
-// find returns the live child of that name, or nil. It may be called on nil.
+// find returns the live child with that path element, or nil. The receiver may be nil.
 func (n *Node) find(pe fieldpath.PathElement) *Node {
 	if n == nil {
 		return nil
@@ -86,8 +85,8 @@ func (n *Node) find(pe fieldpath.PathElement) *Node {
 	return n.Children[i]
 }
 
-// complete adds keys that an element does not have, if exactly one live item
-// has all that it does have. It may be called on nil.
+// complete adds the keys that an element lacks, if exactly one live item matches the keys that it
+// has. The receiver may be nil.
 func (n *Node) complete(pe fieldpath.PathElement) fieldpath.PathElement {
 	if n == nil || n.find(pe) != nil {
 		return pe
@@ -105,7 +104,7 @@ func (n *Node) complete(pe fieldpath.PathElement) fieldpath.PathElement {
 	return matches[0].Element
 }
 
-// hasKeys says whether the node is known by all keys of an element.
+// hasKeys reports whether the node's path element has all keys of pe, with the same values.
 func (n *Node) hasKeys(pe fieldpath.PathElement) bool {
 	for _, f := range *pe.Key {
 		one := fieldpath.KeyElement(f)

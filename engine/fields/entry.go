@@ -11,50 +11,47 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// An Operation is the way in which a manager came to hold its fields.
+// An Operation is how a manager acquired its fields.
 type Operation string
 
 const (
-	// Apply : the fields are the manager's whole intent; what it no longer
-	// names is removed.
+	// Apply means that the fields are the manager's whole intent: its next apply removes those that
+	// it no longer names.
 	Apply Operation = "Apply"
-	// Update : the fields are what the manager changed, by any other verb.
+	// Update means that the manager changed the fields by any other verb.
 	Update Operation = "Update"
 )
 
-// Names that the server itself gives to managers. They are managers like any
-// other, and nobody is left to ask.
+// Names that the server itself gives to managers. They are managers like any other, but no program
+// uses these names.
 const (
-	// BeforeFirstApply holds everything that was there when an object without
-	// entries was applied for the first time.
+	// BeforeFirstApply holds the fields of an object that had no entries when it was applied for
+	// the first time.
 	BeforeFirstApply = "before-first-apply"
-	// AncientChanges is where the server puts the oldest updates when there are
-	// more than ten of them.
+	// AncientChanges holds the fields of the oldest updates, if there are more than ten of them.
 	AncientChanges = "ancient-changes"
 )
 
-// An Entry says which fields one manager holds: an element of an object's
-// metadata.managedFields.
+// An Entry is an element of metadata.managedFields: the fields that one manager holds.
 type Entry struct {
 	Manager   string
 	Operation Operation
-	// Subresource through which the manager wrote, "" for the object itself.
+	// Subresource is the one through which the manager wrote, "" for the object itself.
 	Subresource string
-	// APIVersion in which Fields are to be read.
+	// APIVersion is the version that Fields refer to.
 	APIVersion string
-	// Time as it is written, in RFC 3339. It may be empty, and it means nothing
-	// but the order of entries.
+	// Time is in RFC 3339, or empty. It only orders entries.
 	Time string
-	// Fields may be nil, which is the empty set. Sets are shared between
-	// entries and plans: nobody writes to one that was handed out.
+	// Fields may be nil, which is the empty set. Entries and plans share sets, so sets must not be
+	// modified.
 	Fields *fieldpath.Set
 }
 
-// Entries are all of an object's entries.
+// Entries are the entries of one object.
 type Entries []Entry
 
-// An Identity is what the server tells entries apart by. There is one entry of
-// an identity.
+// An Identity distinguishes entries, as in the server. An object has at most one entry for each
+// identity.
 type Identity struct {
 	Manager     string    `json:"manager"`
 	Operation   Operation `json:"operation"`
@@ -63,7 +60,7 @@ type Identity struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 }
 
-// Identity of the entry.
+// Identity returns the identity of the entry.
 func (e Entry) Identity() Identity {
 	id := Identity{Manager: e.Manager, Operation: e.Operation, Subresource: e.Subresource, APIVersion: e.APIVersion}
 	if e.Operation == Apply {
@@ -73,7 +70,7 @@ func (e Entry) Identity() Identity {
 	return id
 }
 
-// String is short, for people: eno (Apply), kubelet (Update v1 of /status).
+// String returns a short text for people, such as eno (Apply) or kubelet (Update v1 of /status).
 func (id Identity) String() string {
 	if id == (Identity{}) {
 		return "nobody"
@@ -99,7 +96,7 @@ func (id Identity) Compare(other Identity) int {
 	)
 }
 
-// fields is the entry's set, never nil.
+// fields returns the entry's set, never nil.
 func (e Entry) fields() *fieldpath.Set {
 	if e.Fields == nil {
 		return &fieldpath.Set{}
@@ -108,10 +105,10 @@ func (e Entry) fields() *fieldpath.Set {
 	return e.Fields
 }
 
-// fieldsV1 is the only type of sets there is.
+// fieldsV1 is the only format of sets.
 const fieldsV1 = "FieldsV1"
 
-// encoded is an entry as the API has it.
+// encoded is the JSON of an entry.
 type encoded struct {
 	Manager     string          `json:"manager,omitempty"`
 	Operation   Operation       `json:"operation,omitempty"`
@@ -122,8 +119,7 @@ type encoded struct {
 	Subresource string          `json:"subresource,omitempty"`
 }
 
-// MarshalJSON writes the entry as the API has it. Equal entries give equal
-// bytes.
+// MarshalJSON writes the entry in the format of the API. Equal entries give equal bytes.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	set, err := e.fields().ToJSON()
 	if err != nil {
@@ -136,8 +132,8 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and is strict: the error is a
-// [Defects]. [ReadList] is tolerant.
+// UnmarshalJSON reads what MarshalJSON writes. It is strict, and its error is a [Defects];
+// [ReadList] is tolerant.
 func (e *Entry) UnmarshalJSON(data []byte) error {
 	var in encoded
 	if err := json.Unmarshal(data, &in); err != nil {
@@ -152,13 +148,13 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ParseFields reads one set: the fieldsV1 of an entry.
+// ParseFields reads one set, the fieldsV1 of an entry.
 func ParseFields(data []byte) (*fieldpath.Set, error) {
 	if !json.Valid(data) {
-		return nil, errors.New("cannot read fields: they are no JSON")
+		return nil, errors.New("cannot read fields: they are not valid JSON")
 	}
 	if first := bytes.TrimLeft(data, " \t\r\n"); first[0] != '{' {
-		return nil, errors.New("cannot read fields: they are no JSON object")
+		return nil, errors.New("cannot read fields: they are not a JSON object")
 	}
 	set := &fieldpath.Set{}
 	if err := set.FromJSON(bytes.NewReader(data)); err != nil {

@@ -47,7 +47,7 @@ func TestReadList(t *testing.T) {
 			want:   map[string][]string{"eno (Apply)": nil},
 		},
 		"UnknownElements": {
-			reason: "what a later version may know is left out, as the server does",
+			reason: "unknown members are skipped, as the server does",
 			list: []any{map[string]any{
 				"manager": "eno", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
 				"fieldsV1": map[string]any{"f:a": map[string]any{}, "x:b": map[string]any{}},
@@ -71,7 +71,7 @@ func TestReadList(t *testing.T) {
 			errors: []string{`cannot use managedFields[0] of manager "eno": it has no fieldsType`},
 		},
 		"OtherFieldsType": {
-			reason: "what is written in another way is not guessed at",
+			reason: "a set in an unknown format is not read",
 			list: []any{map[string]any{
 				"manager": "eno", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV2", "fieldsV1": map[string]any{},
 			}},
@@ -104,26 +104,26 @@ func TestReadList(t *testing.T) {
 			want: map[string][]string{"good (Update v1)": {"a"}},
 			errors: []string{
 				`cannot use managedFields[0] of manager "bad": cannot read fields`,
-				`cannot use managedFields[1] of manager "flat": cannot read fields: they are no JSON object`,
+				`cannot use managedFields[1] of manager "flat": cannot read fields: they are not a JSON object`,
 			},
 		},
 		"NotObjects": {
-			reason: "what is no entry at all is named by its position",
+			reason: "an element that is not an entry is named by its position",
 			list:   []any{"eno", map[string]any{"manager": "eno", "operation": 7.0}},
 			want:   map[string][]string{},
 			errors: []string{
-				`cannot use managedFields[0] of manager "": it is no entry: it is a string`,
-				`cannot use managedFields[1] of manager "eno": it is no entry: its operation is a float64`,
+				`cannot use managedFields[0] of manager "": it is not an entry: it is a string`,
+				`cannot use managedFields[1] of manager "eno": it is not an entry: its operation is a float64`,
 			},
 		},
 		"NotAList": {
 			reason: "the list itself can be something else",
 			list:   map[string]any{},
 			want:   map[string][]string{},
-			errors: []string{"cannot use managedFields: it is no list but a map[string]interface {}"},
+			errors: []string{"cannot use managedFields: it is not a list but a map[string]interface {}"},
 		},
 		"SeveralDefects": {
-			reason: "all that is wrong is said at once",
+			reason: "all defects are reported at once",
 			list:   []any{map[string]any{"manager": "eno"}},
 			want:   map[string][]string{"eno ()": nil},
 			errors: []string{
@@ -175,7 +175,7 @@ func TestEntryJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &es); err != nil {
 		t.Fatal(err)
 	}
-	diff(t, "what is read is written as it was", text, mustJSON(t, es))
+	diff(t, "an entry is written as it was read", text, mustJSON(t, es))
 
 	for name, bad := range map[string]string{
 		"defective": `[{"manager":"eno","operation":"Apply","fieldsType":"FieldsV1"}]`,
@@ -208,7 +208,7 @@ func TestIdentity(t *testing.T) {
 	}{
 		"ApplyInTwoVersions":  {reason: "a manager applies in one version at a time", a: at("m", fields.Apply, "", "v1"), b: at("m", fields.Apply, "", "v2"), same: true},
 		"UpdateInTwoVersions": {reason: "updates are kept by version", a: at("m", fields.Update, "", "v1"), b: at("m", fields.Update, "", "v2")},
-		"TwoOperations":       {reason: "who applies and who updates are two", a: at("m", fields.Apply, "", "v1"), b: at("m", fields.Update, "", "v1")},
+		"TwoOperations":       {reason: "an apply and an update by one manager are two identities", a: at("m", fields.Apply, "", "v1"), b: at("m", fields.Update, "", "v1")},
 		"Subresource":         {reason: "a subresource makes another", a: at("m", fields.Apply, "", "v1"), b: at("m", fields.Apply, "status", "v1")},
 		"TwoNames":            {reason: "names count", a: at("m", fields.Apply, "", "v1"), b: at("n", fields.Apply, "", "v1")},
 	}
@@ -255,7 +255,7 @@ func TestMerge(t *testing.T) {
 			fields:  map[string][]string{},
 		},
 		"Order": {
-			reason:  "who applies comes first, then the oldest; no time is the oldest of all",
+			reason:  "Apply comes first, then the oldest; an entry without a time is the oldest",
 			entries: fields.Entries{latest, later, updated(t, "nil", `{"f:a":{}}`), applied(t, "eno", `{"f:a":{}}`)},
 			want:    []string{"eno (Apply)", "nil (Update v1)", "zoe (Update v1)", "abe (Update v1)"},
 			fields:  map[string][]string{"eno (Apply)": {"a"}, "nil (Update v1)": {"a"}, "zoe (Update v1)": {"a"}, "abe (Update v1)": {"a"}},
@@ -313,7 +313,7 @@ func TestEqual(t *testing.T) {
 		"Order":      {reason: "order means nothing", a: fields.Entries{eno, legacy}, b: fields.Entries{legacy, eno}, want: true},
 		"Husk":       {reason: "an entry without fields means nothing", a: fields.Entries{eno, updated(t, "x", `{}`)}, b: fields.Entries{eno}, want: true},
 		"InTwoParts": {reason: "two entries of one identity mean what one of both means", a: fields.Entries{eno, applied(t, "eno", `{"f:b":{}}`)}, b: fields.Entries{applied(t, "eno", `{"f:a":{},"f:b":{}}`)}, want: true},
-		"None":       {reason: "no entries are no entries", a: nil, b: fields.Entries{}, want: true},
+		"None":       {reason: "an empty list equals an empty list", a: nil, b: fields.Entries{}, want: true},
 		"Version":    {reason: "the same path in another version is another field", a: fields.Entries{eno}, b: fields.Entries{v2}},
 		"Operation":  {reason: "to hold is not to apply", a: fields.Entries{eno}, b: fields.Entries{updated(t, "eno", `{"f:a":{}}`)}},
 		"More":       {reason: "one field more", a: fields.Entries{eno}, b: fields.Entries{applied(t, "eno", `{"f:a":{},"f:b":{}}`)}},

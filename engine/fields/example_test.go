@@ -38,15 +38,15 @@ func read() (live map[string]any, entries fields.Entries) {
 	return live, entries
 }
 
-// An apply without the init container is refused. After the plan it removes the
-// container, and nothing else.
+// The server rejects an apply without the init container. After the plan, the apply removes the
+// container and nothing else.
 func Example() {
 	live, entries := read()
 	scope := fields.MustParseScope("spec.template.spec.initContainers")
 
 	tree := fields.New(live, entries)
 	owned := tree.CheckOwnership(scope, "eno")
-	fmt.Println("fully owned:", owned.FullyOwned, "others:", owned.OtherManagers)
+	fmt.Println("fully owned:", owned.FullyOwned, "other managers:", owned.OtherManagers)
 	for _, r := range tree.Removals("eno", nil, nil) {
 		fmt.Println(r)
 	}
@@ -65,7 +65,7 @@ func Example() {
 		fmt.Println(r)
 	}
 	// Output:
-	// fully owned: false others: [Go-http-client]
+	// fully owned: false other managers: [Go-http-client]
 	// spec.template.spec.initContainers[name=base-os-bash]: Partial without spec.template.spec.initContainers[name=base-os-bash].image, because of Go-http-client (Update apps/v1)
 	// from Go-http-client (Update apps/v1) to eno (Apply)
 	//   spec.template.spec.initContainers[name=base-os-bash]

@@ -11,8 +11,7 @@ import (
 	"github.com/arbor-control/arbor/engine/fields"
 )
 
-// FuzzParseScope : a scope that can be read is written in one way, which is
-// read as the same scope.
+// FuzzParseScope checks that a scope has one text, from which the same scope is read.
 func FuzzParseScope(f *testing.F) {
 	for _, text := range []string{
 		"", "*", "spec.template.spec.initContainers[name=base-os-bash]", "a[name=~^aks-]", "a[port=80,protocol=TCP]", "a.*[*]",
@@ -40,8 +39,8 @@ func FuzzParseScope(f *testing.F) {
 	})
 }
 
-// FuzzReadList : whatever is read can be written and read again, a path of it
-// is a scope that matches it, and nothing that can be done with it panics.
+// FuzzReadList checks that every list that can be read can be written and read again, that each of
+// its paths is a scope that matches it, and that nothing panics.
 func FuzzReadList(f *testing.F) {
 	f.Add(`[{"manager":"eno","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:a":{".":{},"k:{\"name\":\"x\"}":{".":{},"f:b":{}},"v:\"x\"":{}}}}}]`,
 		`{"apiVersion":"v1","spec":{"a":[{"name":"x","b":1},{"name":"y"},"x"]}}`, "spec.a[name=x]")
@@ -55,7 +54,7 @@ func FuzzReadList(f *testing.F) {
 		}
 		es, err := fields.ReadList(raw)
 		if d := (fields.Defects{}); err != nil && !errors.As(err, &d) {
-			t.Errorf("error %v is no list of defects", err)
+			t.Errorf("error %v is not a list of defects", err)
 		}
 		for _, e := range es {
 			if e.Fields != nil {
@@ -94,7 +93,7 @@ func checkPath(t *testing.T, p fieldpath.Path) {
 	}
 }
 
-// isOdd is true for paths with keys that are no scalars.
+// isOdd is true for paths with keys that are not scalars.
 func isOdd(p fieldpath.Path) bool {
 	for _, pe := range p {
 		if pe.Value != nil && ((*pe.Value).IsMap() || (*pe.Value).IsList()) {

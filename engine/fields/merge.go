@@ -8,12 +8,12 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Merge returns the entries as the server would keep them: one of an identity,
-// none without fields, Apply before Update and then by time.
+// Merge returns the entries as the server would keep them: one for each identity, none without
+// fields, Apply before Update and then by time.
 //
-// Several entries of one identity become one that holds what any of them
-// holds. Of entries of one applier in several versions the last counts, since
-// paths of different versions cannot be mixed.
+// Several entries of one identity become one that holds the union. Of several Apply entries of one
+// manager in different versions the last counts, because paths of different versions cannot be
+// mixed.
 func (es Entries) Merge() Entries {
 	at := map[Identity]int{}
 	merged := make(Entries, 0, len(es))
@@ -37,8 +37,8 @@ func (es Entries) Merge() Entries {
 	return merged
 }
 
-// compareEntries is the order in which the server keeps entries. Times are
-// compared as text, which is right for the one form that the server writes.
+// compareEntries orders entries as the server does. It compares times as text, which is correct for
+// the one format that the server writes.
 func compareEntries(a, b Entry) int {
 	return cmp.Or(
 		strings.Compare(string(a.Operation), string(b.Operation)),
@@ -49,13 +49,13 @@ func compareEntries(a, b Entry) int {
 	)
 }
 
-// find returns the index of the entry of that identity, or -1.
+// find returns the index of the entry with that identity, or -1.
 func (es Entries) find(id Identity) int {
 	return slices.IndexFunc(es, func(e Entry) bool { return e.Identity() == id })
 }
 
-// Equal says whether both lists mean the same: who holds what, in which
-// version. Times, order, and entries without fields mean nothing.
+// Equal reports whether both lists have the same identities with the same fields and versions. It
+// ignores times, order, and entries without fields.
 func Equal(a, b Entries) bool {
 	a, b = a.Merge(), b.Merge()
 	if len(a) != len(b) {
@@ -71,8 +71,8 @@ func Equal(a, b Entries) bool {
 	return true
 }
 
-// same says whether two sets have the same members. Equals would tell sets
-// apart by branches without any.
+// same reports whether two sets have the same members. Set.Equals would also compare branches
+// without members.
 func same(a, b *fieldpath.Set) bool {
 	return a.Equals(b) || a.Difference(b).Empty() && b.Difference(a).Empty()
 }

@@ -7,30 +7,27 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// An Ownership is what a manager has of a scope.
+// An Ownership describes how much of a scope a manager owns.
 type Ownership struct {
-	// ScopeExists says that the scope is in the object. If it is not, there is
-	// nothing to own.
+	// ScopeExists reports whether the scope is in the object. If not, there is nothing to own.
 	ScopeExists bool
-	// FullyOwned says that the manager's Apply entry has fields in the scope, and
-	// no other entry of the object itself has. Fields that nobody owns do not
-	// count.
+	// FullyOwned reports whether the manager's Apply entry has fields in the scope and no other
+	// entry of the object itself has any. Fields without an owner do not count.
 	FullyOwned bool
 	// OtherManagers have fields in the scope, sorted by name.
 	OtherManagers []string
-	// OwnUpdates says that the manager itself has fields in the scope that it did
-	// not apply. To the server that is somebody else: they stay when it applies
-	// without them.
+	// OwnUpdates reports whether the manager itself has fields in the scope that it did not apply.
+	// To the server that is a different manager: the fields stay when the manager applies without
+	// them.
 	OwnUpdates bool
-	// Subresources are entries with fields in the scope that were written
-	// through a subresource. They are never moved, and do not count.
+	// Subresources are entries with fields in the scope that were written through a subresource.
+	// They are never moved, and do not count.
 	Subresources []Identity
-	// Lifted are the paths that stand for what the scope asks for; see
-	// [Selection].
+	// Lifted are the atomic fields to which the scope was widened; see [Selection].
 	Lifted []fieldpath.Path
 }
 
-// CheckOwnership says who owns a scope. What is never moved (see [Denied]) does
+// CheckOwnership returns the ownership of a scope. Fields that are never moved (see [Denied]) do
 // not count in a scope that is larger.
 func (t *Tree) CheckOwnership(scope Scope, manager string) Ownership {
 	found := t.Select(scope)
@@ -61,8 +58,8 @@ func (t *Tree) CheckOwnership(scope Scope, manager string) Ownership {
 	return result
 }
 
-// owners are the entries that hold something live at or below the nodes. What is
-// never moved can be left out.
+// owners returns the entries that hold a live field at or below the nodes. With movable it skips
+// fields that are never moved.
 func owners(nodes []*Node, movable bool) map[int]bool {
 	all := map[int]bool{}
 	for _, n := range nodes {

@@ -8,11 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// A SyntaxError says where the text of a scope cannot be read on, and what
-// could have stood there.
+// A SyntaxError is a position at which the text of a scope is invalid, and what was expected there.
 type SyntaxError struct {
 	Text string
-	// Offset in bytes.
+	// Offset is in bytes.
 	Offset int
 	// Want is a clause about what was expected.
 	Want string
@@ -28,8 +27,7 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("cannot read scope %q at position %d: %s where %s", e.Text, e.Offset+1, found, e.Want)
 }
 
-// ParseScope reads a scope; see [Scope] for how it is written. The error is a
-// *[SyntaxError].
+// ParseScope reads a scope; see [Scope] for the grammar. The error is a *[SyntaxError].
 func ParseScope(text string) (Scope, error) {
 	p := &parser{text: text}
 	s, ok := p.scope()
@@ -40,9 +38,9 @@ func ParseScope(text string) (Scope, error) {
 	return s, nil
 }
 
-// ParseScopes reads several scopes, one per line or separated by semicolons, which may
-// also be part of a quoted text. Blank ones are skipped. The error is a *[SyntaxError],
-// or a *[Denied] about a part that is never moved.
+// ParseScopes reads several scopes, one per line or separated by semicolons, which may also be part
+// of a quoted text. It skips blank ones. The error is a *[SyntaxError], or a *[Denied] about fields
+// that are never moved.
 func ParseScopes(text string) ([]Scope, error) {
 	quoted, escaped := false, false
 	separates := func(r rune) bool {
@@ -75,7 +73,7 @@ func ParseScopes(text string) ([]Scope, error) {
 	return all, nil
 }
 
-// MustParseScope is ParseScope for texts that are known to be good.
+// MustParseScope is like ParseScope and panics if the text is invalid.
 func MustParseScope(text string) Scope {
 	s, err := ParseScope(text)
 	if err != nil {
@@ -85,8 +83,8 @@ func MustParseScope(text string) Scope {
 	return s
 }
 
-// parser goes through the text once. Its methods return false after they have
-// said in want what should have been at the position.
+// parser reads the text once. Its methods return false after they have set want to what was
+// expected at the position.
 type parser struct {
 	text string
 	at   int
@@ -99,7 +97,7 @@ func (p *parser) fail(want string) bool {
 	return false
 }
 
-// accept goes past the byte if it is there.
+// accept skips the byte if it is next.
 func (p *parser) accept(c byte) bool {
 	if p.at == len(p.text) || p.text[p.at] != c {
 		return false
@@ -150,7 +148,7 @@ func (p *parser) field() (step, bool) {
 	return step{kind: byName, name: name}, true
 }
 
-// selector is what stands between brackets.
+// selector parses the text between brackets.
 func (p *parser) selector() (step, bool) {
 	st, ok := p.selected()
 	if ok && !p.accept(']') {
@@ -179,7 +177,7 @@ func (p *parser) selected() (step, bool) {
 	return step{kind: byKeys, conditions: all}, ok
 }
 
-// keys are conditions with commas between them.
+// keys parses conditions with commas between them.
 func (p *parser) keys() ([]condition, bool) {
 	var all []condition
 	for first := true; first || p.accept(','); first = false {
@@ -215,7 +213,7 @@ func (p *parser) key() (string, bool) {
 	return key, true
 }
 
-// condition is what stands behind the "=".
+// condition parses the text after the "=".
 func (p *parser) condition(key string) (condition, bool) {
 	c := condition{key: key}
 	expression := p.accept('~')
@@ -243,11 +241,11 @@ func (p *parser) condition(key string) (condition, bool) {
 	return c, true
 }
 
-// isBareExpression : unlike a value, an expression may begin with "~".
+// isBareExpression allows a "~" at the beginning, unlike isBareValue.
 func isBareExpression(s string) bool { return isBare(s, notInValues) }
 
-// quoted reads a string in quotes, if there is one. If there is one that does
-// not end well, it is quoted and not ok.
+// quoted reads a string in quotes. It returns quoted and not ok if the string has a quote at its
+// beginning and is invalid.
 func (p *parser) quoted() (text string, quoted, ok bool) {
 	if p.at == len(p.text) || p.text[p.at] != '"' {
 		return "", false, false
@@ -264,7 +262,7 @@ func (p *parser) quoted() (text string, quoted, ok bool) {
 	return text, true, true
 }
 
-// bare reads on to the first rune that cannot stand without quotes.
+// bare reads up to the first rune that needs quotes.
 func (p *parser) bare(not string) string {
 	rest := p.text[p.at:]
 	if end := strings.IndexFunc(rest, func(r rune) bool { return !isPlain(r) || strings.ContainsRune(not, r) }); end >= 0 {

@@ -9,9 +9,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// FormatPath writes a path in the grammar of scopes. [ParseScope] reads it
-// back as a scope that matches the path, but for paths with positions in
-// lists, which scopes do not have.
+// FormatPath writes a path in the grammar of scopes. [ParseScope] reads it as a scope that matches
+// the path, except for paths with positions in lists, which scopes do not have.
 func FormatPath(p fieldpath.Path) string {
 	var b strings.Builder
 	for _, pe := range p {
@@ -41,8 +40,7 @@ func FormatPath(p fieldpath.Path) string {
 	return b.String()
 }
 
-// FormatPaths writes all paths of a set, in the set's order. Nil is the empty
-// set.
+// FormatPaths writes all paths of a set, in the set's order. Nil is the empty set.
 func FormatPaths(set *fieldpath.Set) []string {
 	var all []string
 	if set != nil {
@@ -52,8 +50,8 @@ func FormatPaths(set *fieldpath.Set) []string {
 	return all
 }
 
-// writeName appends one field name: with a dot if it can stand as it is, in
-// brackets and quotes otherwise.
+// writeName appends one field name: with a dot if it needs no quotes, in brackets and quotes
+// otherwise.
 func writeName(b *strings.Builder, name string) {
 	if !isBareName(name) {
 		b.WriteString("[" + strconv.Quote(name) + "]")
@@ -73,8 +71,7 @@ func writeBareOr(b *strings.Builder, text string, bare func(string) bool) {
 	b.WriteString(text)
 }
 
-// writeValue appends the value of a key. A string that would be read as
-// something else is quoted.
+// writeValue appends the value of a key. It quotes a string that would be read as another type.
 func writeValue(b *strings.Builder, v value.Value) {
 	text, isString := valueText(v)
 	switch {
@@ -87,9 +84,8 @@ func writeValue(b *strings.Builder, v value.Value) {
 	}
 }
 
-// valueText is the text that conditions of scopes compare with, and whether it
-// stands for a string. Lists and maps are no keys in Kubernetes; their text is
-// their JSON.
+// valueText returns the text that conditions of scopes compare with, and whether the value is a
+// string. Lists and maps are not keys in Kubernetes; their text is their JSON.
 func valueText(v value.Value) (text string, isString bool) {
 	switch {
 	case v.IsString():
@@ -109,17 +105,15 @@ func valueText(v value.Value) (text string, isString bool) {
 	return string(data), false
 }
 
-// looksTyped says whether a bare text would be taken for a number, a truth
-// value or null.
+// looksTyped reports whether a text without quotes would be read as a number, a boolean or null.
 func looksTyped(text string) bool {
 	_, err := strconv.ParseFloat(text, 64)
 
 	return err == nil || text == "true" || text == "false" || text == "null"
 }
 
-// Which texts can stand without quotes in a scope. A "/" is kept out of names
-// because it is nearly always in a key with dots, which must be quoted: without
-// the quotes the dots would mean something else.
+// The characters that need quotes in a scope. A "/" needs them in names because it nearly always
+// occurs in a key with dots, which must be quoted: without quotes the dots would separate fields.
 const (
 	notInNames  = ".[]\"=,*/"
 	notInKeys   = ".[]\"=,*/~"
@@ -128,7 +122,7 @@ const (
 
 func isBareName(s string) bool { return isBare(s, notInNames) }
 
-// isBareKey leaves out what begins like a position.
+// isBareKey rejects keys that begin with a digit, like a position.
 func isBareKey(s string) bool { return isBare(s, notInKeys) && !isDigit(s[0]) }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
@@ -139,6 +133,5 @@ func isBare(s, not string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !isPlain(r) || strings.ContainsRune(not, r) })
 }
 
-// isPlain is false for space, for what cannot be printed, and for bytes that
-// are no UTF-8.
+// isPlain is false for space, for runes that cannot be printed, and for bytes that are not UTF-8.
 func isPlain(r rune) bool { return r != ' ' && r != '\uFFFD' && strconv.IsPrint(r) }

@@ -8,20 +8,19 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// A Mode says how much of a scope is moved.
+// A Mode is how much of a scope is moved.
 type Mode string
 
 const (
-	// Needed : the items and fields that the applier names, named before, or has
-	// a part of. What only others ever named stays theirs. It is the default.
+	// Needed moves the items and fields that the applier names, named before, or partly owns. Those
+	// that only other managers ever named stay with them. It is the default.
 	//
-	// An item that the applier no longer names is moved with all that is in it,
-	// so that it can go as a whole. Of an item that it still names, it gets the
-	// item itself and the fields that it names: the rest would be removed by its
-	// next apply, and nobody asked for that.
+	// An item that the applier no longer names is moved with everything in it, so that it can be
+	// removed as a whole. Of an item that it still names, the applier gets the item itself and the
+	// fields that it names: its next apply would remove the rest, which was not requested.
 	Needed Mode = "Needed"
-	// Whole : everything in the scope, from all managers. What the applier does
-	// not name is then removed by its next apply.
+	// Whole moves everything in the scope, from all managers. The applier's next apply removes what
+	// it does not name.
 	Whole Mode = "Whole"
 )
 
@@ -29,75 +28,71 @@ const (
 type Effect string
 
 const (
-	// Transfer : others lose them and the applier gains them, so that an apply
-	// without them removes them. It is the default.
+	// Transfer moves the fields from other managers to the applier, so that an apply without them
+	// removes them. It is the default.
 	Transfer Effect = "Transfer"
-	// Release : others lose them, and the applier has what it had. Fields that
-	// it does not hold are then nobody's.
+	// Release takes the fields from other managers and leaves the applier's as they were. Fields
+	// that it does not hold have no owner then.
 	Release Effect = "Release"
 )
 
-// A Request says what is to be moved to whom.
+// A Request describes which fields are moved, and to which manager.
 type Request struct {
 	Scope Scope
-	// To is the manager that is to have it, as one who applies.
+	// To is the manager that gets the fields, in its Apply entry.
 	To string
 	// Mode is Needed if it is empty, and Effect is Transfer.
 	Mode   Mode
 	Effect Effect
-	// Previous and Next are what the manager applied before and will apply. Each
-	// may be nil: what the manager holds now counts as applied before.
+	// Previous and Next are what the manager applied before and will apply. Each may be nil: what
+	// the manager holds now counts as applied before.
 	Previous, Next *fieldpath.Set
-	// Known is any other set that tells how the object's fields are held, such as
-	// that of the object by its schema. It may be nil; see [New].
+	// Known is any other set that reveals how the object's fields are held, such as that of the
+	// object by its schema. It may be nil; see [New].
 	Known *fieldpath.Set
-	// Retag lets entries in other versions take part as if they were in the
-	// object's. Only whoever knows that their paths mean the same in both can
-	// say so.
+	// Retag reads entries in other versions as if they were in the object's. The caller must know
+	// that their paths mean the same in both.
 	Retag bool
-	// Time of the manager's entry, if it gets one that it did not have.
+	// Time of the manager's entry, if the plan creates it.
 	Time string
 }
 
-// A Plan is what the entries of an object are to become, and why. It is not
-// carried out by anybody yet.
+// A Plan describes the new entries of an object, and why. Making a plan writes nothing.
 type Plan struct {
 	// Before are the entries that the plan was made for, merged.
 	Before Entries
-	// Entries are what is to be written. They are never empty if there was one
-	// before, since an empty list has the server forget everything.
+	// Entries are the entries to write. They are never empty if there was one before: with an empty
+	// list the server drops all ownership.
 	Entries Entries
-	// Moves are sorted by where they come from.
+	// Moves are sorted by From.
 	Moves []Move
-	// Notes are what a person should know: why more, less or nothing is moved.
+	// Notes explain to a person why more, less or nothing is moved.
 	Notes []Note
 
-	// to is whom the plan is for, and version the version of its entry.
+	// to is the manager that the plan is for, and version the version of its entry.
 	to      Identity
 	version string
 }
 
-// ErrNoVersion says that the live object has no apiVersion, so that nothing
-// tells which entries are about what it has. ErrNoManager says that there is
-// nobody to move anything to.
+// ErrNoVersion means that the live object has no apiVersion, so that it is unknown which entries
+// refer to its fields. ErrNoManager means that the request names no manager.
 var (
 	ErrNoVersion = errors.New("cannot plan: the object has no apiVersion")
 	ErrNoManager = errors.New("cannot plan: the manager has no name")
 )
 
-// NewPlan plans a move. The live object is as it came from JSON.
+// NewPlan plans a move. The live object is decoded JSON.
 //
-// Only fields that are in the live object are moved, only between entries in
-// its version (but see [Request.Retag]), and never those of a subresource or
-// those of a [Denied] part. An item is moved without its siblings.
+// A plan moves only fields that are in the live object, only between entries in its version (but
+// see [Request.Retag]), and never those of a subresource or those that are [Denied]. An item is
+// moved without its siblings.
 //
-// What nobody holds stays nobody's, with two exceptions. Something that the
-// manager no longer names, and that it named before or has a part of, becomes
-// its own, since it could not remove it otherwise. And if the object has no
-// entries at all, the manager gets the first, with what it names.
+// A field without an owner gets none, with two exceptions. If the manager no longer names it, and
+// named it before or owns a part of it, the manager becomes the owner, because it could not remove
+// the field otherwise. And if the object has no entries at all, the manager gets the first, with
+// the fields that it names.
 //
-// The error is a *[Denied], a [Defects] about the entries, [ErrNoVersion] or
-// [ErrNoManager].
+// The error is a *[Denied], a [Defects] about the entries, [ErrNoVersion] or [ErrNoManager].
 func NewPlan(live any, entries Entries, r Request) (*Plan, error) {
 	if r.To == "" {
 		return nil, ErrNoManager
@@ -131,27 +126,27 @@ func NewPlan(live any, entries Entries, r Request) (*Plan, error) {
 	return new(p.Plan), nil
 }
 
-// Changed says whether there is anything to write. A plan that was carried out
-// leaves nothing to do for the next one.
+// Changed reports whether there is anything to write. It is false for a second plan with the same
+// request.
 func (p *Plan) Changed() bool { return !Equal(p.Before, p.Entries) }
 
-// A Move is that fields go from one entry to another.
+// A Move moves fields from one entry to another.
 type Move struct {
-	// From is nobody, the zero Identity, for fields that nobody held.
+	// From is the zero Identity for fields that had no owner.
 	From Identity
-	// To is nobody for fields that are released.
+	// To is the zero Identity for fields that are released.
 	To     Identity
 	Fields *fieldpath.Set
 }
 
-// encodedMove is a move in JSON.
+// encodedMove is the JSON of a move.
 type encodedMove struct {
 	From   *Identity       `json:"from,omitempty"`
 	To     *Identity       `json:"to,omitempty"`
 	Fields json.RawMessage `json:"fieldsV1"`
 }
 
-// MarshalJSON writes the fields as entries have them.
+// MarshalJSON writes the fields in the format of entries.
 func (m Move) MarshalJSON() ([]byte, error) {
 	set, err := Entry{Fields: m.Fields}.fields().ToJSON()
 	if err != nil {

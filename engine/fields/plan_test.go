@@ -64,7 +64,7 @@ func TestPlan(t *testing.T) {
 			want: map[string][]string{"eno (Apply)": {"spec.list[name=a].image"}, "other (Update v1)": {"spec.list[name=a]", "spec.list[name=a].extra", "spec.list[name=a].name"}},
 		},
 		"NotMine": {
-			reason: "an item that only others ever named stays theirs", live: list,
+			reason: "an item that only other managers ever named stays with them", live: list,
 			entries: fields.Entries{eno(`{"f:spec":{"f:replicas":{}}}`), other(itemA)}, scope: "spec.list",
 			want: map[string][]string{"eno (Apply)": {"spec.replicas"}, "other (Update v1)": all("spec.list[name=a]", "", ".extra", ".image", ".name")},
 		},
@@ -81,7 +81,7 @@ func TestPlan(t *testing.T) {
 			want:    map[string][]string{"eno (Apply)": all("spec.list[name=a]", "", ".image", ".name"), "other (Update v1)": {"spec.list[name=a].extra"}},
 		},
 		"SpecNeeded": {
-			reason: "in a large scope only fields that the applier has to do with are moved: replicas stay with whoever set them", live: list,
+			reason: "in a large scope only fields that the applier names or named are moved: replicas stay with the manager that set them", live: list,
 			entries: fields.Entries{eno(itemA), other(`{"f:spec":{"f:replicas":{},"f:list":{".":{},"k:{\"name\":\"a\"}":{".":{},"f:name":{}},"k:{\"name\":\"b\"}":{".":{},"f:name":{}}}}}`)}, scope: "spec",
 			want: map[string][]string{
 				"eno (Apply)":       all("spec.list[name=a]", "", ".extra", ".image", ".name"),
@@ -104,7 +104,7 @@ func TestPlan(t *testing.T) {
 			want:    map[string][]string{"eno (Apply)": all("spec.list[name=b]", "", ".name"), "other (Update v1)": all("spec.list[name=a]", "", ".name")},
 		},
 		"Ghosts": {
-			reason: "what the object does not have is not moved", live: list,
+			reason: "a path that the object does not have is not moved", live: list,
 			entries: fields.Entries{eno(itemA), other(`{"f:spec":{"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{},"f:old":{}},"k:{\"name\":\"gone\"}":{".":{},"f:name":{}}}}}`)}, scope: "spec.list",
 			request: fields.Request{Mode: fields.Whole},
 			want: map[string][]string{
@@ -113,7 +113,7 @@ func TestPlan(t *testing.T) {
 			},
 		},
 		"OwnUpdates": {
-			reason: "what the applier holds without having applied it becomes applied, in the scope and nowhere else", live: list,
+			reason: "fields that the applier updated become applied, only in the scope", live: list,
 			entries: fields.Entries{eno(`{"f:spec":{"f:replicas":{}}}`), updated(t, "eno", `{"f:spec":{"f:replicas":{},"f:list":{".":{},"k:{\"name\":\"b\"}":{".":{},"f:name":{}}}}}`)}, scope: "spec.list",
 			want: map[string][]string{"eno (Apply)": {"spec.list", "spec.replicas", "spec.list[name=b]", "spec.list[name=b].name"}, "eno (Update v1)": {"spec.replicas"}},
 		},
@@ -129,11 +129,11 @@ func TestPlan(t *testing.T) {
 			notes: []string{"other (Update v0) keeps spec.list[name=a], spec.list[name=a].extra, spec.list[name=a].image, spec.list[name=a].name: they are in version v0, which cannot be mixed with the object's"},
 		},
 		"Retag": {
-			reason: "unless somebody knows that they mean the same", live: list,
+			reason: "with Retag, the caller asserts that they mean the same", live: list,
 			entries: fields.Entries{eno(`{"f:spec":{"f:replicas":{},"f:list":{"k:{\"name\":\"a\"}":{".":{}}}}}`), in("v0", other(`{"f:spec":{"f:targetCPU":{},"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{}}}}}`))}, scope: "spec.list",
 			request: fields.Request{Retag: true},
 			want:    map[string][]string{"eno (Apply)": append([]string{"spec.replicas"}, all("spec.list[name=a]", "", ".name")...), "other (Update v0)": {"spec.targetCPU"}},
-			notes:   []string{"other (Update v0) was in version v0 and is read in the object's: spec.list[name=a], spec.list[name=a].name"},
+			notes:   []string{"other (Update v0) was in version v0 and is read in the version of the object: spec.list[name=a], spec.list[name=a].name"},
 		},
 		"OwnOtherVersion": {
 			reason: "nothing can be moved into an entry of another version; an apply in this one would put that right", live: list,
@@ -142,27 +142,27 @@ func TestPlan(t *testing.T) {
 			notes: []string{"eno (Apply) keeps its fields: they are in version v0, which cannot be mixed with the object's"},
 		},
 		"RetagOwn": {
-			reason: "retagged, it holds what there is in this version, and says what there is not", live: list,
+			reason: "retagged, it holds the fields that this version has, and notes the missing ones", live: list,
 			entries: fields.Entries{in("v0", eno(`{"f:spec":{"f:targetCPU":{},"f:replicas":{}}}`)), other(`{"f:spec":{"f:replicas":{}}}`)}, scope: "spec",
 			request: fields.Request{Retag: true},
 			want:    map[string][]string{"eno (Apply)": {"spec.replicas"}},
-			notes:   []string{"eno (Apply) was in version v0 and is read in the object's: spec.targetCPU"},
+			notes:   []string{"eno (Apply) was in version v0 and is read in the version of the object: spec.targetCPU"},
 		},
 		"Subresource": {
 			reason: "entries of a subresource are left alone", live: list,
 			entries: fields.Entries{eno(`{"f:spec":{"f:replicas":{}}}`), through("scale", other(`{"f:spec":{"f:replicas":{}}}`))}, scope: "spec",
 			request: fields.Request{Mode: fields.Whole},
 			want:    map[string][]string{"eno (Apply)": {"spec.replicas"}, "other (Update v1 of /scale)": {"spec.replicas"}},
-			notes:   []string{"other (Update v1 of /scale) keeps spec.replicas: what is written through a subresource is left alone"},
+			notes:   []string{"other (Update v1 of /scale) keeps spec.replicas: fields written through a subresource are not moved"},
 		},
 		"OwnSubresource": {
 			reason: "even the applier's own", live: list,
 			entries: fields.Entries{eno(`{"f:spec":{"f:replicas":{}}}`), through("scale", eno(`{"f:spec":{"f:replicas":{}}}`))}, scope: "spec",
 			want:  map[string][]string{"eno (Apply)": {"spec.replicas"}, "eno (Apply of /scale)": {"spec.replicas"}},
-			notes: []string{"eno (Apply of /scale) keeps spec.replicas: what is written through a subresource is left alone"},
+			notes: []string{"eno (Apply of /scale) keeps spec.replicas: fields written through a subresource are not moved"},
 		},
 		"ServersOwn": {
-			reason: "managers that the server made up are taken from like others", live: list,
+			reason: "fields are also moved from managers that the server named", live: list,
 			entries: fields.Entries{eno(itemA), updated(t, fields.BeforeFirstApply, itemA), updated(t, fields.AncientChanges, itemA)}, scope: "spec.list",
 			want: map[string][]string{"eno (Apply)": all("spec.list[name=a]", "", ".extra", ".image", ".name")},
 		},
@@ -172,27 +172,27 @@ func TestPlan(t *testing.T) {
 			want: map[string][]string{"eno (Apply)": {"spec.args[=x]"}, "other (Update v1)": {"spec.args", "spec.args[=u]"}},
 		},
 		"Lifted": {
-			reason: "a scope below what is held as a whole is that, and says so", live: deployment, entries: splitEntries(t), scope: "spec.selector.matchLabels",
+			reason: "a scope inside an atomic field is widened to it, with a note", live: deployment, entries: splitEntries(t), scope: "spec.selector.matchLabels",
 			request: fields.Request{Mode: fields.Whole},
 			want: map[string][]string{
 				"eno (Apply)":                {"spec.selector", item(".image")},
 				"Go-http-client (Update v1)": append([]string{"spec.replicas", initContainers}, all(item(""), "", ".command", ".imagePullPolicy", ".name", ".resources", ".securityContext")...),
 			},
-			notes: []string{"spec.selector can only be held as a whole; the scope is taken as that"},
+			notes: []string{"spec.selector can only be held as a whole; the scope is widened to it"},
 		},
 		"UntypedList": {
 			reason: "a list without keys is one, whatever is in it; names alone make no keys", live: `{apiVersion: v1, spec: {free: {list: [{name: a}]}}}`,
 			entries: fields.Entries{other(`{"f:spec":{"f:free":{"f:list":{}}}}`)}, scope: "spec.free.list[name=a]",
 			request: fields.Request{Mode: fields.Whole},
 			want:    map[string][]string{"eno (Apply)": {"spec.free.list"}},
-			notes:   []string{"spec.free.list can only be held as a whole; the scope is taken as that"},
+			notes:   []string{"spec.free.list can only be held as a whole; the scope is widened to it"},
 		},
 		"Opaque": {
-			reason: "of a list that nobody has anything of, nothing can be moved", live: list,
+			reason: "nothing can be moved from a list of which no manager holds anything", live: list,
 			entries: fields.Entries{other(`{"f:spec":{"f:replicas":{}}}`)}, scope: "spec.list[name=a]",
 			request: fields.Request{Mode: fields.Whole},
 			want:    map[string][]string{"other (Update v1)": {"spec.replicas"}},
-			notes:   []string{"spec.list is a list of which no manager names an item; nothing tells what the items are known by"},
+			notes:   []string{"spec.list is a list of which no manager names an item, so the keys of its items are unknown"},
 		},
 		"SeveralKeys": {
 			reason: "a port is its number and its protocol", live: `{apiVersion: v1, spec: {ports: [{port: 80, protocol: TCP}, {port: 80, protocol: UDP}]}}`,
@@ -201,7 +201,7 @@ func TestPlan(t *testing.T) {
 			want:    map[string][]string{"eno (Apply)": all("spec.ports[port=80,protocol=UDP]", "", ".port", ".protocol"), "other (Update v1)": all("spec.ports[port=80,protocol=TCP]", "", ".port")},
 		},
 		"Annotations": {
-			reason: "what others annotate stays theirs", live: `{apiVersion: v1, metadata: {annotations: {a.b/mine: x, kubectl.kubernetes.io/last-applied-configuration: z}}}`,
+			reason: "annotations of other managers stay with them", live: `{apiVersion: v1, metadata: {annotations: {a.b/mine: x, kubectl.kubernetes.io/last-applied-configuration: z}}}`,
 			entries: fields.Entries{eno(`{"f:metadata":{"f:annotations":{"f:a.b/mine":{}}}}`), other(`{"f:metadata":{"f:annotations":{".":{},"f:a.b/mine":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`)}, scope: "metadata.annotations",
 			want: map[string][]string{"eno (Apply)": {`metadata.annotations["a.b/mine"]`}, "other (Update v1)": {"metadata.annotations", `metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`}},
 		},
@@ -218,7 +218,7 @@ func TestPlan(t *testing.T) {
 			want: map[string][]string{"eno (Apply)": append([]string{"spec.replicas"}, all("spec.list[name=a]", "", ".extra", ".image", ".name")...)},
 		},
 		"Orphan": {
-			reason: "an item that nobody holds, and that the applier gets parts of, becomes its own; without it, it could remove only the parts", live: list,
+			reason: "an item without an owner, of which the applier gets fields, becomes its own; otherwise it could remove only those fields", live: list,
 			entries: fields.Entries{eno(`{"f:spec":{"f:list":{"k:{\"name\":\"a\"}":{"f:image":{}}}}}`), other(`{"f:spec":{"f:list":{"k:{\"name\":\"a\"}":{"f:extra":{}}},"f:replicas":{}}}`)}, scope: "spec.list",
 			want: map[string][]string{"eno (Apply)": all("spec.list[name=a]", "", ".extra", ".image"), "other (Update v1)": {"spec.replicas"}},
 		},
@@ -229,13 +229,13 @@ func TestPlan(t *testing.T) {
 			want:    map[string][]string{"eno (Apply)": {"spec.list[name=a].image"}},
 		},
 		"OrphanNamedBefore": {
-			reason: "what it named before, and nobody holds, becomes its own too: nobody else could remove it", live: `{apiVersion: v1, metadata: {labels: {old: x, theirs: z}}, spec: {x: 1}}`,
+			reason: "a field without an owner that it named before becomes its own too: no other manager could remove it", live: `{apiVersion: v1, metadata: {labels: {old: x, theirs: z}}, spec: {x: 1}}`,
 			entries: fields.Entries{eno(`{"f:spec":{"f:x":{}}}`)}, scope: "metadata",
 			request: fields.Request{Previous: set(t, `{"f:metadata":{"f:labels":{"f:old":{},"f:gone":{}}},"f:spec":{"f:x":{}}}`), Next: set(t, `{"f:spec":{"f:x":{}}}`)},
 			want:    map[string][]string{"eno (Apply)": {"metadata.labels.old", "spec.x"}},
 		},
 		"OrphanNotMine": {
-			reason: "an item that nobody holds any of stays nobody's, even if the whole scope is asked for", live: list,
+			reason: "an item without any owner gets none, even with mode Whole", live: list,
 			entries: fields.Entries{other(itemA)}, scope: "spec.list", request: fields.Request{Mode: fields.Whole},
 			want: map[string][]string{"eno (Apply)": all("spec.list[name=a]", "", ".extra", ".image", ".name")},
 		},
@@ -246,22 +246,22 @@ func TestPlan(t *testing.T) {
 			notes:   []string{"the object has no entries; this makes the first"},
 		},
 		"NoEntriesWhole": {
-			reason: "or with all of the scope; a list that nobody knows is taken as one", live: list, scope: "spec",
+			reason: "or with all of the scope; a list with unknown keys is atomic", live: list, scope: "spec",
 			request: fields.Request{Mode: fields.Whole},
 			want:    map[string][]string{"eno (Apply)": {"spec.list", "spec.replicas"}},
-			notes:   []string{"spec.list is a list of which no manager names an item; nothing tells what the items are known by", "the object has no entries; this makes the first"},
+			notes:   []string{"spec.list is a list of which no manager names an item, so the keys of its items are unknown", "the object has no entries; this makes the first"},
 		},
 		"NoEntriesNothing": {
-			reason: "or with nothing, which is no entry", live: list, scope: "spec",
+			reason: "or with nothing, which makes no entry", live: list, scope: "spec",
 			want: map[string][]string{},
 		},
 		"NoScope": {
-			reason: "what is not there is not moved", live: list, entries: fields.Entries{other(itemA)}, scope: "spec.nothing",
+			reason: "a missing field is not moved", live: list, entries: fields.Entries{other(itemA)}, scope: "spec.nothing",
 			request: fields.Request{Mode: fields.Whole},
 			want:    map[string][]string{"other (Update v1)": all("spec.list[name=a]", "", ".extra", ".image", ".name")},
 		},
 		"Release": {
-			reason: "released, fields are nobody's, and the applier has what it had", live: list,
+			reason: "released fields have no owner, and the applier keeps its own", live: list,
 			entries: fields.Entries{eno(`{"f:spec":{"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{}}}}}`), other(itemA)}, scope: "spec.list",
 			request: fields.Request{Effect: fields.Release},
 			want:    map[string][]string{"eno (Apply)": all("spec.list[name=a]", "", ".name")},
@@ -271,13 +271,13 @@ func TestPlan(t *testing.T) {
 			entries: fields.Entries{other(itemA)}, scope: "spec.list",
 			request: fields.Request{Mode: fields.Whole, Effect: fields.Release},
 			want:    map[string][]string{"other (Update v1)": all("spec.list[name=a]", "", ".extra", ".image", ".name")},
-			notes:   []string{"nothing is changed: no entry would be left, and the server would forget who owned what"},
+			notes:   []string{"nothing is changed: no entry would be left, and the server would drop all ownership"},
 		},
 		"ReleaseOfNothing": {
 			reason: "without entries there is nothing to release", live: list, scope: "spec",
 			request: fields.Request{Mode: fields.Whole, Effect: fields.Release},
 			want:    map[string][]string{},
-			notes:   []string{"spec.list is a list of which no manager names an item; nothing tells what the items are known by"},
+			notes:   []string{"spec.list is a list of which no manager names an item, so the keys of its items are unknown"},
 		},
 	}
 	for name, tc := range cases {
@@ -298,7 +298,7 @@ func TestPlan(t *testing.T) {
 			}
 			again, err := fields.NewPlan(live, p.Entries, tc.request)
 			if err != nil || again.Changed() && tc.request.Effect != fields.Release {
-				t.Errorf("%s: done once, it is to be done again, error %v:\n%v", tc.reason, err, show(again.Entries))
+				t.Errorf("%s: a second plan has changes too, error %v:\n%v", tc.reason, err, show(again.Entries))
 			}
 			for _, e := range p.Entries {
 				if e.Operation == fields.Apply && e.Manager == "eno" && len(tc.entries) > 0 && tc.request.Time != e.Time {
@@ -330,7 +330,7 @@ func TestPlanErrors(t *testing.T) {
 		want    func(error) bool
 	}{
 		"Denied":    {reason: "status is never moved", live: live, request: fields.Request{To: "eno", Scope: fields.MustParseScope("status.x")}, want: isA[*fields.Denied]},
-		"NoManager": {reason: "somebody must have it", live: live, request: fields.Request{Scope: good.Scope}, want: is(fields.ErrNoManager)},
+		"NoManager": {reason: "a manager must hold it", live: live, request: fields.Request{Scope: good.Scope}, want: is(fields.ErrNoManager)},
 		"NoVersion": {reason: "without a version nothing can be compared", live: map[string]any{}, request: good, want: is(fields.ErrNoVersion)},
 		"NoObject":  {reason: "nor without an object", live: nil, request: good, want: is(fields.ErrNoVersion)},
 		"Defective": {
@@ -356,8 +356,8 @@ func isA[E error](err error) bool {
 	return errors.As(err, &e)
 }
 
-// TestPlanThenApply : after the move, the server's own code removes what it
-// could not remove before, and nothing else.
+// TestPlanThenApply checks that, after the move, the server's own code removes what it could not
+// remove before, and nothing else.
 func TestPlanThenApply(t *testing.T) {
 	live := object(t, `{apiVersion: v1, kind: Thing, metadata: {name: thing}, spec: {replicas: four, containers: [{name: a, image: i, command: [c]}, {name: b, image: j}]}}`)
 	wanted := object(t, `{apiVersion: v1, kind: Thing, metadata: {name: thing}}`)
@@ -380,7 +380,7 @@ func TestPlanThenApply(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			diff(t, "the item goes, and all else stays",
+			diff(t, "the item is removed, and everything else stays",
 				object(t, `{apiVersion: v1, kind: Thing, metadata: {name: thing}, spec: {replicas: four, containers: [{name: b, image: j}]}}`), after)
 		})
 	}

@@ -13,10 +13,10 @@ type planner struct {
 	tree    *Tree
 	// own is the index of the applier's entry, -1 if there is none.
 	own int
-	// taken are the nodes that are to be moved, in the order of the tree.
+	// taken are the nodes to move, in the order of the tree.
 	taken []*Node
-	// units are those of them that can go alone: items, and fields that are in
-	// no item that goes.
+	// units are those of them that can be removed alone: items, and fields outside of removed
+	// items.
 	units []*Node
 	// gained is what the applier gets.
 	gained *fieldpath.Set
@@ -24,7 +24,7 @@ type planner struct {
 
 func (p *planner) note(n Note) { p.Notes = append(p.Notes, n) }
 
-// move takes from each entry what it holds of what is taken.
+// move takes from each entry the fields that it holds of the taken nodes.
 func (p *planner) move() {
 	p.gained = &fieldpath.Set{}
 	if len(p.Before) == 0 {
@@ -57,7 +57,7 @@ func (p *planner) move() {
 	slices.SortFunc(p.Moves, func(a, b Move) int { return a.From.Compare(b.From) })
 }
 
-// skip says, with a note, whether an entry is left alone.
+// skip reports whether an entry is not changed, and adds a note.
 func (p *planner) skip(e Entry, fields *fieldpath.Set) bool {
 	switch {
 	case e.Subresource != "":
@@ -77,9 +77,9 @@ func (p *planner) skip(e Entry, fields *fieldpath.Set) bool {
 	}
 }
 
-// orphans are units that nobody holds, though they are the applier's to remove:
-// items that it gets a part of, and what it named before. Without the item
-// itself it could only remove the parts.
+// orphans returns units without an owner that the applier must be able to remove: items of which it
+// gets a field, and fields that it named before. Without the item itself it could only remove the
+// fields.
 func (p *planner) orphans() *fieldpath.Set {
 	set := &fieldpath.Set{}
 	previous, next := cursorOf(p.request.Previous), cursorOf(p.request.Next)
@@ -98,8 +98,8 @@ func (p *planner) orphans() *fieldpath.Set {
 	return set
 }
 
-// adopt is for an object without entries. Fields with something below are held
-// by holding that; nobody would hold them by name.
+// adopt makes the first entry of an object without entries. A field with other fields below it is
+// held through those, not by its own path.
 func (p *planner) adopt() {
 	for _, n := range p.taken {
 		if n.isUnit() {
@@ -118,8 +118,7 @@ func (p *planner) adopt() {
 	}
 }
 
-// finish puts what was gained into the applier's entry, and drops what is
-// empty.
+// finish adds the gained fields to the applier's entry, and drops empty entries.
 func (p *planner) finish() {
 	switch {
 	case p.own < 0 && !p.gained.Empty():
@@ -140,16 +139,15 @@ func (p *planner) finish() {
 	}
 }
 
-// retag reads the applier's own entry in the version of the object. What the
-// object does not have in this version is not carried over: it would be a path
-// that nobody can check.
+// retag reads the applier's own entry in the version of the object. It drops paths that the object
+// does not have in this version, because they cannot be checked.
 func (p *planner) retag(own *Entry) {
 	there := p.tree.root.heldBy(p.own)
 	p.note(Note{Reason: Retagged, Entry: p.to, Version: own.APIVersion, Fields: own.Fields.Difference(there)})
 	own.Fields, own.APIVersion = there, p.version
 }
 
-// heldOf is what an entry holds of some nodes.
+// heldOf returns the paths that an entry holds of some nodes.
 func heldOf(nodes []*Node, entry int) *fieldpath.Set {
 	set := &fieldpath.Set{}
 	for _, n := range nodes {

@@ -2,9 +2,9 @@ package fields
 
 import "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-// A cursor is a place in a set.
+// A cursor is a position in a set.
 type cursor struct {
-	// member says that the set holds the place itself.
+	// member reports whether the set holds the position itself.
 	member bool
 	// set is what it holds below, nil if nothing.
 	set *fieldpath.Set
@@ -27,7 +27,7 @@ func (c cursor) child(pe fieldpath.PathElement) cursor {
 	return cursor{member: c.set.Members.Has(pe), set: below}
 }
 
-// at goes down to a node from the root.
+// at moves the cursor from the root to a node.
 func (c cursor) at(n *Node) cursor {
 	if n.parent == nil {
 		return c
@@ -38,32 +38,31 @@ func (c cursor) at(n *Node) cursor {
 
 func (c cursor) below() bool { return c.set != nil && !c.set.Empty() }
 
-// any says whether the set holds the place or something below.
+// any reports whether the set holds the position or something below it.
 func (c cursor) any() bool { return c.member || c.below() }
 
-// holds says whether the set holds a node in the sense of the server: a field
-// with something below is held by whoever holds something of that. Items of
-// lists are not.
+// holds reports whether the set holds a node as the server sees it: the owner of a field also owns
+// the structs around it. Items of lists are different.
 func (c cursor) holds(n *Node) bool {
 	return c.member || n.Element.FieldName != nil && c.below()
 }
 
-// pruner finds out what an apply removes from an object. It does what the
-// server does, with names in place of a schema:
+// pruner finds out what an apply removes from an object. It does what the server does, with names
+// instead of a schema:
 //
 //  1. Of all that the applier held before (last), and what is below that, only
-//     what somebody holds after the apply (kept) comes through.
-//  2. An item without what it is known by does not count as come through.
-//  3. Of what did not come through, only that which the applier held before
-//     goes, each with everything below. The rest was not its to remove.
+//     fields that some manager holds after the apply (kept) survive.
+//  2. An item without its key does not count as surviving.
+//  3. Of the fields that did not survive, only those that the applier held
+//     before are removed, each with everything below it.
 type pruner struct {
-	// gone is true for nodes that go, by their id.
+	// gone is true for removed nodes, by their id.
 	gone []bool
 }
 
-// prune returns which nodes of the tree go, by their id, when a manager that
-// held last applies, and all others together with what it applies hold kept.
-// Everybody applies a name, so metadata itself never goes.
+// prune returns which nodes of the tree are removed, by their id, when a manager that held last
+// applies, and kept is what all other managers hold together with what it applies. Every apply
+// contains a name, so metadata itself is never removed.
 func (t *Tree) prune(last, kept *fieldpath.Set) []bool {
 	p := &pruner{gone: make([]bool, t.count)}
 	kept = kept.Union(fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "name")))
@@ -74,13 +73,13 @@ func (t *Tree) prune(last, kept *fieldpath.Set) []bool {
 	return p.gone
 }
 
-// A place is what is known of a node from those above it.
+// A place is what the nodes above a node determine about it.
 type place struct {
-	// covered : the applier held it, or something above.
+	// covered means that the applier held it, or something above it.
 	covered bool
-	// lost : it did not come through, or something above did not.
+	// lost means that it did not survive, or something above it did not.
 	lost bool
-	// gone : something above it goes.
+	// gone means that something above it is removed.
 	gone bool
 }
 
@@ -98,10 +97,9 @@ func (p *pruner) visit(n *Node, last, kept cursor, at place) {
 	}
 }
 
-// isKnown says whether an item that comes through still has what it is known
-// by. If there are several keys, all but one may have defaults, which nobody
-// holds; so one that is held is enough. What is held as a whole comes through
-// as a whole.
+// isKnown reports whether a surviving item still has its key. If it has several keys, all but one
+// may have defaults, which have no owner; so one that is held is enough. An atomic item survives as
+// a whole.
 func isKnown(n *Node, kept cursor) bool {
 	if n.Element.Key == nil || n.Kind == Atomic {
 		return true

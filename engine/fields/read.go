@@ -7,35 +7,35 @@ import (
 	"strings"
 )
 
-// A Problem is what is wrong with an entry. The server refuses to apply to an
-// object that has such an entry, and ignores a whole list that has one, with
-// the answer 200.
+// A Problem is why an entry is invalid. The server rejects an apply to an object that has such an
+// entry, and ignores a whole list that has one, with status 200.
 type Problem string
 
 const (
-	// NotAnEntry : the element, or the whole list, has another shape.
+	// NotAnEntry means that the element, or the whole list, has another type.
 	NotAnEntry Problem = "NotAnEntry"
-	// NoAPIVersion : it does not say in which version its fields are.
+	// NoAPIVersion means that the version of the fields is missing.
 	NoAPIVersion Problem = "NoAPIVersion"
-	// BadOperation : it is neither Apply nor Update.
+	// BadOperation means that the operation is neither Apply nor Update.
 	BadOperation Problem = "BadOperation"
-	// NoFieldsType : it does not say how its fields are written.
+	// NoFieldsType means that the format of the fields is missing.
 	NoFieldsType Problem = "NoFieldsType"
-	// BadFieldsType : its fields are written in a way that nobody knows.
+	// BadFieldsType means that the format of the fields is unknown.
 	BadFieldsType Problem = "BadFieldsType"
-	// BadFields : its fields cannot be read.
+	// BadFields means that the fields cannot be parsed.
 	BadFields Problem = "BadFields"
-	// Duplicate : an entry before it has the same identity, and would be lost.
+	// Duplicate means that an earlier entry has the same identity, so that one of them would be
+	// lost.
 	Duplicate Problem = "Duplicate"
 )
 
-// A Defect is one thing that is wrong with one entry.
+// A Defect is one problem of one entry.
 type Defect struct {
-	// Index in the list, -1 if it is about the list.
+	// Index in the list, -1 if the defect is about the list.
 	Index   int
 	Manager string
 	Problem Problem
-	// Detail is what was found instead, or why it cannot be read.
+	// Detail is what was found instead, or a parse error.
 	Detail string
 }
 
@@ -60,7 +60,7 @@ func (d Defect) why() string {
 	case Duplicate:
 		return "an entry before it is of the same " + d.Detail
 	case NotAnEntry:
-		return "it is no entry: " + d.Detail
+		return "it is not an entry: " + d.Detail
 	case BadFields:
 		return d.Detail
 	}
@@ -68,8 +68,7 @@ func (d Defect) why() string {
 	return string(d.Problem)
 }
 
-// Defects are all that is wrong with a list, in its order. There is at least
-// one.
+// Defects are all defects of a list, in its order. There is at least one.
 type Defects []Defect
 
 func (d Defects) Error() string {
@@ -91,7 +90,7 @@ func (d Defects) Unwrap() []error {
 	return all
 }
 
-// err is nil if there is no defect.
+// err returns nil if there is no defect.
 func (d Defects) err() error {
 	if len(d) == 0 {
 		return nil
@@ -100,7 +99,7 @@ func (d Defects) err() error {
 	return d
 }
 
-// Read reads the entries of an object as it came from JSON. See [ReadList].
+// Read reads the entries of an object that is decoded JSON. See [ReadList].
 func Read(object any) (Entries, error) {
 	top, _ := object.(map[string]any)
 	meta, _ := top["metadata"].(map[string]any)
@@ -108,16 +107,16 @@ func Read(object any) (Entries, error) {
 	return ReadList(meta["managedFields"])
 }
 
-// ReadList reads a list of entries as it came from JSON; nil is the empty list.
-// It returns all entries of which the fields can be read, also those that the
-// server would take exception to. The error is a [Defects] or nil.
+// ReadList reads a list of entries that is decoded JSON; nil is the empty list. It returns all
+// entries with readable fields, also those that the server would reject. The error is a [Defects]
+// or nil.
 func ReadList(list any) (Entries, error) {
 	if list == nil {
 		return nil, nil
 	}
 	elements, ok := list.([]any)
 	if !ok {
-		return nil, Defects{{Index: -1, Problem: NotAnEntry, Detail: fmt.Sprintf("it is no list but a %T", list)}}
+		return nil, Defects{{Index: -1, Problem: NotAnEntry, Detail: fmt.Sprintf("it is not a list but a %T", list)}}
 	}
 	var all Entries
 	var found Defects
@@ -171,7 +170,7 @@ func decode(element any) (encoded, error) {
 	return in, nil
 }
 
-// entry is as much of an entry as can be read.
+// entry returns the readable fields of an entry.
 func (in encoded) entry(index int) (Entry, Defects) {
 	e := Entry{Manager: in.Manager, Operation: in.Operation, Subresource: in.Subresource, APIVersion: in.APIVersion, Time: in.Time}
 	found := e.defects(index)
@@ -206,8 +205,8 @@ func (e Entry) defects(index int) Defects {
 	return found
 }
 
-// Check returns why the server would ignore the list, or lose some of it, if
-// it were written: a [Defects] or nil.
+// Check returns why the server would ignore the list, or lose some of it, if it were written: a
+// [Defects] or nil.
 func (es Entries) Check() error {
 	var found Defects
 	first := map[Identity]bool{}

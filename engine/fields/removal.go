@@ -8,39 +8,39 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// A Fate is what becomes of something that an apply no longer names.
+// A Fate is what an apply does with something that it no longer names.
 type Fate string
 
 const (
-	// Removed : it goes, with all that is in it.
+	// Removed means that the server removes it, with everything in it.
 	Removed Fate = "Removed"
-	// Partial : some of the item goes and the rest stays, because others hold
-	// what the item is known by, or because the applier does not hold the item
-	// itself. If something that goes is required, the server refuses the whole
-	// apply (422, "Required value"); if even the key goes, it fails (500); and
-	// otherwise the rest stays for ever. Sets do not tell what is required.
+	// Partial means that the server removes some of the item and keeps the rest, because other
+	// managers hold the item's key, or because the applier does not hold the item itself. If a
+	// removed field is required, the server rejects the whole apply (422, "Required value"); if
+	// even the key is removed, the apply fails (500); otherwise the rest stays forever. Sets do not
+	// reveal which fields are required.
 	Partial Fate = "Partial"
-	// Kept : it stays as it is, and the server says nothing.
+	// Kept means that it stays as it is, and the server reports nothing.
 	Kept Fate = "Kept"
-	// Swept : it goes although the applier never named it. Nobody owns it, and
-	// what it is in goes.
+	// Swept means that the server removes it although the applier never named it: it has no owner,
+	// and is inside of something that is removed.
 	Swept Fate = "Swept"
 )
 
-// A Removal is one thing that an apply no longer names (an item of a list, a
-// value of a set, a key of a map, or a field) and what becomes of it.
+// A Removal is one item of a list, value of a set, key of a map, or field that an apply no longer
+// names, and its fate.
 type Removal struct {
 	Path fieldpath.Path
 	Fate Fate
-	// Goes and Stays are what becomes of the parts, for Partial. They are nil
-	// for the other fates.
-	Goes, Stays *fieldpath.Set
-	// Because of whom it stays, for Partial and Kept. It is empty if the applier
-	// does not hold it, and nobody else does.
+	// Removed are the removed fields and Stays the kept ones, for Partial. They are nil for the other
+	// fates.
+	Removed, Stays *fieldpath.Set
+	// Because are the entries for which it stays, for Partial and Kept. It is empty if it has no
+	// owner at all.
 	Because []Holder
 }
 
-// A Holder is an entry and what it holds of something.
+// A Holder is an entry and the fields that it holds.
 type Holder struct {
 	Identity
 
@@ -50,7 +50,7 @@ type Holder struct {
 func (r Removal) String() string {
 	text := fmt.Sprintf("%s: %s", FormatPath(r.Path), r.Fate)
 	if r.Fate == Partial {
-		text += " without " + strings.Join(FormatPaths(r.Goes), ", ")
+		text += " without " + strings.Join(FormatPaths(r.Removed), ", ")
 	}
 	if len(r.Because) == 0 {
 		return text
@@ -63,16 +63,15 @@ func (r Removal) String() string {
 	return text + ", because of " + strings.Join(names, " and ")
 }
 
-// Removals says what becomes of everything that a manager's next apply no
-// longer names. Before, it named what its Apply entry holds, and what is in
-// previous, which may be nil: it matters where the manager has lost what it
-// once applied. The order is that of the tree.
+// Removals predicts the fate of everything that a manager's next apply no longer names. Before, it
+// named what its Apply entry holds, and what is in previous, which may be nil: it matters where the
+// manager has lost fields that it once applied. The order is that of the tree.
 //
-// The prediction is what the server does, with three limits. Maps of objects
-// look like structs, so that an object in a map may go as a whole where only a
-// part of it is said to. With several keys, an item may go where it is said to
-// stay, if somebody holds it without a key that has no default. And entries in
-// other versions are read as if they were in the object's.
+// The prediction is what the server does, with three limits. Maps of objects look like structs, so
+// that the server may remove an object in a map as a whole where the prediction is Partial. With
+// several keys, the server may remove an item that is predicted to stay, if a manager holds it
+// without a key that has no default. And entries in other versions are read as if they were in the
+// object's.
 func (t *Tree) Removals(manager string, previous, next *fieldpath.Set) []Removal {
 	me := t.entries.find(Identity{Manager: manager, Operation: Apply})
 	last, kept := &fieldpath.Set{}, &fieldpath.Set{}
@@ -94,14 +93,13 @@ func (t *Tree) Removals(manager string, previous, next *fieldpath.Set) []Removal
 
 type remover struct {
 	tree *Tree
-	// me is the applier's entry, -1 if it has none.
+	// me is the index of the applier's entry, -1 if it has none.
 	me    int
 	gone  []bool
 	found []Removal
 }
 
-// visit goes down to the first things that were named before and are not named
-// next.
+// visit descends to the topmost nodes that were named before and are not named next.
 func (r *remover) visit(n *Node, previous, next cursor) {
 	switch {
 	case !n.Live:
@@ -118,22 +116,21 @@ func (r *remover) visit(n *Node, previous, next cursor) {
 	}
 }
 
-// named says whether the applier named the node or something live below it.
+// named reports whether the applier named the node or something live below it.
 func (r *remover) named(n *Node, previous cursor) bool { return previous.any() || r.mine(n) }
 
-// mine says whether the applier holds the node or something live below it.
+// mine reports whether the applier holds the node or something live below it.
 func (r *remover) mine(n *Node) bool { return slices.Contains(n.Owners, r.me) }
 
-// isOne says whether something that is no longer named is one thing: a unit, or
-// a field that was named without what is below it. Others are as many things as
-// there are below.
+// isOne reports whether a node that is no longer named is one removal: a unit, or a field that was
+// named without anything below it. Any other node has a removal for each node below it.
 func (r *remover) isOne(n *Node, previous cursor) bool {
 	below := previous.below() || slices.ContainsFunc(n.Children, func(c *Node) bool { return c.Live && r.mine(c) })
 
 	return n.parent != nil && (n.isUnit() || !below)
 }
 
-// stays is about something that does not go as a whole.
+// stays returns the removal of a node that is not removed as a whole.
 func (r *remover) stays(n *Node) Removal {
 	result := Removal{Path: n.Path(), Fate: Kept, Because: r.because(n)}
 	goes, stays := &fieldpath.Set{}, &fieldpath.Set{}
@@ -149,14 +146,14 @@ func (r *remover) stays(n *Node) Removal {
 		}
 	}
 	if !goes.Empty() {
-		result.Fate, result.Goes, result.Stays = Partial, goes, stays
+		result.Fate, result.Removed, result.Stays = Partial, goes, stays
 	}
 
 	return result
 }
 
-// because are those who hold the item itself or what it is known by; if there
-// are none, those who hold anything of it.
+// because returns the entries that hold the item itself or its key; if there are none, those that
+// hold anything of it.
 func (r *remover) because(n *Node) []Holder {
 	var decisive []int
 	for _, part := range slices.Concat([]*Node{n}, n.Children) {
@@ -177,7 +174,7 @@ func (r *remover) because(n *Node) []Holder {
 	return all
 }
 
-// heldBy is what an entry holds live at and below a node.
+// heldBy returns the live paths that an entry holds at and below a node.
 func (n *Node) heldBy(entry int) *fieldpath.Set {
 	set := &fieldpath.Set{}
 	for part := range n.All() {

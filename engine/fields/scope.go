@@ -11,21 +11,20 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// A Scope is a part of an object: what a pattern matches, and everything below
-// it. The zero Scope is the whole object.
+// A Scope is a pattern that selects fields of an object, each with everything below it. The zero
+// Scope is the whole object.
 //
-//	spec.template.spec.initContainers           a field, with all that is in it
-//	….initContainers[name=base-os-bash]         the item of a list with that key
-//	….initContainers[name=~^aks-]               items by regular expression
-//	….ports[port=80,protocol=TCP]               several keys; those left out match anything
-//	….initContainers[*].image   spec.*          everything one step down
-//	metadata.annotations["a.b/c"]               a name that is not a plain word,
-//	metadata.annotations."a.b/c"                in one of two ways
-//	spec.args[="-v"]   spec.args[=~^-]          values of a set
+// \tspec.template.spec.initContainers a field, with everything in it
+// \t….initContainers[name=base-os-bash] the item of a list with that key
+// \t….initContainers[name=~^aks-] items by regular expression
+// \t….ports[port=80,protocol=TCP] several keys; omitted keys match anything
+// \t….initContainers[*].image spec.* everything one level down
+// \tmetadata.annotations["a.b/c"] a name with special characters,
+// \tmetadata.annotations."a.b/c" in one of two ways
+// \tspec.args[="-v"] spec.args[=~^-] values of a set
 //
-// A value without quotes matches strings and numbers that are written that
-// way, a quoted one strings only. Expressions that contain one of []," are
-// quoted too, in Go's way.
+// A value without quotes matches strings and numbers with that text, a quoted one strings only.
+// Expressions that contain one of []," are quoted too, as Go strings.
 type Scope struct{ steps []step }
 
 type stepKind int
@@ -42,7 +41,7 @@ const (
 type step struct {
 	kind stepKind
 	name string
-	// conditions hold all of them. For byValue there is one, without a key.
+	// All conditions must match. For byValue there is one, without a key.
 	conditions []condition
 }
 
@@ -50,14 +49,14 @@ type condition struct {
 	key    string
 	text   string
 	quoted bool
-	// expression is nil if the text is meant as it stands.
+	// expression is nil if the text is literal.
 	expression *regexp.Regexp
 }
 
-// IsZero says whether the scope is the whole object.
+// IsZero reports whether the scope is the whole object.
 func (s Scope) IsZero() bool { return len(s.steps) == 0 }
 
-// Matches says whether the path is in the scope.
+// Matches reports whether the path is in the scope.
 func (s Scope) Matches(p fieldpath.Path) bool {
 	if len(p) < len(s.steps) {
 		return false
@@ -102,8 +101,7 @@ func (c condition) matches(v value.Value) bool {
 	}
 }
 
-// String is the one way to write the scope: ParseScope reads it back as the
-// same scope.
+// String returns the canonical text of the scope: ParseScope reads it as the same scope.
 func (s Scope) String() string {
 	var b strings.Builder
 	for _, st := range s.steps {
@@ -148,7 +146,7 @@ func (c condition) write(b *strings.Builder, withKey bool) {
 	}
 }
 
-// Equal says whether both scopes are written in the same way.
+// Equal reports whether both scopes have the same text.
 func (s Scope) Equal(other Scope) bool { return s.String() == other.String() }
 
 // MarshalText makes scopes strings in JSON and YAML.
@@ -170,16 +168,15 @@ func (s *Scope) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// denied is what is never moved from one manager to another: status is for
-// those who observe, and without a finalizer or an owner reference objects are
-// deleted too early or not at all.
+// denied are the fields that are never moved from one manager to another: status belongs to the
+// controllers that observe, and without a finalizer or an owner reference the server deletes
+// objects too early or not at all.
 var denied = [][]string{{"status"}, {"metadata", "finalizers"}, {"metadata", "ownerReferences"}}
 
-// Denied says that a scope is in a part of the object whose ownership is never
-// moved.
+// Denied is the error for a scope in which no ownership is ever moved.
 type Denied struct {
 	Scope Scope
-	// Part is the path that is out of bounds.
+	// Part is the path in the scope that is never moved.
 	Part string
 }
 
@@ -187,8 +184,8 @@ func (d *Denied) Error() string {
 	return fmt.Sprintf("cannot move the ownership of %s: %s is never moved; use another scope", d.Scope, d.Part)
 }
 
-// Check returns a *[Denied] if nothing in the scope may be moved. A scope that
-// is larger than what is denied is fine; what is denied is left out of it.
+// Check returns a *[Denied] if the scope has only fields that are never moved. In a larger scope,
+// such fields are skipped.
 func (s Scope) Check() error {
 	for _, names := range denied {
 		if len(s.steps) < len(names) {

@@ -2,19 +2,18 @@ package fields
 
 import "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-// A Selection is what a scope is in an object.
+// A Selection is the result of a scope in an object.
 type Selection struct {
 	// Nodes are live, and none is below another.
 	Nodes []*Node
-	// Lifted are those of Nodes that stand above what the scope asks for: they
-	// are [Atomic], and the smallest part that can be held.
+	// Lifted are those of Nodes to which the scope was widened: they are [Atomic], and the scope is
+	// inside of them.
 	Lifted []*Node
-	// Opaque are lists that have what the scope asks for, but nothing tells what
-	// their items are known by. Nobody owns any of it.
+	// Opaque are lists that contain the scope and whose keys are unknown. They have no owner.
 	Opaque []*Node
 }
 
-// Exists says whether the scope is in the object.
+// Exists reports whether the scope is in the object.
 func (s Selection) Exists() bool { return len(s.Nodes)+len(s.Opaque) > 0 }
 
 // Select finds a scope in the object.
@@ -48,9 +47,8 @@ func search(found *Selection, n *Node, steps []step) {
 	}
 }
 
-// isBelow says whether a value has what the steps lead to, whatever its parts
-// are known by: an item of a list may be known by any of its fields, or by
-// itself.
+// isBelow reports whether the steps match something in a value, with any field of a list item, or
+// the item itself, as its key.
 func isBelow(v any, steps []step) bool {
 	if len(steps) == 0 {
 		return true
@@ -73,7 +71,7 @@ func isBelow(v any, steps []step) bool {
 	return false
 }
 
-// anyElement is an item as if all of its scalar fields were keys.
+// anyElement returns the path element of an item as if all of its scalar fields were keys.
 func anyElement(index int, item any) fieldpath.PathElement {
 	s := &shape{values: true}
 	if object, ok := item.(map[string]any); ok {

@@ -72,16 +72,16 @@ func scalars(v any) map[string]bool {
 	return all
 }
 
-// leavesNameless says whether an item stays without anything of what it is
-// known by. Not even the server's merge can handle that.
+// leavesNameless reports whether an item stays without any of its keys. Not even the server's merge
+// can handle that.
 func leavesNameless(all []fields.Removal) bool {
 	nameless := false
 	for _, r := range all {
-		if r.Goes == nil {
+		if r.Removed == nil {
 			continue
 		}
 		left := map[string]int{}
-		r.Goes.Iterate(func(p fieldpath.Path) {
+		r.Removed.Iterate(func(p fieldpath.Path) {
 			name, item := p[len(p)-1].FieldName, p[len(p)-2].Key
 			if name == nil || item == nil {
 				return
@@ -102,9 +102,8 @@ func leavesNameless(all []fields.Removal) bool {
 	return nameless
 }
 
-// judge compares what was foretold with what came out, and returns how often
-// each fate was met.
-func judge(t *testing.T, live, after map[string]any, all []fields.Removal) map[fields.Fate]int {
+// compare compares the prediction with the result, and returns how often each fate occurred.
+func compare(t *testing.T, live, after map[string]any, all []fields.Removal) map[fields.Fate]int {
 	t.Helper()
 	met := map[fields.Fate]int{}
 	values := map[string]*fields.Node{}
@@ -125,7 +124,7 @@ func judge(t *testing.T, live, after map[string]any, all []fields.Removal) map[f
 		met[r.Fate]++
 		switch r.Fate {
 		case fields.Partial:
-			r.Goes.Iterate(func(p fieldpath.Path) { expect(r, p, false) })
+			r.Removed.Iterate(func(p fieldpath.Path) { expect(r, p, false) })
 			r.Stays.Iterate(func(p fieldpath.Path) {
 				if !p.Equals(r.Path) {
 					expect(r, p, true)
@@ -137,7 +136,7 @@ func judge(t *testing.T, live, after map[string]any, all []fields.Removal) map[f
 	}
 	for v := range scalars(live) {
 		if !there[v] && !explained[v] {
-			t.Errorf("%q went, and nothing was said about it", v)
+			t.Errorf("%q was removed, and that was not predicted", v)
 		}
 	}
 
@@ -165,20 +164,20 @@ func TestRemovalsAgreeWithServer(t *testing.T) {
 		after, err := apply(t, live, wanted, es)
 		switch {
 		case err == nil:
-			for fate, n := range judge(t, live, after, removals) {
+			for fate, n := range compare(t, live, after, removals) {
 				met[fate] += n
 			}
 		case leavesNameless(removals):
 			refused++
 		default:
-			t.Errorf("the server says %v", err)
+			t.Errorf("the server returns %v", err)
 		}
 		if t.Failed() {
 			t.Fatalf("round %d: %s\nentries %s\nwanted %s", round, mustJSON(t, live), mustJSON(t, es), mustJSON(t, wanted))
 		}
 	}
 	if refused < rounds/60 {
-		t.Errorf("%d applies were refused, want at least %d", refused, rounds/60)
+		t.Errorf("%d applies were rejected, want at least %d", refused, rounds/60)
 	}
 	for _, fate := range []fields.Fate{fields.Removed, fields.Partial, fields.Kept, fields.Swept} {
 		if met[fate] < rounds/60 {

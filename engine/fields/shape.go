@@ -8,25 +8,22 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// A shape is as much of an object's schema as sets give away: which lists have
-// keys and which ones, which are sets, and what is held only as a whole. All
-// items of a list have one shape, so what is known about one of them is known
-// about the others.
+// A shape is as much of an object's schema as sets reveal: which lists have keys, which are sets,
+// and which fields are atomic. All items of a list have one shape, so sets about one item describe
+// every item.
 type shape struct {
 	fields map[string]*shape
-	// items is nil if nothing in a set is an item of this.
+	// items is nil if no set has an item of this.
 	items *shape
-	// keys are the names of all keys that items were seen with, sorted. Items
-	// may be without some of them.
+	// keys are the names of all keys of items in sets, sorted. An item may lack some of them.
 	keys []string
-	// values says that items were seen that are their own key.
+	// values reports whether a set has items that are their own key.
 	values bool
-	// granular says that fields below are held one by one, even if no set
-	// shows it.
+	// granular reports whether fields below are held one by one, even if no set shows it.
 	granular bool
 }
 
-// newShape knows what all objects have in common.
+// newShape returns the shape that all objects have in common.
 func newShape() *shape {
 	s := &shape{}
 	meta := s.field("metadata")
@@ -49,7 +46,7 @@ func (s *shape) field(name string) *shape {
 	return child
 }
 
-// learn adds what a set gives away.
+// learn adds the structure that a set reveals.
 func (s *shape) learn(set *fieldpath.Set) {
 	for pe := range set.Members.All() {
 		s.at(pe)
@@ -59,7 +56,7 @@ func (s *shape) learn(set *fieldpath.Set) {
 	}
 }
 
-// at is the shape of an element, which is made if it is new.
+// at returns the shape of an element, and makes it if it is new.
 func (s *shape) at(pe fieldpath.PathElement) *shape {
 	if pe.FieldName != nil {
 		return s.field(*pe.FieldName)
@@ -79,8 +76,7 @@ func (s *shape) at(pe fieldpath.PathElement) *shape {
 	return s.items
 }
 
-// child is the shape of an element, nil if nothing is known. It may be called
-// on nil.
+// child returns the shape of an element, nil if nothing is known. The receiver may be nil.
 func (s *shape) child(pe fieldpath.PathElement) *shape {
 	switch {
 	case s == nil:
@@ -92,14 +88,12 @@ func (s *shape) child(pe fieldpath.PathElement) *shape {
 	}
 }
 
-// atomic says that sets name this and never anything below. It may be called on
-// nil.
+// atomic reports whether sets have this and never anything below it. The receiver may be nil.
 func (s *shape) atomic() bool {
 	return s != nil && len(s.fields) == 0 && s.items == nil && !s.granular
 }
 
-// kind says how the fields below a live value are known. It may be called on
-// nil.
+// kind returns the kind of a live value. The receiver may be nil.
 func (s *shape) kind(v any) Kind {
 	object, isObject := v.(map[string]any)
 	list, isList := v.([]any)
@@ -117,8 +111,8 @@ func (s *shape) kind(v any) Kind {
 	}
 }
 
-// element is how an item of a list is known: by its keys, by itself, or, if it
-// does not have what it should be known by, by its position.
+// element returns the path element of a list item: its keys, its value, or its position if it lacks
+// the keys.
 func (s *shape) element(index int, item any) fieldpath.PathElement {
 	if object, ok := item.(map[string]any); ok {
 		var keys value.FieldList
@@ -141,8 +135,7 @@ func (s *shape) element(index int, item any) fieldpath.PathElement {
 	return fieldpath.PathElement{Index: &index}
 }
 
-// scalar turns the numbers that decoders can make, and that sets cannot be
-// compared with, into some that they can be.
+// scalar converts numbers of decoders to the types that sets can compare.
 func scalar(v any) any {
 	switch n := v.(type) {
 	case json.Number:

@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// take finds the nodes of the scope that are to be moved.
+// take returns the nodes of the scope to move.
 func (p *planner) take() []*Node {
 	found := p.tree.Select(p.request.Scope)
 	for _, n := range found.Lifted {
@@ -46,15 +46,15 @@ func (p *planner) take() []*Node {
 type taker struct {
 	*planner
 
-	// mine are the entries of the applier's name, and updates those of them that
-	// it did not apply.
+	// mine are the entries with the applier's name, and updates those of them that are not its
+	// Apply entry.
 	mine, updates []bool
-	// taken is by node.
+	// taken is indexed by the id of a node.
 	taken []bool
 }
 
-// whole takes a node and everything below. The node may be in an item that goes
-// as one.
+// whole takes a node and everything below it. inItem reports whether the node is in an item that is
+// removed as one.
 func (k *taker) whole(n *Node, inItem bool) {
 	if !k.allowed(n) {
 		return
@@ -69,7 +69,7 @@ func (k *taker) whole(n *Node, inItem bool) {
 	}
 }
 
-// needed takes as much of a node as the applier has to do with.
+// needed takes the fields of a node that the applier names, named before, or partly owns.
 func (k *taker) needed(n *Node, previous, next cursor) {
 	if !previous.any() && !next.any() && !among(k.mine, n.Owners) || !k.allowed(n) {
 		return
@@ -88,13 +88,13 @@ func (k *taker) needed(n *Node, previous, next cursor) {
 	}
 }
 
-// among says whether one of the entries is marked.
+// among reports whether one of the entries is marked.
 func among(marked []bool, entries []int) bool {
 	return slices.ContainsFunc(entries, func(i int) bool { return marked[i] })
 }
 
-// allowed is false for ghosts and, with a note if somebody holds any of it, for
-// what is never moved.
+// allowed is false for ghosts and for fields that are never moved. For the latter it adds a note if
+// they have an owner.
 func (k *taker) allowed(n *Node) bool {
 	if !n.Live {
 		return false

@@ -7,45 +7,43 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// A Kind says how what is below a field is known.
+// A Kind is how the fields below a field are identified.
 type Kind string
 
 const (
-	// Leaf : there is nothing below.
+	// Leaf has nothing below it.
 	Leaf Kind = "Leaf"
-	// Atomic : there is something below, but it is held as one with the field.
+	// Atomic has something below it that is held as one with the field.
 	Atomic Kind = "Atomic"
-	// Struct : fields below are known by name.
+	// Struct has fields that are identified by name.
 	Struct Kind = "Struct"
-	// Items : it is a list, and its items are known by keys or by value.
+	// Items is a list whose items are identified by keys or by value.
 	Items Kind = "Items"
-	// Opaque : it is a list of which no entry names anything, so that nothing
-	// tells what its items are known by.
+	// Opaque is a list of which no entry names an item, so that its keys are unknown.
 	Opaque Kind = "Opaque"
 )
 
-// A State sums up who owns a field and everything below it.
+// A State summarizes the owners of a field and of everything below it.
 type State string
 
 const (
-	// Unowned : nobody does.
+	// Unowned means that it has no owner.
 	Unowned State = "Unowned"
-	// Sole : all of it is owned by one entry and no other.
+	// Sole means that one entry owns all of it, and no other owns any.
 	Sole State = "Sole"
-	// CoOwned : all of it is owned by the same two entries or more.
+	// CoOwned means that the same two or more entries own all of it.
 	CoOwned State = "CoOwned"
-	// Split : one part of it is owned by others than another part.
+	// Split means that different entries own different fields of it.
 	Split State = "Split"
 )
 
-// A Tree is the fields of a live object and of its entries. It does not change,
-// so any number of goroutines may read it. It shares memory with what it was
-// made of, which must not change either.
+// A Tree is the fields of a live object and of its entries. It does not change, so any number of
+// goroutines may read it. It shares memory with its inputs, which must not change either.
 //
-// What identifies an object or is the server's (apiVersion, kind,
-// metadata.name, …) is in no entry and not in the tree.
+// Fields that identify an object or belong to the server (apiVersion, kind, metadata.name, …) are
+// in no entry and not in the tree.
 type Tree struct {
-	// version is the apiVersion that the object was read in.
+	// version is the apiVersion of the live object.
 	version string
 	entries Entries
 	shape   *shape
@@ -55,14 +53,13 @@ type Tree struct {
 
 // A Node is a field, an item of a list, or the object itself.
 type Node struct {
-	// Element is the last step of the node's path; it is empty for the root.
+	// Element is the last element of the node's path; it is empty for the root.
 	Element fieldpath.PathElement
 	Kind    Kind
-	// Live says that it is in the object. What is not, a ghost, is only in
-	// entries.
+	// Live reports whether it is in the object. A node that is only in entries is called a ghost.
 	Live bool
-	// Holders are the entries, as indexes in [Tree.Entries], that hold the node
-	// itself: the path, which is written as "." if there is more below.
+	// Holders are the entries, as indexes in [Tree.Entries], that hold the node itself: the path,
+	// which is written as "." if there is more below.
 	Holders []int
 	// Owners are the entries that hold the node or something live below it.
 	Owners []int
@@ -76,13 +73,11 @@ type Node struct {
 	id int
 }
 
-// New makes the tree of an object as it came from JSON. Entries are merged
-// first.
+// New makes the tree of an object that is decoded JSON. It merges the entries first.
 //
-// How fields are held is told by the entries alone. Where they do not tell, more
-// sets can: of a list that nobody has anything of, what its items are known by
-// ([Opaque]), and of a map that somebody holds and of which nobody holds
-// anything below, that it is not [Atomic].
+// The entries determine the kinds of fields. More sets can add to that: the keys of a list of which
+// no entry holds anything ([Opaque]), and that a map is not [Atomic] although only its own path has
+// an owner.
 func New(live any, entries Entries, more ...*fieldpath.Set) *Tree {
 	t := &Tree{entries: entries.Merge(), shape: newShape()}
 	if object, ok := live.(map[string]any); ok {
@@ -101,13 +96,13 @@ func New(live any, entries Entries, more ...*fieldpath.Set) *Tree {
 	return t
 }
 
-// Entries are the entries that nodes refer to, merged.
+// Entries returns the merged entries that nodes refer to.
 func (t *Tree) Entries() Entries { return slices.Clone(t.entries) }
 
-// Root is the object itself.
+// Root returns the object itself.
 func (t *Tree) Root() *Node { return t.root }
 
-// Identities are those of the entries that a node refers to.
+// Identities returns the identities of entries, given their indexes.
 func (t *Tree) Identities(indexes []int) []Identity {
 	all := make([]Identity, len(indexes))
 	for i, at := range indexes {
@@ -117,7 +112,7 @@ func (t *Tree) Identities(indexes []int) []Identity {
 	return all
 }
 
-// Path leads from the root to the node.
+// Path returns the path from the root to the node.
 func (n *Node) Path() fieldpath.Path {
 	var p fieldpath.Path
 	for at := n; at.parent != nil; at = at.parent {
@@ -128,11 +123,11 @@ func (n *Node) Path() fieldpath.Path {
 	return p
 }
 
-// Value is what the object has there, nil if it has nothing. It is shared with
-// the object, and nobody writes to it.
+// Value returns the value in the object, or nil. It is shared with the object and must not be
+// modified.
 func (n *Node) Value() any { return n.value }
 
-// All yields the node and everything below, parents first.
+// All yields the node and everything below it, parents first.
 func (n *Node) All() iter.Seq[*Node] {
 	return func(yield func(*Node) bool) { n.walk(yield) }
 }
@@ -150,7 +145,7 @@ func (n *Node) walk(yield func(*Node) bool) bool {
 	return true
 }
 
-// is says whether the node is at that path of field names.
+// is reports whether the node is at that path of field names.
 func (n *Node) is(names ...string) bool {
 	for i := len(names) - 1; i >= 0; i, n = i-1, n.parent {
 		if n.Element.FieldName == nil || *n.Element.FieldName != names[i] {
@@ -161,15 +156,15 @@ func (n *Node) is(names ...string) bool {
 	return n.parent == nil
 }
 
-// isDenied is true at the top of what is never moved.
+// isDenied is true for the topmost fields that are never moved.
 func (n *Node) isDenied() bool {
 	return slices.ContainsFunc(denied, func(names []string) bool { return n.is(names...) })
 }
 
-// isItem is true for items of lists, which come and go as a whole.
+// isItem is true for items of lists, which are created and removed as a whole.
 func (n *Node) isItem() bool { return n.parent != nil && n.Element.FieldName == nil }
 
-// isKey says whether an item's child is what the item is known by.
+// isKey reports whether the node is a key of the item that it belongs to.
 func (n *Node) isKey() bool {
 	if n.Element.FieldName == nil || n.parent.Element.Key == nil {
 		return false
@@ -183,11 +178,11 @@ func (n *Node) isKey() bool {
 	return false
 }
 
-// isUnit is true for what comes and goes as one: items, and fields with nothing
+// isUnit is true for nodes that are created and removed as one: items, and fields with nothing
 // below.
 func (n *Node) isUnit() bool { return n.isItem() || !n.hasLive() }
 
-// hasLive says whether there is anything in the object below.
+// hasLive reports whether the object has anything below the node.
 func (n *Node) hasLive() bool {
 	return slices.ContainsFunc(n.Children, func(c *Node) bool { return c.Live })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/arbor-control/arbor/engine/fields"
 )
 
-// drawn is a tree as lines: path, kind, state, who holds it.
+// drawn returns a tree as lines: path, kind, state, holders.
 func drawn(tree *fields.Tree) []string {
 	var all []string
 	for n := range tree.Root().All() {
@@ -51,13 +51,13 @@ func TestTree(t *testing.T) {
 			},
 		},
 		"Identifying": {
-			reason:  "what identifies an object is in no set, and so in no tree",
+			reason:  "fields that identify an object are in no set, and so in no tree",
 			live:    `{apiVersion: v1, kind: K, metadata: {name: n, namespace: s, uid: u, generation: 1, resourceVersion: "1", creationTimestamp: t, managedFields: [], labels: {a: b}}, spec: {name: x}}`,
 			entries: nil,
 			want:    []string{"metadata Struct Unowned", "metadata.labels Struct Unowned", "metadata.labels.a Leaf Unowned", "spec Struct Unowned", "spec.name Leaf Unowned"},
 		},
 		"Ghosts": {
-			reason:  "what the object does not have is in the tree, and marked",
+			reason:  "a path that the object does not have is in the tree, and marked",
 			live:    `{spec: {list: [{name: a}]}}`,
 			entries: fields.Entries{applied(t, "eno", `{"f:spec":{"f:gone":{},"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:x":{}},"k:{\"name\":\"b\"}":{".":{}}}}}`)},
 			want: []string{
@@ -66,7 +66,7 @@ func TestTree(t *testing.T) {
 			},
 		},
 		"Atomic": {
-			reason:  "what is held as a whole has nothing below",
+			reason:  "an atomic field has no children",
 			live:    `{spec: {selector: {matchLabels: {a: b}}, command: [x, y], empty: {}, none: []}}`,
 			entries: fields.Entries{applied(t, "eno", `{"f:spec":{"f:selector":{},"f:command":{},"f:empty":{},"f:none":{}}}`)},
 			want: []string{
@@ -83,13 +83,13 @@ func TestTree(t *testing.T) {
 			},
 		},
 		"Opaque": {
-			reason:  "nothing tells what the items of a list that nobody names are known by, not even their names",
+			reason:  "the keys of a list are unknown if no manager names an item, even if the items have names",
 			live:    `{spec: {list: [{name: a}], preserved: {inner: [{name: a}]}}}`,
 			entries: fields.Entries{applied(t, "eno", `{"f:spec":{"f:preserved":{"f:inner":{}}}}`)},
 			want:    []string{"spec Struct Split", "spec.list Opaque Unowned", "spec.preserved Struct Sole", "spec.preserved.inner Atomic Sole eno"},
 		},
 		"LearntFromSibling": {
-			reason: "what is known of a list in one item is known in the others",
+			reason: "keys of a list in one item apply to that list in all items",
 			live:   `{spec: {list: [{name: a, ports: [{port: 1}]}, {name: b, ports: [{port: 2}], args: [x]}]}}`,
 			entries: fields.Entries{applied(t, "eno", `{"f:spec":{"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{},"f:args":{},`+
 				`"f:ports":{"k:{\"port\":1}":{".":{},"f:port":{}}}}}}}`)},
@@ -108,7 +108,7 @@ func TestTree(t *testing.T) {
 			want:    []string{"spec Struct Split", "spec.args Items Split", "spec.args[=x] Leaf Sole eno", "spec.args[=y] Leaf Sole ghost eno", "spec.args[=z] Leaf Unowned"},
 		},
 		"SeveralKeys": {
-			reason:  "a key must match in all its parts, and numbers are numbers; an item without one of the keys is known by the others",
+			reason:  "all keys must match, and numbers are numbers; an item without one of the keys is identified by the rest",
 			live:    `{spec: {ports: [{port: 80, protocol: TCP}, {port: 80, protocol: UDP}, {port: 81}]}}`,
 			entries: fields.Entries{applied(t, "eno", `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"UDP\"}":{".":{},"f:port":{}},"k:{\"port\":81}":{".":{}},"k:{\"port\":80}":{".":{}}}}}`)},
 			want: []string{
@@ -179,8 +179,8 @@ func TestTreeWalkEnds(t *testing.T) {
 
 const initContainers = "spec.template.spec.initContainers"
 
-// deployment has two init containers. A deployer applied one field of the
-// first, as it does when somebody else made the object.
+// deployment has two init containers. A deployer applied one field of the first; another manager
+// created the object.
 const deployment = `
 apiVersion: v1
 kind: Deployment
@@ -221,19 +221,19 @@ func TestCheckOwnership(t *testing.T) {
 			want: fields.Ownership{ScopeExists: true, OtherManagers: []string{"Go-http-client"}},
 		},
 		"Fully": {
-			reason: "the applier has fields there, and nobody else has; that some are nobody's does not matter", entries: fields.Entries{fully}, scope: initContainers,
+			reason: "only the applier has fields there; fields without an owner do not matter", entries: fields.Entries{fully}, scope: initContainers,
 			want: fields.Ownership{ScopeExists: true, FullyOwned: true},
 		},
 		"OthersElsewhere": {
-			reason: "what others have outside of the scope does not matter", entries: fields.Entries{fully, updated(t, "x", `{"f:spec":{"f:replicas":{}}}`)}, scope: initContainers,
+			reason: "fields of other managers outside of the scope do not matter", entries: fields.Entries{fully, updated(t, "x", `{"f:spec":{"f:replicas":{}}}`)}, scope: initContainers,
 			want: fields.Ownership{ScopeExists: true, FullyOwned: true},
 		},
 		"NoEntries": {
-			reason: "an object without entries is owned by nobody", scope: initContainers,
+			reason: "an object without entries has no owner", scope: initContainers,
 			want: fields.Ownership{ScopeExists: true},
 		},
 		"NoScope": {
-			reason: "what does not exist cannot be owned", entries: splitEntries(t), scope: "spec.template.spec.containers",
+			reason: "a missing scope cannot be owned", entries: splitEntries(t), scope: "spec.template.spec.containers",
 			want: fields.Ownership{},
 		},
 		"NoItem": {
@@ -245,19 +245,19 @@ func TestCheckOwnership(t *testing.T) {
 			want: fields.Ownership{},
 		},
 		"OthersGhost": {
-			reason: "what others hold of what is not there is in nobody's way", entries: fields.Entries{fully, updated(t, "x", `{"f:spec":{"f:template":{"f:spec":{"f:initContainers":{"k:{\"name\":\"gone\"}":{".":{}}}}}}}`)}, scope: initContainers,
+			reason: "ghosts of other managers do not matter", entries: fields.Entries{fully, updated(t, "x", `{"f:spec":{"f:template":{"f:spec":{"f:initContainers":{"k:{\"name\":\"gone\"}":{".":{}}}}}}}`)}, scope: initContainers,
 			want: fields.Ownership{ScopeExists: true, FullyOwned: true},
 		},
 		"OneItem": {
-			reason: "an item that nobody owns is not fully owned", entries: splitEntries(t), scope: initContainers + "[name=injected]",
+			reason: "an item without an owner is not fully owned", entries: splitEntries(t), scope: initContainers + "[name=injected]",
 			want: fields.Ownership{ScopeExists: true},
 		},
 		"OwnUpdates": {
-			reason: "what the applier did not apply is somebody else's to the server", entries: fields.Entries{fully, updated(t, "eno", `{"f:spec":{"f:template":{"f:spec":{"f:initContainers":{".":{}}}}}}`)}, scope: initContainers,
+			reason: "a field that the applier did not apply belongs to another entry", entries: fields.Entries{fully, updated(t, "eno", `{"f:spec":{"f:template":{"f:spec":{"f:initContainers":{".":{}}}}}}`)}, scope: initContainers,
 			want: fields.Ownership{ScopeExists: true, OwnUpdates: true},
 		},
 		"Subresource": {
-			reason: "entries of a subresource are never moved, and so are in nobody's way", entries: fields.Entries{applied(t, "eno", `{"f:spec":{"f:replicas":{}}}`), scale}, scope: "spec",
+			reason: "entries of a subresource are never moved, and so do not matter", entries: fields.Entries{applied(t, "eno", `{"f:spec":{"f:replicas":{}}}`), scale}, scope: "spec",
 			want: fields.Ownership{ScopeExists: true, FullyOwned: true, Subresources: []fields.Identity{scale.Identity()}},
 		},
 		"Lifted": {
@@ -269,7 +269,7 @@ func TestCheckOwnership(t *testing.T) {
 			want: fields.Ownership{},
 		},
 		"Opaque": {
-			reason: "an item of a list that nobody has anything of is there", live: `{spec: {list: [{name: a, kinds: [x]}]}}`, scope: "spec.list[name=a].kinds[=x]",
+			reason: "an item of a list without an owner exists", live: `{spec: {list: [{name: a, kinds: [x]}]}}`, scope: "spec.list[name=a].kinds[=x]",
 			want: fields.Ownership{ScopeExists: true},
 		},
 		"NotOpaque": {
@@ -287,7 +287,7 @@ func TestCheckOwnership(t *testing.T) {
 			want:    fields.Ownership{ScopeExists: true, OtherManagers: []string{"x"}},
 		},
 		"ServersOwn": {
-			reason: "names that the server gave are managers like others", entries: fields.Entries{fully, updated(t, fields.BeforeFirstApply, `{"f:spec":{"f:template":{"f:spec":{"f:initContainers":{".":{}}}}}}`), updated(t, fields.AncientChanges, `{"f:spec":{"f:template":{"f:spec":{"f:initContainers":{".":{}}}}}}`)}, scope: initContainers,
+			reason: "managers that the server named are managers like any other", entries: fields.Entries{fully, updated(t, fields.BeforeFirstApply, `{"f:spec":{"f:template":{"f:spec":{"f:initContainers":{".":{}}}}}}`), updated(t, fields.AncientChanges, `{"f:spec":{"f:template":{"f:spec":{"f:initContainers":{".":{}}}}}}`)}, scope: initContainers,
 			want: fields.Ownership{ScopeExists: true, OtherManagers: []string{"ancient-changes", "before-first-apply"}},
 		},
 	}

@@ -44,7 +44,7 @@ func linesOf(s *fieldpath.Set) lines {
 	return all
 }
 
-// at says whether there is a line at the path or below it.
+// at reports whether there is a line at the path or below it.
 func (l lines) at(path string) bool {
 	for other := range l {
 		if strings.HasPrefix(other, path) {
@@ -55,7 +55,7 @@ func (l lines) at(path string) bool {
 	return false
 }
 
-// below says whether there is a line below the path.
+// below reports whether there is a line below the path.
 func (l lines) below(path string) bool {
 	for other := range l {
 		if strings.HasPrefix(other, path) && other != path {
@@ -66,9 +66,9 @@ func (l lines) below(path string) bool {
 	return false
 }
 
-// keep drops what is not in the others.
-func (l lines) keep(others lines) lines {
-	maps.DeleteFunc(l, func(path string, _ bool) bool { return !others[path] })
+// keep drops the lines that are not in other.
+func (l lines) keep(other lines) lines {
+	maps.DeleteFunc(l, func(path string, _ bool) bool { return !other[path] })
 
 	return l
 }
@@ -104,7 +104,7 @@ func (w *twin) holders(path string) []fields.Identity {
 	return all
 }
 
-// state goes through all paths below.
+// state visits all paths below.
 func (w *twin) state(path string) fields.State {
 	var kinds [][]fields.Identity
 	for other := range w.live {

@@ -6,29 +6,27 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// A Record is what is needed to undo a plan. It can be kept as JSON.
+// A Record has what is needed to undo a plan. It can be stored as JSON.
 type Record struct {
-	// To is whom fields were moved to, and APIVersion the version of its entry
-	// after that.
+	// To is the manager that gained fields, and APIVersion the version of its entry after that.
 	To         Identity `json:"to"`
 	APIVersion string   `json:"apiVersion"`
 	Moves      []Move   `json:"moves"`
-	// Before are the entries as they were.
+	// Before are the entries before the plan.
 	Before Entries `json:"before"`
 }
 
-// Record of a plan by [NewPlan].
+// Record returns the record of a plan by [NewPlan].
 func (p *Plan) Record() Record {
 	return Record{To: p.to, APIVersion: p.version, Moves: slices.Clone(p.Moves), Before: slices.Clone(p.Before)}
 }
 
-// Undo plans to put back what a plan moved, given the object as it is now.
+// Undo plans to reverse the moves of a plan, given the object as it is now.
 //
-// Each manager gets back what was taken from it, and the one that gained loses
-// what it did not have before. What others did since then stays as it is: a
-// field that somebody has now who did not have it is left to them, and a field
-// that is no longer there is nobody's. Notes say which. Entries in a version
-// other than that of the record are not touched.
+// Each manager gets the fields back that the plan took from it, and the manager that gained them
+// loses those that it did not have before. Later changes stay: a field that a third manager
+// acquired since then stays with it, and a field that was removed gets no owner. Notes list both.
+// Entries in a version other than that of the record are not changed.
 //
 // The error is a [Defects] about the entries.
 func Undo(live any, entries Entries, r Record) (*Plan, error) {
@@ -65,11 +63,11 @@ type undoer struct {
 
 	record Record
 	tree   *Tree
-	// lost is what the one that gained loses again.
+	// lost are the fields that the gaining manager loses again.
 	lost *fieldpath.Set
 }
 
-// putBack gives the fields of a move back to where they came from.
+// putBack returns the fields of a move to the entry that they came from.
 func (u *undoer) putBack(m Move) {
 	if m.From == (Identity{}) {
 		u.lost = u.lost.Union(m.Fields)
@@ -110,7 +108,7 @@ func (u *undoer) putBack(m Move) {
 	u.Entries = append(u.Entries, back)
 }
 
-// entry is that of an identity as it was, without fields.
+// entry returns the former entry of an identity, without fields.
 func (u *undoer) entry(id Identity) Entry {
 	e := Entry{Manager: id.Manager, Operation: id.Operation, Subresource: id.Subresource, APIVersion: id.APIVersion}
 	if i := u.record.Before.find(id); i >= 0 {
@@ -120,8 +118,8 @@ func (u *undoer) entry(id Identity) Entry {
 	return e
 }
 
-// newHolder is an entry that holds a node and did not when the record was made,
-// or -1. It is neither the one that gained nor the one that gets it back.
+// newHolder returns an entry that holds a node and did not when the record was made, or -1. It
+// skips the manager that gained the fields and the one that gets them back.
 func (u *undoer) newHolder(n *Node, path fieldpath.Path, from Identity) int {
 	for _, i := range n.Holders {
 		id := u.Before[i].Identity()
@@ -147,7 +145,7 @@ func (u *undoer) report(to Identity, gone *fieldpath.Set, taken map[int]*fieldpa
 	}
 }
 
-// lose takes from the one that gained what it did not have before.
+// lose takes the gained fields from the manager that did not have them before.
 func (u *undoer) lose() {
 	at := u.Entries.find(u.record.To)
 	if at < 0 {
@@ -167,8 +165,8 @@ func (u *undoer) lose() {
 	if before.APIVersion == own.APIVersion {
 		return
 	}
-	// It was retagged, and what the object does not have was left out. If it has
-	// neither gained nor lost anything since, it can be what it was.
+	// The entry was retagged, and paths that the object does not have were dropped. If it has not
+	// changed since, restore them.
 	there := &fieldpath.Set{}
 	before.fields().Iterate(func(path fieldpath.Path) {
 		if u.tree.at(path) != nil {
@@ -182,7 +180,7 @@ func (u *undoer) lose() {
 	}
 }
 
-// at finds a live node by its path, nil if there is none.
+// at returns the live node at a path, or nil.
 func (t *Tree) at(path fieldpath.Path) *Node {
 	n := t.root
 	for _, pe := range path {

@@ -58,7 +58,7 @@ func TestUndo(t *testing.T) {
 			before: fields.Entries{in("v0", applied(t, "eno", `{"f:spec":{"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{}}},"f:old":{}}}`)), in("v0", updated(t, "legacy", `{"f:spec":{"f:list":{"k:{\"name\":\"a\"}":{"f:image":{}}}}}`))},
 		},
 		"OthersChange": {
-			reason: "what others did elsewhere stays",
+			reason: "changes of other managers elsewhere stay",
 			since: func(live map[string]any, es fields.Entries) (map[string]any, fields.Entries) {
 				return live, append(es, updated(t, "new", `{"f:spec":{"f:replicas":{}}}`))
 			},
@@ -68,7 +68,7 @@ func TestUndo(t *testing.T) {
 			},
 		},
 		"OthersTake": {
-			reason: "a field that somebody has now who did not have it is left to them",
+			reason: "a field that a third manager acquired since stays with it",
 			since: func(live map[string]any, es fields.Entries) (map[string]any, fields.Entries) {
 				i := 0
 				for es[i].Manager != "eno" {
@@ -88,13 +88,13 @@ func TestUndo(t *testing.T) {
 			},
 		},
 		"TakenBack": {
-			reason: "who took it back has it once",
+			reason: "a manager that took it back has it once",
 			since: func(live map[string]any, es fields.Entries) (map[string]any, fields.Entries) {
 				return live, append(es, updated(t, "legacy", `{"f:spec":{"f:list":{"k:{\"name\":\"a\"}":{"f:image":{}}}}}`))
 			},
 		},
 		"Applied": {
-			reason: "if the item went, nobody gets it back",
+			reason: "if the item was removed, no manager gets it back",
 			since: func(_ map[string]any, es fields.Entries) (map[string]any, fields.Entries) {
 				return object(t, `{apiVersion: v1, spec: {list: [{name: b, image: j}], replicas: 3}}`), without(es, "eno")
 			},
@@ -105,7 +105,7 @@ func TestUndo(t *testing.T) {
 			},
 		},
 		"Forgotten": {
-			reason: "fields that are there, and that the applier has let go of, go back",
+			reason: "live fields that the applier released are returned",
 			since: func(live map[string]any, es fields.Entries) (map[string]any, fields.Entries) {
 				return live, without(es, "eno")
 			},
@@ -140,7 +140,7 @@ func TestUndo(t *testing.T) {
 				return live, append(es, applied(t, "eno", `{"f:spec":{"f:replicas":{}}}`))
 			},
 			want:  map[string][]string{"eno (Apply)": {"spec.replicas", "spec.list[name=a]", "spec.list[name=a].name"}, "legacy (Update v0)": {"spec.list[name=a].image"}},
-			notes: []string{"eno (Apply) was in version v0 and is read in the object's: spec.replicas, spec.list[name=a], spec.list[name=a].name"},
+			notes: []string{"eno (Apply) was in version v0 and is read in the version of the object: spec.replicas, spec.list[name=a], spec.list[name=a].name"},
 		},
 		"RetaggedAndLess": {
 			reason: "as does one that has lost something since", request: fields.Request{Retag: true},
@@ -149,16 +149,16 @@ func TestUndo(t *testing.T) {
 				return live, append(without(es, "eno"), applied(t, "eno", `{"f:spec":{"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{},"f:image":{}}}}}`))
 			},
 			want:  map[string][]string{"eno (Apply)": {"spec.list[name=a]", "spec.list[name=a].name"}, "legacy (Update v0)": {"spec.list[name=a].image"}},
-			notes: []string{"eno (Apply) was in version v0 and is read in the object's: spec.list[name=a], spec.list[name=a].name"},
+			notes: []string{"eno (Apply) was in version v0 and is read in the version of the object: spec.list[name=a], spec.list[name=a].name"},
 		},
 		"First": {
 			reason: "the first entry of an object is not taken away again: the server would forget that there ever was one", before: fields.Entries{},
 			request: fields.Request{Previous: set(t, `{"f:spec":{"f:replicas":{}}}`), Scope: fields.MustParseScope("spec")},
 			want:    map[string][]string{"eno (Apply)": {"spec.replicas"}},
-			notes:   []string{"nothing is changed: no entry would be left, and the server would forget who owned what"},
+			notes:   []string{"nothing is changed: no entry would be left, and the server would drop all ownership"},
 		},
 		"FirstAndOthers": {
-			reason: "unless there are others by now", before: fields.Entries{},
+			reason: "unless there are other entries by now", before: fields.Entries{},
 			request: fields.Request{Previous: set(t, `{"f:spec":{"f:replicas":{}}}`), Scope: fields.MustParseScope("spec")},
 			since: func(live map[string]any, es fields.Entries) (map[string]any, fields.Entries) {
 				return live, append(es, updated(t, "new", `{"f:spec":{"f:replicas":{}}}`))
@@ -200,7 +200,7 @@ func TestUndo(t *testing.T) {
 			diff(t, tc.reason, tc.notes, texts(got.Notes))
 			again, err := fields.Undo(live, got.Entries, record)
 			if err != nil || again.Changed() {
-				t.Errorf("%s: undone once, it is to be undone again, error %v:\n%v", tc.reason, err, show(again.Entries))
+				t.Errorf("%s: a second undo has changes too, error %v:\n%v", tc.reason, err, show(again.Entries))
 			}
 		})
 	}
@@ -220,8 +220,8 @@ func TestUndoMoves(t *testing.T) {
 	helm := fields.Identity{Manager: "helm", Operation: fields.Apply}
 	legacy := fields.Identity{Manager: "legacy", Operation: fields.Update, APIVersion: "v1"}
 	image, whole := set(t, `{"f:spec":{"f:list":{"k:{\"name\":\"a\"}":{"f:image":{}}}}}`), set(t, `{"f:spec":{"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:image":{},"f:name":{}}}}}`)
-	diff(t, "moves say from whom", []fields.Move{{From: helm, To: eno, Fields: image}, {From: legacy, To: eno, Fields: whole}}, p.Moves)
-	diff(t, "and back to whom", []fields.Move{{From: eno, To: helm, Fields: image}, {From: eno, To: legacy, Fields: whole}}, u.Moves)
+	diff(t, "moves name the source", []fields.Move{{From: helm, To: eno, Fields: image}, {From: legacy, To: eno, Fields: whole}}, p.Moves)
+	diff(t, "and the entry that gets the fields back", []fields.Move{{From: eno, To: helm, Fields: image}, {From: eno, To: legacy, Fields: whole}}, u.Moves)
 }
 
 func TestUndoErrors(t *testing.T) {

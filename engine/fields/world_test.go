@@ -227,7 +227,7 @@ func fieldSet(o map[string]any) *fieldpath.Set {
 	))
 }
 
-// parents are paths that updates hold beside those below them.
+// parents are paths that updates hold in addition to those below them.
 var parents = []fieldpath.Path{
 	fieldpath.MakePathOrDie("metadata", "labels"),
 	fieldpath.MakePathOrDie("metadata", "finalizers"),

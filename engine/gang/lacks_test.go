@@ -15,7 +15,7 @@ func TestLacks(t *testing.T) {
 	got := map[string]string{}
 	for i, lack := range gang.Lacks(c.tree, c.members, gang.Rules{}) {
 		if lack != nil {
-			got[c.tree.Node(i).Name] = lack.Sentence(c.tree)
+			got[c.tree.Node(i).Name] = lack.Message(c.tree)
 		}
 	}
 	want := map[string]string{"y": `subgroup "y" has 1 of min 3 pods, and 1 that may not be placed yet`}

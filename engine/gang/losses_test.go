@@ -43,17 +43,17 @@ func TestLosses(t *testing.T) {
 			taken:  []int{3, 0, 2}, want: [][]int{{3}, {0}, {1, 2}},
 		},
 		"Elastic": {
-			reason: "a gang that needs nobody loses one pod after the other",
+			reason: "a gang with a minimum of zero loses one pod after the other",
 			gang:   flat(0).with(2, podtree.DefaultLeaf, gang.Placed, gpu(1)),
 			taken:  []int{0, 1}, want: [][]int{{0}, {1}},
 		},
 		"Whole": {
-			reason: "without surplus everybody leaves",
+			reason: "without surplus all pods leave",
 			gang:   flat(3).with(3, podtree.DefaultLeaf, gang.Placed, gpu(1)),
 			taken:  []int{1}, want: [][]int{{0, 1, 2}},
 		},
 		"NotThere": {
-			reason: "who has left, or has no place, does not leave",
+			reason: "a pod that has left, or has no place, does not leave",
 			gang: flat(1).with(1, podtree.DefaultLeaf, gang.Waiting, gpu(1)).
 				with(1, podtree.DefaultLeaf, gang.Held, gpu(1)).with(2, podtree.DefaultLeaf, gang.Placed, gpu(1)),
 			taken: []int{0, 1, 2, 2, 3}, want: [][]int{nil, nil, {2}, nil, {3}},
@@ -142,8 +142,8 @@ func TestBroken(t *testing.T) {
 		left   []int
 		want   bool
 	}{
-		"Nobody":      {reason: "nobody has left", gang: inference(3)},
-		"Everybody":   {reason: "nobody remains who could miss them", gang: inference(3), left: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		"Nobody":      {reason: "no pod has left", gang: inference(3)},
+		"Everybody":   {reason: "no pod remains that needs them", gang: inference(3), left: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
 		"Replica":     {reason: "two replicas are enough", gang: inference(3), left: []int{1, 2, 3}},
 		"PartOfOne":   {reason: "the rest of the replica is below its minimum", gang: inference(3), left: []int{1}, want: true},
 		"TwoReplicas": {reason: "decode needs two", gang: inference(3), left: []int{1, 2, 3, 4, 5, 6}, want: true},
@@ -153,7 +153,7 @@ func TestBroken(t *testing.T) {
 			gang:   flat(3).with(2, podtree.DefaultLeaf, gang.Placed, gpu(1)), left: []int{0},
 		},
 		"NotPlaced": {
-			reason: "who has no place cannot leave it",
+			reason: "a pod without a place cannot leave it",
 			gang:   flat(1).with(1, podtree.DefaultLeaf, gang.Placed, gpu(1)).with(1, podtree.DefaultLeaf, gang.Waiting, gpu(1)), left: []int{1},
 		},
 	} {

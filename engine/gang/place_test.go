@@ -145,7 +145,7 @@ func TestPlace(t *testing.T) {
 			want: map[string]int{"r1-leader": 1, "r1-workers": 3, "r2-leader": 1, "r2-workers": 3, "r3-leader": 1, "r3-workers": 3},
 		},
 		"TooFewReplicas": {
-			reason: "a set with a choice says how many fit, and what is wrong with the first that does not",
+			reason: "a set with a choice reports how many fit, and why the first of the rest does not",
 			crowd:  replicas(9), world: nodes(1, 6, gpus),
 			why: `only 1 of min 2 subgroups of "decode" fit: subgroup "r2-workers": room for 1 of min 3 pods: ` + full1,
 		},
@@ -156,19 +156,19 @@ func TestPlace(t *testing.T) {
 			world: nodes(1, 5, gpus), want: map[string]int{"x": 2, "y": 2},
 		},
 		"CheapestFirstFurtherBelow": {
-			reason: "the big child may be in the way of somebody else's minimum",
+			reason: "the big child may prevent the minimum of another child",
 			crowd: tree(set("", "s", 1), leaf("s", "big", 4), leaf("s", "small", 1), leaf("", "z", 2)).
 				with(4, "big", gang.Waiting, gpu(1)).with(1, "small", gang.Waiting, gpu(1)).with(2, "z", gang.Waiting, gpu(1)),
 			world: nodes(1, 5, gpus), want: map[string]int{"small": 1, "z": 2},
 		},
 		"BegunFirst": {
-			reason: "what is half placed is finished before something else is begun",
+			reason: "a partly placed subgroup is completed before another is begun",
 			crowd: tree(set("", "s", 1), leaf("s", "x", 2), leaf("s", "y", 2)).
 				with(2, "x", gang.Waiting, gpu(1)).with(1, "y", gang.Placed, gpu(1)).with(1, "y", gang.Waiting, gpu(1)),
 			world: nodes(1, 2, gpus), want: map[string]int{"y": 1},
 		},
 		"Healing": {
-			reason: "what has a place counts, and what is missing is told",
+			reason: "placed pods count, and missing ones are reported",
 			crowd:  flat(8).with(6, "default", gang.Placed, gpu(1)).with(2, "default", gang.Waiting, gpu(1)),
 			world:  nodes(1, 1, gpus), why: "room for 1 of the 2 pods that are missing to min 8: " + full1,
 		},
@@ -193,7 +193,7 @@ func TestPlace(t *testing.T) {
 			world:  nodes(1, 8, gpus), why: "room for 0 of min 1 pods: " + full1,
 		},
 		"SkipsWhatDoesNotFit": {
-			reason: "a pod that does not fit is no reason not to try the next",
+			reason: "a pod that does not fit does not stop the search",
 			crowd:  flat(1).with(1, "default", gang.Waiting, gpu(9)).with(1, "default", gang.Waiting, gpu(8)),
 			world:  nodes(1, 8, gpus), want: map[string]int{"default": 1},
 		},
@@ -208,7 +208,7 @@ func TestPlace(t *testing.T) {
 			world:  nodes(4, 8, gpus), why: "it has 1 of min 2 pods, and 1 that may not be placed yet",
 		},
 		"AskForMoreThanThereIs": {
-			reason: "a set that needs more children than it has says so",
+			reason: "a set that needs more children than it has reports that",
 			crowd:  tree(set("", "s", 3), leaf("s", "x", 1)).with(1, "x", gang.Waiting, gpu(1)),
 			world:  nodes(4, 8, gpus), why: `subgroup "s" has 1 subgroup of min 3`,
 		},
@@ -262,7 +262,7 @@ func TestPlace(t *testing.T) {
 			world: nodes(1, 4, gpus), want: map[string]int{"x": 2, "y": 2},
 		},
 		"GangMinimumDoesNotFit": {
-			reason: "and it is told apart from that of subgroups",
+			reason: "and it is distinct from that of subgroups",
 			crowd: (&crowd{spec: podtree.Spec{MinMember: num(5), SubGroups: []podtree.SubGroup{leaf("", "x", 1), leaf("", "y", 1)}}}).
 				with(2, "x", gang.Waiting, gpu(1)).with(3, "y", gang.Waiting, gpu(1)),
 			world: nodes(1, 3, gpus), why: "only 3 of min 5 pods below it fit: " + full1,
@@ -281,7 +281,7 @@ func TestPlace(t *testing.T) {
 			why:   "room for 2 of min 3 pods: 0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules.",
 		},
 		"AffinityLater": {
-			reason: "what did not fit may fit once another pod is there, also for pods of one shape",
+			reason: "a pod that did not fit may fit once another pod is placed, also for pods of one shape",
 			crowd: flat(2).with(1, "default", gang.Waiting, pod{wants: map[string]int{gpus: 1}, app: "f", near: "l"}).
 				with(1, "default", gang.Waiting, pod{wants: map[string]int{gpus: 1}, app: "l"}).
 				with(1, "default", gang.Waiting, pod{wants: map[string]int{gpus: 1}, app: "f", near: "l"}),
@@ -294,7 +294,7 @@ func TestPlace(t *testing.T) {
 			world: nodes(1, 8, gpus), want: map[string]int{"default": 3},
 		},
 		"AffinityOfFurtherPods": {
-			reason: "or nobody does",
+			reason: "or none is placed",
 			crowd: tree(leaf("", "f", 0), leaf("", "l", 0)).with(2, "f", gang.Waiting, pod{wants: map[string]int{gpus: 1}, app: "f", near: "l"}).
 				with(1, "l", gang.Waiting, pod{wants: map[string]int{gpus: 1}, app: "l"}),
 			world: nodes(1, 8, gpus), want: map[string]int{"f": 2, "l": 1},
@@ -363,7 +363,7 @@ func TestReports(t *testing.T) {
 		want   []gang.Report
 	}{
 		"Fits": {
-			reason: "satisfied nodes say what they got, others what they would have had room for",
+			reason: "satisfied nodes report what they got, the rest what they would have had room for",
 			free:   4,
 			want: []gang.Report{
 				{MinChildren: 2, Pods: 10, Bound: 1, New: 4, Held: 1, Children: 2, Satisfied: true, Blocker: -1},
@@ -409,11 +409,11 @@ func TestShapes(t *testing.T) {
 		want   int
 	}{
 		"OneShape": {
-			reason: "once one is refused, the others of its shape are not asked for",
+			reason: "once one does not fit, other pods of its shape are not tried",
 			crowd:  flat(100).with(100, "default", gang.Waiting, gpu(1)), free: 20, want: 21,
 		},
 		"AllTheSameLeaves": {
-			reason: "not even for the next subgroup, as long as nothing was given back",
+			reason: "not even for the next subgroup, as long as nothing was freed",
 			crowd: tree(leaf("", "a", 1), leaf("", "b", 0), leaf("", "c", 0)).with(10, "a", gang.Waiting, gpu(1)).
 				with(10, "b", gang.Waiting, gpu(1)).with(10, "c", gang.Waiting, gpu(1)), free: 5, want: 6,
 		},
@@ -446,7 +446,7 @@ func TestPlaceRefusesStrangers(t *testing.T) {
 	for _, node := range []int{-1, 0, 1, 3} {
 		c.members[0].Leaf = node
 		if _, err := gang.Place(t.Context(), c.tree, c.members, nodes(1, 1, "gpu"), gang.Rules{}); err == nil {
-			t.Errorf("Place(...) took a member of node %d, which is no leaf", node)
+			t.Errorf("Place(...) took a member of node %d, which is not a leaf", node)
 		}
 	}
 }
@@ -495,7 +495,7 @@ func TestMissing(t *testing.T) {
 			rules: gang.Rules{LeavesOnly: true},
 		},
 		"UselessPods": {
-			reason: "pods of a subgroup that lacks others do not count for the set",
+			reason: "pods of an incomplete subgroup do not count for the set",
 			crowd: tree(podtree.SubGroup{Name: "s", MinMember: num(3), MinSubGroup: num(1)}, leaf("s", "x", 1), leaf("s", "y", 3)).
 				with(1, "x", gang.Waiting, gpu(1)).with(2, "y", gang.Waiting, gpu(1)),
 			want: `fewer than min 3 pods below "s" are in subgroups that have enough pods`,
@@ -510,7 +510,7 @@ func TestMissing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := ""
 			if lack := gang.Missing(tc.crowd.tree, tc.crowd.members, tc.rules); lack != nil {
-				got = lack.Sentence(tc.crowd.tree)
+				got = lack.Message(tc.crowd.tree)
 			}
 			if got != tc.want {
 				t.Errorf("%s\nMissing(...) = %q, want %q", tc.reason, got, tc.want)
@@ -530,9 +530,9 @@ func TestStale(t *testing.T) {
 		crowd  *crowd
 		want   []int
 	}{
-		"All":      {reason: "below the gang's minimum everything goes", crowd: optional(0, 1), want: []int{0, 1}},
-		"Nothing":  {reason: "what is complete stays", crowd: optional(1, 2)},
-		"Optional": {reason: "an optional subgroup that is not complete goes whole", crowd: optional(0, 2), want: []int{0}},
+		"All":      {reason: "below the gang's minimum everything is removed", crowd: optional(0, 1), want: []int{0, 1}},
+		"Nothing":  {reason: "a complete subgroup stays", crowd: optional(1, 2)},
+		"Optional": {reason: "an optional subgroup that is incomplete is removed as a whole", crowd: optional(0, 2), want: []int{0}},
 		"Leaf":     {reason: "so does an optional leaf", crowd: optional(1, 1), want: []int{2}},
 	}
 	for name, tc := range cases {

@@ -72,11 +72,11 @@ func (s scenario) checkPlaces(t *testing.T, d gang.Decision) {
 	}
 	tw := s.twin(d.Places)
 	if got := tw.satisfied(s.tree.Root()); got != d.Fits {
-		t.Fatalf("Place(%s) fits %t, the twin says %t of the places %v", s, d.Fits, got, d.Places)
+		t.Fatalf("Place(%s) fits %t, the twin reports %t for the places %v", s, d.Fits, got, d.Places)
 	}
 	for _, p := range d.Places {
 		if held[p.Member] != p.Node {
-			t.Fatalf("Place(%s) says %v, the world %q", s, p, held[p.Member])
+			t.Fatalf("Place(%s) reports %v, the world %q", s, p, held[p.Member])
 		}
 		m := s.members[p.Member]
 		if m.State != gang.Waiting {
@@ -179,9 +179,9 @@ func TestPlaceKeepsItsPromises(t *testing.T) {
 			extras++
 		}
 	}
-	t.Logf("%d of %d gangs fit, %d of the others found some room", fit, rounds, some)
+	t.Logf("%d of %d gangs fit, %d of the rest found some room", fit, rounds, some)
 	if fit < rounds/10 || some < rounds/40 {
-		t.Errorf("%d of %d gangs fit and %d of the others found some room, so the test tests little", fit, rounds, some)
+		t.Errorf("%d of %d gangs fit and %d of the rest found some room, so the test tests little", fit, rounds, some)
 	}
 	// A second attempt finds more only where pods have affinity to other pods.
 	t.Logf("%d found more in a second look", extras)
@@ -308,7 +308,7 @@ func TestPlaceGivesBackOnError(t *testing.T) {
 		}
 	}
 	if failed < 100 || cancelled < 100 {
-		t.Errorf("%d worlds failed and %d contexts were cancelled, want at least 100 of each", failed, cancelled)
+		t.Errorf("%d worlds failed and %d contexts were canceled, want at least 100 of each", failed, cancelled)
 	}
 }
 
@@ -344,8 +344,8 @@ func TestCountsAgreeWithTwin(t *testing.T) {
 		}
 		if lack != nil {
 			missing++
-			if lack.Sentence(s.tree) == "" {
-				t.Fatalf("Missing(%s) has no sentence", s)
+			if lack.Message(s.tree) == "" {
+				t.Fatalf("Missing(%s) has no description", s)
 			}
 		}
 	}

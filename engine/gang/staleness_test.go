@@ -224,7 +224,7 @@ func TestObserveWait(t *testing.T) {
 		wait      int64
 		evicted   int
 	}{
-		"Running":  {"What is left of the grace period is known.", 30, 60, 40, 0},
+		"Running":  {"The rest of the grace period is known.", 30, 60, 40, 0},
 		"Over":     {"There is nothing to wait for.", 70, 60, 0, 3},
 		"AtOnce":   {"A grace period of 0 is over at once.", 10, 0, 0, 3},
 		"Never":    {"A negative grace period never ends.", 1 << 60, -1, 0, 0},
@@ -264,7 +264,7 @@ func TestExpect(t *testing.T) {
 		clocks   map[string]int64
 	}{
 		"New":        {"A gang that is bound in part is below its minimum.", decide(0, 4), 0, map[string]int64{"": 20, "default": 20}},
-		"TakenOver":  {"What ran below the minimum before may go on.", decide(2, 2), 2, nil},
+		"TakenOver":  {"A gang that ran below the minimum before may continue.", decide(2, 2), 2, nil},
 		"NotPlaced":  {"Without a decision nothing is expected.", gang.Decision{}, 0, nil},
 		"WasRunning": {"A gang that met its minimum keeps its own memory.", decide(0, 4), 4, map[string]int64{"": 20, "default": 20}},
 	}

@@ -9,20 +9,19 @@ import (
 // A SubGroup is one entry of a gang's list.
 type SubGroup struct {
 	Name string
-	// Parent names another entry. Nil: the gang itself.
+	// Parent is the name of another entry, nil for the gang itself.
 	Parent *string
 	// MinMember is how many pods of the subgroup must be placed.
 	MinMember *int32
-	// MinSubGroup is how many direct children must be satisfied. Nil: all.
+	// MinSubGroup is how many direct children must be satisfied, nil for all.
 	MinSubGroup *int32
 }
 
-// Check returns every violation of the rule, in the order in which they are
-// reported, and nil for a good list. First come those of single entries in
-// list order (for each: empty name, case of the name, case of the parent,
-// duplicate), then the parents that are missing in list order, then the
-// cycles in list order of their first members. A subgroup that only hangs
-// below a cycle is not reported. It takes time linear in the list.
+// Check returns every violation of the rules, in the order in which they are reported, and nil for
+// a valid list. First are those of single entries in list order (for each: empty name, case of the
+// name, case of the parent, duplicate), then the missing parents in list order, then the cycles in
+// list order of their first members. A subgroup whose ancestors form a cycle, but which is not in
+// it, is not reported. Check takes time linear in the list.
 func Check(groups []SubGroup) []Violation {
 	n := newNames(groups)
 	found := checkEntries(groups, n)
@@ -43,8 +42,7 @@ func Check(groups []SubGroup) []Violation {
 	return append(found, checkCycles(groups, up)...)
 }
 
-// checkEntries reports what can be seen from an entry and those before it,
-// and fills n on its way.
+// checkEntries reports violations that depend on an entry and those before it, and fills n.
 func checkEntries(groups []SubGroup, n *names) []Violation {
 	var found []Violation
 	for i := range groups {
@@ -72,8 +70,8 @@ func isLower(s string) bool { return s == strings.ToLower(s) }
 type names struct {
 	groups []SubGroup
 	exact  map[string]int32
-	// folded holds lower-cased names. It is built when an exact match fails
-	// for the first time, which in a good list never happens.
+	// folded holds lower-cased names. It is built when an exact match fails for the first time,
+	// which never happens in a valid list.
 	folded map[string]int32
 }
 
@@ -81,8 +79,7 @@ func newNames(groups []SubGroup) *names {
 	return &names{groups: groups, exact: make(map[string]int32, len(groups))}
 }
 
-// add enters the i-th name. If it is taken, fresh is false and first is its
-// holder.
+// add records the i-th name. If another entry has it, fresh is false and first is that entry.
 func (n *names) add(i int) (first int, fresh bool) {
 	name := n.groups[i].Name
 	if name == "" {
@@ -96,8 +93,8 @@ func (n *names) add(i int) (first int, fresh bool) {
 	return i, true
 }
 
-// find returns the first holder of the name, else the first holder of a name
-// that differs only by case, else tree.None.
+// find returns the first entry with the name, else the first whose name differs only by case, else
+// tree.None.
 func (n *names) find(name string) int {
 	if i, ok := n.exact[name]; ok {
 		return int(i)

@@ -35,7 +35,7 @@ func TestCheckTexts(t *testing.T) {
 		want   []string
 	}{
 		"Nothing":  {reason: "a gang without subgroups is good", groups: nil},
-		"OneLevel": {reason: "numbers are no upper case letters", groups: list{top("replica-1"), top("replica-2")}},
+		"OneLevel": {reason: "digits are not upper case letters", groups: list{top("replica-1"), top("replica-2")}},
 		"TwoLevels": {
 			reason: "siblings may share a parent",
 			groups: list{top("master"), under("master", "worker-1"), under("master", "worker-2")},
@@ -52,7 +52,7 @@ func TestCheckTexts(t *testing.T) {
 			groups: list{under("b", "c"), under("a", "b"), top("a")},
 		},
 		"UpperName": {
-			reason: "mending the name mends the parent too, so only the name is reported",
+			reason: "fixing the name fixes the parent too, so only the name is reported",
 			groups: list{top("Master"), under("master", "workers")},
 			want:   []string{`subgroup name "Master" must be lowercase`},
 		},
@@ -125,7 +125,7 @@ func TestCheckTexts(t *testing.T) {
 			want:   []string{`parent  of x was not found`},
 		},
 		"EmptyName": {
-			reason: "two empty names are no duplicates, and nobody's parent",
+			reason: "two empty names are not duplicates, and match no parent",
 			groups: list{top(""), top(""), under("", "x")},
 			want: []string{
 				`subgroup name must not be empty`,
@@ -156,12 +156,12 @@ func TestCheckTexts(t *testing.T) {
 			want:   []string{`cycle detected in subgroups: a -> a`},
 		},
 		"BelowCycle": {
-			reason: "what hangs below a cycle is well when the cycle is mended",
+			reason: "a subgroup below a cycle is valid once the cycle is fixed",
 			groups: list{under("b", "x"), under("c", "b"), under("b", "c"), under("x", "y")},
 			want:   []string{`cycle detected in subgroups: b -> c -> b`},
 		},
 		"TwoCycles": {
-			reason: "cycles come in order of their first members, not of who leads to them",
+			reason: "cycles are in order of their first members, not of the entries that lead to them",
 			groups: list{under("d", "x"), under("b", "a"), under("a", "b"), under("d", "d")},
 			want: []string{
 				`cycle detected in subgroups: a -> b -> a`,
@@ -169,7 +169,7 @@ func TestCheckTexts(t *testing.T) {
 			},
 		},
 		"CycleAndCase": {
-			reason: "a cycle that shows once the case is mended is reported at once",
+			reason: "a cycle that appears once the case is fixed is reported in the same check",
 			groups: list{under("B", "a"), under("a", "b")},
 			want: []string{
 				`parent of subgroup "a": subgroup name "B" must be lowercase`,

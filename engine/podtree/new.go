@@ -7,21 +7,20 @@ import (
 	"github.com/arbor-control/arbor/engine/tree"
 )
 
-// A Spec is what a gang asks for.
+// A Spec is what a gang requests.
 type Spec struct {
-	// MinMember is how many pods a gang needs. Without subgroups, it is the
-	// minimum of the one leaf.
+	// MinMember is how many pods a gang needs. Without subgroups, it is the minimum of the one
+	// leaf.
 	MinMember *int32
-	// MinSubGroup is how many subgroups without a parent must be satisfied.
-	// Nil: all.
+	// MinSubGroup is how many subgroups without a parent must be satisfied, nil for all.
 	MinSubGroup *int32
 	SubGroups   []SubGroup
 }
 
-// Unusable says why a list makes no tree. A scheduler must not place pods of
-// such a gang: whatever tree it made up instead could start a part of it.
+// Unusable is the error for a list that is not a tree. A scheduler must not place pods of such a
+// gang: with any other tree it could start a part of the gang.
 type Unusable struct {
-	// SubGroup is the name of the first subgroup that stands in the way.
+	// SubGroup is the name of the first invalid subgroup.
 	SubGroup string
 	// Index of that subgroup in Spec.SubGroups.
 	Index int
@@ -63,8 +62,8 @@ func New(spec Spec) (*Tree, error) {
 	return t, nil
 }
 
-// nodesByName maps names to nodes, which are one further than the list's
-// indexes because the root comes first.
+// nodesByName maps names to nodes. The node of a subgroup is its index in the list plus one,
+// because the root comes first.
 func nodesByName(groups []SubGroup) (map[string]int32, error) {
 	byName := make(map[string]int32, len(groups))
 	for i := range groups {
@@ -113,8 +112,8 @@ func unusable(groups []SubGroup, i int, reason string) error {
 	return &Unusable{SubGroup: groups[i].Name, Index: i, Reason: reason}
 }
 
-// makeNodes returns the nodes in list order after the root, with everything
-// but Children and Depth. tree.None as a parent is the root's index less 1.
+// makeNodes returns the nodes in list order after the root, without Children and Depth. tree.None
+// as a parent is the root's index less 1.
 func makeNodes(spec Spec, up []int) []Node {
 	nodes := make([]Node, 1, max(2, len(up)+1))
 	nodes[0] = Node{
@@ -144,8 +143,8 @@ func clone(p *int32) *int32 {
 	return &v
 }
 
-// link fills Children. All of them are slices of one array, each as long as
-// its capacity, so that an append by a reader cannot reach its neighbour.
+// link fills Children. All of them are slices of one array, each with its length as its capacity,
+// so that an append by a reader cannot overwrite another slice.
 func (t *Tree) link() {
 	count := make([]int, len(t.nodes))
 	for i := 1; i < len(t.nodes); i++ {

@@ -27,22 +27,20 @@ type Node struct {
 	Index int
 	// Parent is the node above, -1 for the root.
 	Parent int
-	// Children are the nodes directly below in list order. It is shared:
-	// read it, do not write to it.
+	// Children are the nodes directly below in list order. The slice is shared: do not modify it.
 	Children []int
 	// Depth is the number of steps from the root.
 	Depth int
-	// MinMember as written. Whether it counts for more than leaves is for
-	// those to say who place pods.
+	// MinMember is as written. Callers decide whether it applies to nodes with children.
 	MinMember *int32
-	// MinSubGroup as written; see [Tree.RequiredChildren].
+	// MinSubGroup is as written; see [Tree.RequiredChildren].
 	MinSubGroup *int32
 }
 
-// IsLeaf says whether pods can belong to the node.
+// IsLeaf reports whether pods can belong to the node.
 func (n Node) IsLeaf() bool { return len(n.Children) == 0 }
 
-// Root is the node that stands for the gang. It is never a leaf.
+// Root returns the node of the gang itself. It is never a leaf.
 func (t *Tree) Root() int { return 0 }
 
 // Len is the number of nodes, the root included.
@@ -68,8 +66,8 @@ func (t *Tree) All() iter.Seq2[int, Node] {
 // always at least one.
 func (t *Tree) Leaves() []int { return slices.Clone(t.leaves) }
 
-// Leaf finds the leaf of that name, exactly as written. It is false for names
-// of subgroups with children: no pod belongs to those.
+// Leaf finds the leaf with exactly that name. It returns false for names of subgroups with
+// children: no pod belongs to those.
 func (t *Tree) Leaf(name string) (int, bool) {
 	i, ok := t.byName[name]
 	if !ok || !t.nodes[i].IsLeaf() {
@@ -79,8 +77,7 @@ func (t *Tree) Leaf(name string) (int, bool) {
 	return int(i), true
 }
 
-// Path holds the names from the top down to the node; it is empty for the
-// root.
+// Path returns the names from the top down to the node; it is empty for the root.
 func (t *Tree) Path(i int) []string {
 	path := make([]string, t.nodes[i].Depth)
 	for at := len(path) - 1; at >= 0; at-- {
@@ -91,10 +88,9 @@ func (t *Tree) Path(i int) []string {
 	return path
 }
 
-// RequiredChildren is how many of the node's direct children must be
-// satisfied before the node is: MinSubGroup, or all of them when that is
-// absent. It is not cut down to the number of children: a node that asks for
-// more than it has can never be satisfied, and that is what it should say.
+// RequiredChildren returns how many of the node's direct children must be satisfied before the node
+// is: MinSubGroup, or all of them if that is absent. It may exceed the number of children: such a
+// node can never be satisfied.
 func (t *Tree) RequiredChildren(i int) int {
 	n := t.nodes[i]
 	if n.MinSubGroup == nil {

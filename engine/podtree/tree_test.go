@@ -78,7 +78,7 @@ func TestNew(t *testing.T) {
 			err:    &podtree.Unusable{SubGroup: "b", Index: 1, Reason: `its parent "nope" is not in the list`},
 		},
 		"Duplicate": {
-			reason: "a pod could not tell which of the two it belongs to",
+			reason: "it would be unknown which of the two a pod belongs to",
 			groups: list{top("x"), top("a"), top("a")},
 			err:    &podtree.Unusable{SubGroup: "a", Index: 2, Reason: "subGroups[1] has the same name"},
 		},
@@ -224,7 +224,7 @@ func TestRequiredChildren(t *testing.T) {
 		"Some":     {reason: "as written", min: num(1), want: 1},
 		"None":     {reason: "zero is a number too", min: num(0), want: 0},
 		"TooMany":  {reason: "never cut down, because that would be a weaker gang", min: num(7), want: 7},
-		"Negative": {reason: "less than none is none", min: num(-3), want: 0},
+		"Negative": {reason: "a negative number counts as zero", min: num(-3), want: 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -264,7 +264,7 @@ func TestVeryDeep(t *testing.T) {
 	}
 }
 
-// checkTree holds New to its promises about a list that Check has judged.
+// checkTree checks that New and Check agree about a list.
 func checkTree(t *testing.T, groups list, found []podtree.Violation) {
 	t.Helper()
 	tree, err := podtree.New(podtree.Spec{SubGroups: groups})

@@ -11,8 +11,8 @@ import (
 	"github.com/arbor-control/arbor/engine/podtree"
 )
 
-// twinCheck is the rule as one would say it, with no thought for time: every
-// question is answered by reading the whole list again.
+// twinCheck is a simple and slow implementation of Check: it reads the whole list again for every
+// rule.
 func twinCheck(groups list) []podtree.Violation {
 	found := twinEntries(groups)
 	report := func(v podtree.Violation) { found = append(found, v) }

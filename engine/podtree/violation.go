@@ -5,37 +5,37 @@ import (
 	"strings"
 )
 
-// A Kind says which part of the rule is broken.
+// A Kind is the rule that is violated.
 type Kind string
 
 const (
-	// NameEmpty : the subgroup has no name.
+	// NameEmpty means that the subgroup has no name.
 	NameEmpty Kind = "NameEmpty"
-	// NameNotLowercase : the name is not equal to its lower case.
+	// NameNotLowercase means that the name has upper case letters.
 	NameNotLowercase Kind = "NameNotLowercase"
-	// ParentNotLowercase : the parent is not equal to its lower case.
+	// ParentNotLowercase means that the parent has upper case letters.
 	ParentNotLowercase Kind = "ParentNotLowercase"
-	// DuplicateName : a subgroup earlier in the list has the same name.
+	// DuplicateName means that a subgroup earlier in the list has the same name.
 	DuplicateName Kind = "DuplicateName"
-	// ParentNotFound : no subgroup has the name that the parent refers to.
+	// ParentNotFound means that no subgroup has the name of the parent.
 	ParentNotFound Kind = "ParentNotFound"
-	// Cycle : following parents from the subgroup leads back to it.
+	// Cycle means that the parents of the subgroup lead back to it.
 	Cycle Kind = "Cycle"
 )
 
-// A Violation is one thing that is wrong with a list of subgroups.
+// A Violation is one violation of the rules in a list of subgroups.
 type Violation struct {
 	Kind Kind
 	// Index of the subgroup that must change.
 	Index int
 	// Name of that subgroup.
 	Name string
-	// Parent as it is written, for ParentNotLowercase and ParentNotFound.
+	// Parent is as written, for ParentNotLowercase and ParentNotFound.
 	Parent string
-	// First is, for DuplicateName, the index of the first holder of the name.
+	// First is, for DuplicateName, the index of the first subgroup with the name.
 	First int
-	// Path is, for Cycle, the names met when following parents, the first of
-	// them repeated at the end: a, b, a.
+	// Path is, for Cycle, the names on the cycle from child to parent, with the first repeated at
+	// the end: a, b, a.
 	Path []string
 }
 
@@ -46,7 +46,7 @@ const (
 	headShown = 8
 )
 
-// Error is the text that people see. Tools match on it, so it does not change.
+// Error returns the text that users see. Tools match on it, so it does not change.
 func (v Violation) Error() string {
 	switch v.Kind {
 	case NameEmpty:

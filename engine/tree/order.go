@@ -28,10 +28,9 @@ func Order(n int, next func(int) []int) (order, cycle []int) {
 	return order, nil
 }
 
-// Cycles returns every cycle of a list in which parents[i] is the parent of node i,
-// or [None]. Each cycle starts at its smallest node and goes from child to parent.
-// The cycles are sorted by their first nodes. A node that only leads to a cycle is
-// not part of it.
+// Cycles returns every cycle of a list in which parents[i] is the parent of node i, or [None]. Each
+// cycle starts at its smallest node and continues from child to parent. The cycles are sorted by
+// their first nodes. A node that only leads to a cycle is not part of it.
 func Cycles(parents []int) [][]int {
 	var all [][]int
 	search(len(parents), func(i int) []int {

@@ -35,7 +35,7 @@ func TestOrder(t *testing.T) {
 			order:  []int{2, 1, 0},
 		},
 		"Diamond": {
-			reason: "A node that two others depend on comes once, and dependencies keep their order.",
+			reason: "A node that two other nodes depend on comes once, and dependencies keep their order.",
 			given:  graph{{2, 1}, {3}, {3}, {}},
 			order:  []int{3, 2, 1, 0},
 		},

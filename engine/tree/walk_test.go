@@ -111,7 +111,7 @@ func TestPath(t *testing.T) {
 			want:    []int{1, 2, 0}, back: 0,
 		},
 		"AboveCycle": {
-			reason:  "The index tells where the cycle begins.",
+			reason:  "The index is where the cycle begins.",
 			parents: []int{1, 2, 1},
 			want:    []int{0, 1, 2}, back: 1,
 		},

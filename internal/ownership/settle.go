@@ -120,8 +120,8 @@ func (s *settling) going(was *fields.Tree) map[string]bool {
 		switch {
 		case r.Fate == fields.Removed || r.Fate == fields.Swept:
 			paths[r.Path.String()] = true
-		case r.Goes != nil:
-			r.Goes.Iterate(func(path fieldpath.Path) { paths[path.String()] = true })
+		case r.Removed != nil:
+			r.Removed.Iterate(func(path fieldpath.Path) { paths[path.String()] = true })
 		}
 	}
 

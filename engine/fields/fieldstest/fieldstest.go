@@ -1,18 +1,17 @@
-// Package fieldstest makes objects to measure package fields with. They are in a
-// package because both the benchmarks beside the engine and those of `make
-// bench` need them, and figures of different objects could not be compared.
+// Package fieldstest makes objects for benchmarks of package fields. Both the benchmarks of the
+// engine and `make bench` use them, because figures of different objects could not be compared.
 package fieldstest
 
 import "fmt"
 
-// A Size is how large an object is to be.
+// A Size is how large an object is.
 type Size struct {
 	Name                            string
 	Managers, Containers, Variables int
 }
 
-// Sizes are those that are measured: many managers, many containers, and as
-// much as an object can be, which is a MiB with its entries.
+// Sizes are those that are measured: many managers, many containers, and the largest possible
+// object, a MiB with its entries.
 var Sizes = []Size{
 	{Name: "10-managers", Managers: 10, Containers: 5, Variables: 10},
 	{Name: "50-containers", Managers: 3, Containers: 50, Variables: 20},
@@ -20,14 +19,14 @@ var Sizes = []Size{
 }
 
 const (
-	// Applier is the manager that applies. The others update.
+	// Applier is the manager that applies. The other managers update.
 	Applier = "eno"
-	// Scope is the part of the object that they share.
+	// Scope selects the fields that they share.
 	Scope = "spec.template.spec.initContainers"
 )
 
-// Deployment is as it would come from the API server. All managers hold all
-// init containers, and each of them each second variable.
+// Deployment returns an object as the API server returns it. All managers hold all init containers,
+// and each of them every second variable.
 func (s Size) Deployment() map[string]any {
 	held := make([]map[string]any, s.Managers)
 	for m := range held {
@@ -55,13 +54,13 @@ func (s Size) Deployment() map[string]any {
 func (s Size) variables() []any {
 	var all []any
 	for v := range s.Variables {
-		all = append(all, map[string]any{"name": variable(v), "value": "some value that says something"})
+		all = append(all, map[string]any{"name": variable(v), "value": "some value of a usual length"})
 	}
 
 	return all
 }
 
-// variablesOf is what a manager holds of the variables of a container.
+// variablesOf returns the fields that a manager holds of the variables of a container.
 func (s Size) variablesOf(manager int) map[string]any {
 	held := map[string]any{}
 	for v := range s.Variables {
@@ -73,7 +72,7 @@ func (s Size) variablesOf(manager int) map[string]any {
 	return held
 }
 
-// entries are those of managers that hold something of the init containers.
+// entries returns the entries of managers that hold fields of the init containers.
 func entries(held []map[string]any) []any {
 	var all []any
 	for m, containers := range held {
@@ -94,7 +93,7 @@ func variable(v int) string { return fmt.Sprintf("VARIABLE_%d", v) }
 
 func key(name string) string { return fmt.Sprintf(`k:{"name":%q}`, name) }
 
-// set is an item that is held with some of its fields.
+// set returns the set of an item with some of its fields.
 func set(names ...string) map[string]any {
 	all := map[string]any{".": map[string]any{}}
 	for _, name := range names {

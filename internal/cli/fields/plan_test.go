@@ -74,7 +74,7 @@ Go-http-client (Update apps/v1)   spec.template.spec.initContainers[name=base-os
 			reason: "what only others named moves when it is asked for, and notes say what does not",
 			args:   []string{"-f", saved("web"), "--scope", "spec.*", "--to", "eno", "--mode", "whole"},
 			want: clitest.Result{Out: `Deployment shop/web  13 fields would move to eno
-! kube-controller-manager (Update apps/v1 of /scale) keeps spec.replicas: what is written through a subresource is left alone
+! kube-controller-manager (Update apps/v1 of /scale) keeps spec.replicas: fields written through a subresource are not moved
 
 FROM                              FIELD
 Go-http-client (Update apps/v1)   spec.selector
@@ -118,7 +118,7 @@ spec.hours                          removed                                     
 			reason: "a scope inside of a whole is the whole",
 			args:   []string{"gate/north", "--scope", "spec.hours[=8-12]", "--to", "team", "--mode", "whole"},
 			want: clitest.Result{Out: `Gate north  1 field would move to team
-! spec.hours can only be held as a whole; the scope is taken as that
+! spec.hours can only be held as a whole; the scope is widened to it
 
 FROM               FIELD
 platform (Apply)   spec.hours

@@ -187,7 +187,7 @@ func level(s render.Style, p *ipamplan.Pool) string {
 
 // meter is a bar and a percentage. Neither says empty or full if it is not.
 func meter(g render.Glyphs, p *cidr.Pool) string {
-	filled := int(p.Utilisation() * barCells)
+	filled := int(p.Utilization() * barCells)
 	filled = max(filled, min(1, p.Len()))
 
 	if !p.FreeAddresses().IsZero() {
@@ -198,7 +198,7 @@ func meter(g render.Glyphs, p *cidr.Pool) string {
 }
 
 func percentText(p *cidr.Pool) string {
-	switch percent := int(p.Utilisation() * 100); {
+	switch percent := int(p.Utilization() * 100); {
 	case p.FreeAddresses().IsZero():
 		return "100%"
 	case percent == 0 && p.Len() > 0:

@@ -229,7 +229,7 @@ func planFigures(p *ipamplan.Plan) [][]string {
 	return [][]string{
 		{"", "BEFORE", "AFTER"},
 		row("taken", func(c *cidr.Pool) string {
-			return exactPercent(c.Utilisation(), c.Len() == 0, c.FreeAddresses().IsZero())
+			return exactPercent(c.Utilization(), c.Len() == 0, c.FreeAddresses().IsZero())
 		}),
 		row("fragmented", func(c *cidr.Pool) string {
 			f := c.Fragmentation()

@@ -106,7 +106,7 @@ func PoolStatus(p *v1alpha1.SubnetPool, f PoolFigures, now metav1.Time) v1alpha1
 	s.AllocatedCIDRs = f.Listed
 	s.FreeCountBySize = counts(f.Own, true)
 	s.AllocatableCountBySize = counts(f.All, false)
-	s.UtilizationPercent = percent(f.All.Utilisation())
+	s.UtilizationPercent = percent(f.All.Utilization())
 	s.FragmentationPercent = percent(f.All.Fragmentation())
 
 	length := DefaultBlockLength(p, f.All.Prefix())

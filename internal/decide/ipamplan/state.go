@@ -41,7 +41,7 @@ func (s *Pool) DefaultLength() int { return ipamrules.DefaultBlockLength(s.Subne
 func (s *Pool) Exhausted() bool { return s.All.FreeCount(s.DefaultLength()).IsZero() }
 
 // Full reports whether more space is needed soon.
-func (s *Pool) Full() bool { return s.All.Utilisation() >= nearlyFull }
+func (s *Pool) Full() bool { return s.All.Utilization() >= nearlyFull }
 
 // Strategy is the one that blocks are chosen by.
 func (s *Pool) Strategy() v1alpha1.Strategy {

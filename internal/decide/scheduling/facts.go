@@ -120,7 +120,7 @@ func (g *Gang) Gate() *Refusal {
 	if lack == nil {
 		return nil
 	}
-	r := &Refusal{Reason: v2alpha2.ReasonTooFewPods, Message: lack.Sentence(g.Tree)}
+	r := &Refusal{Reason: v2alpha2.ReasonTooFewPods, Message: lack.Message(g.Tree)}
 	if n := g.gated(); n > 0 {
 		r.Message += fmt.Sprintf("; pods with scheduling gates: %d", n)
 	}

@@ -76,9 +76,9 @@ func (f *Facts) waitsFor(pod *corev1.Pod, lacks []*gang.Lack) *Refusal {
 // of them.
 func (f *Facts) incomplete(lack *gang.Lack) *Refusal {
 	g := f.Gang
-	message := lack.Sentence(g.Tree) + "; the gang does not wait for it"
+	message := lack.Message(g.Tree) + "; the gang does not wait for it"
 	if gang.Satisfied(g.Tree, g.bound(), g.Rules)[g.Tree.Root()].Satisfied {
-		message = lack.Sentence(g.Tree) + "; the gang itself is scheduled"
+		message = lack.Message(g.Tree) + "; the gang itself is scheduled"
 	}
 
 	return &Refusal{Reason: ReasonSubGroupIncomplete, Message: message}

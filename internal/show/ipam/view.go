@@ -90,7 +90,7 @@ func poolViewOf(s *ipamplan.Pool, notes []show.NoteView) PoolView {
 
 func spaceViewOf(p *cidr.Pool) SpaceView {
 	v := SpaceView{
-		UtilizationPercent: int32(p.Utilisation() * 100), FragmentationPercent: int32(p.Fragmentation() * 100), Free: FreeSizes(p),
+		UtilizationPercent: int32(p.Utilization() * 100), FragmentationPercent: int32(p.Fragmentation() * 100), Free: FreeSizes(p),
 	}
 
 	if largest, ok := p.Largest(); ok {

@@ -146,7 +146,7 @@ func fatesOf(all []fields.Removal) map[string]*FateView {
 	out := make(map[string]*FateView, len(all))
 
 	for _, r := range all {
-		v := &FateView{Fate: r.Fate, Goes: Below(r.Path, r.Goes), Stays: Below(r.Path, r.Stays)}
+		v := &FateView{Fate: r.Fate, Goes: Below(r.Path, r.Removed), Stays: Below(r.Path, r.Stays)}
 		for _, h := range r.Because {
 			v.BecauseOf = append(v.BecauseOf, h.Identity)
 		}

@@ -78,7 +78,7 @@ func splitFinding(ref identity.Ref, r fields.Removal, manager string) show.Findi
 	who, path := strings.Join(names, " and "), fields.FormatPath(r.Path)
 	message := fmt.Sprintf("%s applies it and cannot remove it: it would stay, because of %s", manager, who)
 
-	if goes := Below(r.Path, r.Goes); r.Fate == fields.Partial {
+	if goes := Below(r.Path, r.Removed); r.Fate == fields.Partial {
 		if more := len(goes) - most; more > 0 {
 			goes = append(goes[:most:most], fmt.Sprintf("%d more", more))
 		}

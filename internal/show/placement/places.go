@@ -164,7 +164,7 @@ func (v PlacesView) WithStatus(pg *v2alpha2.PodGroup) PlacesView {
 
 func verdictOf(g *scheduling.Gang, d *gang.Decision, scheduled bool) (reason, message string) {
 	if lack := gang.Missing(g.Tree, g.Members, g.Rules); lack != nil && !d.Fits {
-		return v2alpha2.ReasonTooFewPods, lack.Sentence(g.Tree)
+		return v2alpha2.ReasonTooFewPods, lack.Message(g.Tree)
 	}
 	if !d.Fits {
 		return v2alpha2.ReasonUnschedulable, d.Reason(g.Tree)

@@ -90,14 +90,14 @@ type Lack struct {
 	First *Lack
 }
 
-// Sentence describes what lacks, without the name of the gang.
-func (l *Lack) Sentence(tree *podtree.Tree) string {
+// Message describes what is missing, without the name of the gang.
+func (l *Lack) Message(tree *podtree.Tree) string {
 	node := tree.Node(l.Node)
 	switch {
 	case l.MinChildren > len(node.Children):
 		return tooFewChildren(tree, l.Node, l.MinChildren)
 	case l.First != nil:
-		return fmt.Sprintf("only %d of min %d subgroups%s have enough pods: %s", l.Children, l.MinChildren, of(node.Name), l.First.Sentence(tree))
+		return fmt.Sprintf("only %d of min %d subgroups%s have enough pods: %s", l.Children, l.MinChildren, of(node.Name), l.First.Message(tree))
 	case l.Pods-l.Held >= l.Min:
 		return fmt.Sprintf("fewer than min %d pods below %s are in subgroups that have enough pods", l.Min, it(node.Name))
 	}
