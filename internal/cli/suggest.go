@@ -58,7 +58,7 @@ func suggest(cmd *cobra.Command) {
 	cmd.RunE = func(c *cobra.Command, args []string) error {
 		err := run(c, args)
 		exit, ok := errors.AsType[*command.ExitError](err)
-		if !ok || exit.Err == nil || exit.Code != command.ExitFound || len(args) != 1 {
+		if !ok || exit.Err == nil || !exit.Missing && exit.Code != command.ExitFound || len(args) != 1 {
 			return err
 		}
 		if meant := c.SuggestionsFor(args[0]); len(meant) > 0 {

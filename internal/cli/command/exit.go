@@ -8,18 +8,20 @@ import (
 
 // Exit codes of the commands.
 const (
-	// ExitFound : the command worked and found something wrong.
+	// ExitFound is that of a command that worked, and found something wrong or something to change.
 	ExitFound = 1
-	// ExitBlind : the command could not look: wrong usage, an unreadable
-	// file, no cluster.
+	// ExitBlind is that of a command that could not look: wrong usage, a name that does not exist, an
+	// unreadable file, no cluster.
 	ExitBlind = 2
 )
 
 // An ExitError ends the process with a code.
 type ExitError struct {
 	Code int
-	// Err is what is left to print. It is nil when everything was said.
+	// Err is what is left to print. It is nil when everything is printed.
 	Err error
+	// Missing is true if there is no object of the name that was given.
+	Missing bool
 }
 
 // Error returns the text of Err, which may be empty.
@@ -40,6 +42,11 @@ func Found() error { return &ExitError{Code: ExitFound} }
 // Blind returns the error of a command that could not look.
 func Blind(format string, args ...any) error {
 	return &ExitError{Code: ExitBlind, Err: fmt.Errorf(format, args...)}
+}
+
+// NotFound returns the error of a command whose object, pool or namespace does not exist.
+func NotFound(format string, args ...any) error {
+	return &ExitError{Code: ExitBlind, Err: fmt.Errorf(format, args...), Missing: true}
 }
 
 // CheckUsage makes wrong flags and arguments of a command exit as ExitBlind.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"strconv"
@@ -15,20 +16,40 @@ import (
 type Style struct {
 	Colour  bool
 	Unicode bool
+	// Terminal is true if output can be drawn over.
+	Terminal bool
 }
 
 // StyleOf looks at a writer and the environment.
 func StyleOf(w io.Writer, getenv func(string) string) Style {
-	return Style{
-		Colour:  isTerminal(w) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb",
-		Unicode: speaksUTF8(getenv),
-	}
+	terminal := isTerminal(w) && getenv("TERM") != "dumb"
+
+	return Style{Colour: terminal && getenv("NO_COLOR") == "", Unicode: speaksUTF8(getenv), Terminal: terminal}
 }
 
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := target(w).(*os.File)
 
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// A Buffer keeps what will be printed to a writer, and has the style and the width of that writer.
+type Buffer struct {
+	bytes.Buffer
+
+	to io.Writer
+}
+
+// NewBuffer returns an empty buffer for a writer.
+func NewBuffer(to io.Writer) *Buffer { return &Buffer{to: to} }
+
+// target is where the content of a writer is printed in the end.
+func target(w io.Writer) io.Writer {
+	if b, ok := w.(*Buffer); ok {
+		return b.to
+	}
+
+	return w
 }
 
 // defaultWidth is what every terminal has.
@@ -37,7 +58,7 @@ const defaultWidth = 80
 // WidthOf is how many columns a writer has: those of the terminal, or what
 // COLUMNS says, as it does below watch.
 func WidthOf(w io.Writer, getenv func(string) string) int {
-	if f, ok := w.(*os.File); ok {
+	if f, ok := target(w).(*os.File); ok {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
 			return n
 		}

@@ -42,9 +42,7 @@ func New(streams genericiooptions.IOStreams, o Options) *cobra.Command {
 		SilenceUsage:  true,
 		Version:       o.Version.Version + " (Kubernetes " + o.Version.Kubernetes + ")",
 	}
-	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == "kubectl-arbor" {
-		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl arbor"}
-	}
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: command.Program()}
 	inspect, change, run := "inspect", "change", "run"
 	root.AddGroup(&cobra.Group{ID: inspect, Title: "Inspect (lint checks files, audit checks objects, doctor checks Arbor itself):"},
 		&cobra.Group{ID: change, Title: "Inspect and change:"})
@@ -70,6 +68,7 @@ func New(streams genericiooptions.IOStreams, o Options) *cobra.Command {
 	}
 	cli.RejectUnknown(root)
 	cli.CompleteNames(root)
+	cli.NameProgram(root, command.Program())
 
 	return root
 }

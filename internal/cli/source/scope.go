@@ -34,9 +34,11 @@ func NewScope(streams genericiooptions.IOStreams, connect Connector) Scope {
 	return Scope{IOStreams: streams, Flags: genericclioptions.NewConfigFlags(true), Connect: connect}
 }
 
-// AddFlags adds the flags that choose files or a cluster.
+// AddFlags adds the flags that choose saved state or a cluster.
 func (s *Scope) AddFlags(fs *pflag.FlagSet) {
-	fs.StringArrayVarP(&s.Paths, "filename", "f", nil, "read a file or folder instead of a cluster, - for standard input; may be repeated")
+	fs.StringArrayVar(&s.Paths, "from", nil, "read a file or folder instead of a cluster, - for standard input; may be repeated")
+	from := fs.Lookup("from")
+	fs.AddFlag(&pflag.Flag{Name: "filename", Shorthand: "f", Usage: "the same as --from", Value: from.Value, DefValue: from.DefValue})
 	s.AddClusterFlags(fs)
 }
 
