@@ -9,10 +9,10 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs with auth-provider: oidc
 	"k8s.io/client-go/rest"
 
-	"github.com/arbor-control/arbor/internal/cli/doctor"
 	"github.com/arbor-control/arbor/internal/cli/groups"
 	"github.com/arbor-control/arbor/internal/cli/root"
 	"github.com/arbor-control/arbor/internal/cli/version"
+	"github.com/arbor-control/arbor/internal/clusterfacts"
 	"github.com/arbor-control/arbor/internal/manager"
 	"github.com/arbor-control/arbor/internal/scheduler/dump"
 	"github.com/arbor-control/arbor/internal/scheduler/oracle"
@@ -28,7 +28,7 @@ func newRoot() *cobra.Command {
 	return root.New(streams, root.Options{
 		Version:    version.Client{Version: release, Kubernetes: kubernetesVersion()},
 		Scheduling: scheduling(),
-		Release:    doctor.Release{Parts: manager.Describe, Answers: manager.Answers},
+		Release:    clusterfacts.Release{Parts: manager.Describe, Answers: manager.Answers},
 		Run:        []*cobra.Command{newUp(streams), manager.NewCommand("manager", "arbor manager"), newKubectl()},
 	})
 }

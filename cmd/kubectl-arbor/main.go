@@ -10,9 +10,9 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs with auth-provider: oidc
 	kubeversion "k8s.io/component-base/version"
 
-	"github.com/arbor-control/arbor/internal/cli/doctor"
 	"github.com/arbor-control/arbor/internal/cli/root"
 	"github.com/arbor-control/arbor/internal/cli/version"
+	"github.com/arbor-control/arbor/internal/clusterfacts"
 	"github.com/arbor-control/arbor/internal/manager"
 )
 
@@ -24,6 +24,6 @@ func main() {
 	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
 	os.Exit(root.Execute(root.New(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, root.Options{
 		Version: version.Client{Version: release, Kubernetes: kubeversion.Get().GitVersion},
-		Release: doctor.Release{Parts: manager.Describe, Answers: manager.Answers},
+		Release: clusterfacts.Release{Parts: manager.Describe, Answers: manager.Answers},
 	})))
 }

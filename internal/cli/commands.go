@@ -16,13 +16,14 @@ import (
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/cli/uninstall"
 	"github.com/arbor-control/arbor/internal/cli/version"
+	"github.com/arbor-control/arbor/internal/clusterfacts"
 )
 
 // An Environment is what the commands need to know of the binary that they are part of.
 type Environment struct {
 	Scheduling groups.Scheduling
 	Version    version.Client
-	Release    doctor.Release
+	Release    clusterfacts.Release
 }
 
 // Commands returns the commands, on the cluster that their flags name.

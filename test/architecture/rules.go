@@ -215,7 +215,7 @@ var rules = []rule{
 	{
 		in:    "./internal/cli",
 		never: []string{"./internal"},
-		allow: []string{"./internal/show", "./internal/linter", "./internal/rehearsal", "./internal/decide", "./internal/ipamcache", "./internal/ownership", "./internal/kube", "./internal/manifest", "./internal/krm", "./internal/identity", "./internal/executor"},
+		allow: []string{"./internal/show", "./internal/linter", "./internal/rehearsal", "./internal/clusterfacts", "./internal/decide", "./internal/ipamcache", "./internal/ownership", "./internal/kube", "./internal/manifest", "./internal/krm", "./internal/identity", "./internal/executor"},
 		layer: true,
 		why:   "commands call `decide`, as webhooks and controllers do, and not those",
 	},
@@ -236,6 +236,12 @@ var rules = []rule{
 		never: []string{"./internal"},
 		allow: []string{"./internal/show", "./internal/decide", "./internal/ownership", "./internal/kube", "./internal/manifest", "./internal/identity"},
 		why:   "it asks the API server what a write would change; it does not print the answer",
+	},
+	{
+		in:    "./internal/clusterfacts",
+		never: []string{"./internal"},
+		allow: []string{"./internal/decide", "./internal/kube", "./internal/identity"},
+		why:   "it reads what `decide/health` judges, and judges nothing",
 	},
 	{
 		in:    "./internal/manager",

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/arbor-control/arbor/internal/cli/command"
-	"github.com/arbor-control/arbor/internal/cli/doctor"
 	"github.com/arbor-control/arbor/internal/decide/health"
 	"github.com/arbor-control/arbor/test/cluster"
 )
@@ -22,7 +21,7 @@ func TestDoctorScheduler(t *testing.T) {
 	// check returns the checks about the scheduler by what they are about.
 	check := func() (map[string]health.Check, int) {
 		out, said, code := server.Arbor(t, "doctor", "--arbor-namespace="+h.release.name, "-o", "json")
-		var r doctor.Report
+		var r health.Report
 		if err := json.Unmarshal([]byte(out), &r); err != nil {
 			t.Fatalf("%s%s: %v", out, said, err)
 		}

@@ -8,16 +8,15 @@ import (
 	"testing"
 
 	"github.com/arbor-control/arbor/internal/cli/command"
-	"github.com/arbor-control/arbor/internal/cli/doctor"
 	"github.com/arbor-control/arbor/internal/decide/health"
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
 // examine runs arbor doctor.
-func examine(t *testing.T) (doctor.Report, int) {
+func examine(t *testing.T) (health.Report, int) {
 	t.Helper()
 	out, said, code := server.Arbor(t, "doctor", "-o", "json")
-	var r doctor.Report
+	var r health.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("%s%s: %v", out, said, err)
 	}
@@ -25,7 +24,7 @@ func examine(t *testing.T) (doctor.Report, int) {
 	return r, code
 }
 
-func stateOf(r doctor.Report, about, object string) (health.State, string) {
+func stateOf(r health.Report, about, object string) (health.State, string) {
 	i := slices.IndexFunc(r.Checks, func(c health.Check) bool { return c.About == about && strings.Contains(c.Object, object) })
 	if i < 0 {
 		return "", fmt.Sprintf("there is no %s %s in %+v", about, object, r.Checks)

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
-	"github.com/arbor-control/arbor/internal/cli/doctor"
 	"github.com/arbor-control/arbor/internal/decide/health"
 	"github.com/arbor-control/arbor/test/cluster"
 )
@@ -27,7 +26,7 @@ func TestDoctor(t *testing.T) {
 	}
 	cluster.Eventually(t, "the doctor lists both", func() error {
 		out, said, _ := server.Arbor(t, "doctor", "-o", "json", "--delivery-scope=namespace")
-		var r doctor.Report
+		var r health.Report
 		if err := json.Unmarshal([]byte(out), &r); err != nil {
 			return fmt.Errorf("%s%s: %w", out, said, err)
 		}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/arbor-control/arbor/internal/cli"
-	"github.com/arbor-control/arbor/internal/cli/doctor"
+	"github.com/arbor-control/arbor/internal/clusterfacts"
 	"github.com/arbor-control/arbor/internal/manager"
 )
 
@@ -24,7 +24,7 @@ func root() *cobra.Command {
 	streams := genericiooptions.NewTestIOStreamsDiscard()
 	arbor := &cobra.Command{Use: "arbor", Short: "Inspect and operate pod groups, address pools, field ownership and compositions"}
 	arbor.AddCommand(manager.NewCommand("manager", "arbor manager"))
-	arbor.AddCommand(cli.Commands(streams, cli.Environment{Release: doctor.Release{Parts: manager.Describe, Answers: manager.Answers}})...)
+	arbor.AddCommand(cli.Commands(streams, cli.Environment{Release: clusterfacts.Release{Parts: manager.Describe, Answers: manager.Answers}})...)
 
 	return arbor
 }

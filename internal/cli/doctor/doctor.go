@@ -7,15 +7,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/rest"
 
 	"github.com/arbor-control/arbor/api/names"
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
+	"github.com/arbor-control/arbor/internal/clusterfacts"
 	"github.com/arbor-control/arbor/internal/decide/health"
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
@@ -32,21 +31,12 @@ const doctorExamples = `  # Is Arbor well in this cluster, and if not, what is t
   # For a script: exit with 1 for warnings too
   arbor doctor --strict -o json`
 
-// A Release is what this build of Arbor can run.
-type Release struct {
-	Parts func() ([]health.Part, error)
-	// Answers tries each webhook of parts with an object that it must refuse, as a
-	// dry run, and returns what went wrong, "" if it refused.
-	Answers func(ctx context.Context, config *rest.Config, parts []string) (map[string]string, error)
-}
-
 type doctorOptions struct {
 	genericiooptions.IOStreams
 
 	flags     *genericclioptions.ConfigFlags
-	release   Release
-	gather    func(context.Context, *genericclioptions.ConfigFlags, Release, string) (health.Facts, error)
-	examine   func(context.Context, *genericclioptions.ConfigFlags, *appsv1.Deployment, string) health.ScopeFacts
+	release   clusterfacts.Release
+	connect   func(genericclioptions.RESTClientGetter) (*clusterfacts.Reader, error)
 	now       func() time.Time
 	namespace string
 	scope     string
@@ -56,8 +46,8 @@ type doctorOptions struct {
 }
 
 // New returns the command that says whether Arbor is well in a cluster.
-func New(streams genericiooptions.IOStreams, release Release) *cobra.Command {
-	o := &doctorOptions{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), release: release, gather: gatherFacts, examine: gatherScope, now: time.Now}
+func New(streams genericiooptions.IOStreams, release clusterfacts.Release) *cobra.Command {
+	o := &doctorOptions{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), release: release, connect: clusterfacts.Connect, now: time.Now}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say whether Arbor is well in a cluster, and what to do if not",
@@ -88,12 +78,6 @@ Exit codes: 0 no problem, 1 problems, 2 the cluster could not be asked.`,
 	command.CheckUsage(cmd, cobra.NoArgs)
 
 	return cmd
-}
-
-// A Report is the result of arbor doctor.
-type Report struct {
-	State  health.State   `json:"state"`
-	Checks []health.Check `json:"checks"`
 }
 
 // parseScope reads the flags about tenants.
@@ -128,17 +112,10 @@ func (o *doctorOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	facts, err := o.gather(ctx, o.flags, o.release, o.namespace)
+	report, err := o.examine(ctx, scope)
 	if err != nil {
 		return command.Blind("%w", err)
 	}
-
-	all := health.Examine(facts, o.now())
-	if scope.Restricts() {
-		all = append(all, health.ExamineScope(o.examine(ctx, o.flags, facts.Deployment.Is, o.account))...)
-	}
-
-	report := Report{State: health.Worst(all), Checks: all}
 
 	if err := o.print(report); err != nil {
 		return err
@@ -151,7 +128,27 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	return nil
 }
 
-func (o *doctorOptions) print(r Report) error {
+// examine reads the cluster and judges what it finds.
+func (o *doctorOptions) examine(ctx context.Context, scope tenancy.Scope) (health.Report, error) {
+	cluster, err := o.connect(o.flags)
+	if err != nil {
+		return health.Report{}, err
+	}
+
+	facts, err := cluster.Facts(ctx, o.release, o.namespace)
+	if err != nil {
+		return health.Report{}, err
+	}
+
+	all := health.Examine(facts, o.now())
+	if scope.Restricts() {
+		all = append(all, health.ExamineScope(cluster.ScopeFacts(ctx, facts.Deployment.Is, o.account))...)
+	}
+
+	return health.NewReport(all), nil
+}
+
+func (o *doctorOptions) print(r health.Report) error {
 	if done, err := render.PrintMachine(o.Out, o.format, r); done {
 		return err
 	}

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -11,7 +10,7 @@ import (
 
 	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
-	"github.com/arbor-control/arbor/internal/decide/health"
+	"github.com/arbor-control/arbor/internal/clusterfacts"
 )
 
 // TestDoctorFlags has flags that do not fit: the cluster is not asked.
@@ -30,10 +29,10 @@ func TestDoctorFlags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := &doctorOptions{
 				IOStreams: genericiooptions.NewTestIOStreamsDiscard(), flags: genericclioptions.NewConfigFlags(true), scope: tc.scope, account: tc.account, format: render.FormatTable,
-				gather: func(context.Context, *genericclioptions.ConfigFlags, Release, string) (health.Facts, error) {
+				connect: func(genericclioptions.RESTClientGetter) (*clusterfacts.Reader, error) {
 					t.Errorf("%s\nthe cluster is asked", tc.reason)
 
-					return health.Facts{}, errors.New("no cluster")
+					return nil, errors.New("no cluster")
 				},
 			}
 			if tc.format != "" {

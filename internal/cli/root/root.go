@@ -16,9 +16,9 @@ import (
 
 	"github.com/arbor-control/arbor/internal/cli"
 	"github.com/arbor-control/arbor/internal/cli/command"
-	"github.com/arbor-control/arbor/internal/cli/doctor"
 	"github.com/arbor-control/arbor/internal/cli/groups"
 	"github.com/arbor-control/arbor/internal/cli/version"
+	"github.com/arbor-control/arbor/internal/clusterfacts"
 )
 
 // Options are what differs from one program to another.
@@ -27,7 +27,7 @@ type Options struct {
 	// Scheduling answers what the scheduler would do. Nil: the commands that need it name the
 	// full arbor instead.
 	Scheduling *groups.Scheduling
-	Release    doctor.Release
+	Release    clusterfacts.Release
 	// Run are commands that run something. A program without them rejects up, manager and
 	// kubectl with the name of the full arbor.
 	Run []*cobra.Command

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/arbor-control/arbor/internal/cli/render"
+	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // ErrNotInstalled is returned by a lister for a resource that the cluster
@@ -120,19 +120,7 @@ func list(ctx context.Context, client dynamic.Interface, q Query, errOut io.Writ
 
 // ShortError names the server instead of the whole address of a request that got
 // no answer.
-func ShortError(err error) error {
-	var u *url.Error
-	if !errors.As(err, &u) {
-		return err
-	}
-
-	server, parseErr := url.Parse(u.URL)
-	if parseErr != nil {
-		return err
-	}
-
-	return fmt.Errorf("no answer from %s://%s: %w", server.Scheme, server.Host, u.Err)
-}
+func ShortError(err error) error { return kube.ShortError(err) }
 
 func contents(list runtime.Object) ([]map[string]any, error) {
 	var out []map[string]any

@@ -31,6 +31,16 @@ type Check struct {
 	Fix     string `json:"fix,omitempty"`
 }
 
+// A Report is the result of all checks.
+type Report struct {
+	// State is the worst of the checks.
+	State  State   `json:"state"`
+	Checks []Check `json:"checks"`
+}
+
+// NewReport returns the report of checks.
+func NewReport(all []Check) Report { return Report{State: Worst(all), Checks: all} }
+
 // Examine checks everything.
 func Examine(f Facts, now time.Time) []Check {
 	on := f.Running()

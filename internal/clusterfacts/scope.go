@@ -1,38 +1,36 @@
-package doctor
+package clusterfacts
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
-	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/decide/health"
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
 	"github.com/arbor-control/arbor/internal/identity"
+	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // deliveryVerbs are what delivery does with an object.
 var deliveryVerbs = []string{"get", "create", "patch", "delete"}
 
-// A scopeDoctor finds out what --delivery-scope=namespace would change.
-type scopeDoctor struct {
-	client.Client
+// A scopeReader finds out what --delivery-scope=namespace would change.
+type scopeReader struct {
+	*Reader
 
-	list   source.Lister
-	mapper meta.RESTMapper
 	// allowed are the answers so far.
 	allowed map[scopeQuestion]bool
 }
@@ -43,49 +41,17 @@ type scopeQuestion struct {
 	verb, group, resource, namespace string
 }
 
-// gatherScope reads Compositions and their manifests, and asks what their accounts may do.
-func gatherScope(ctx context.Context, flags *genericclioptions.ConfigFlags, manager *appsv1.Deployment, account string) (f health.ScopeFacts) {
-	d, err := newScopeDoctor(flags)
-	if err != nil {
-		f.Compositions.Err = err
-
-		return f
-	}
-
-	f.Compositions.Is, f.Compositions.Err = d.compositions(ctx, cmp.Or(account, health.Flag(manager, "default-service-account", "")))
-	f.Closed.Is, f.Closed.Err = d.closed(ctx, manager, f.Compositions.Is)
+// ScopeFacts reads Compositions and their manifests, and asks what their accounts may do.
+func (d *Reader) ScopeFacts(ctx context.Context, manager *appsv1.Deployment, account string) (f health.ScopeFacts) {
+	r := &scopeReader{Reader: d, allowed: map[scopeQuestion]bool{}}
+	f.Compositions.Is, f.Compositions.Err = r.compositions(ctx, cmp.Or(account, health.Flag(manager, "default-service-account", "")))
+	f.Closed.Is, f.Closed.Err = r.closed(ctx, manager, f.Compositions.Is)
 
 	return f
 }
 
-func newScopeDoctor(flags *genericclioptions.ConfigFlags) (*scopeDoctor, error) {
-	config, err := flags.ToRESTConfig()
-	if err != nil {
-		return nil, fmt.Errorf("cannot find a cluster: %w", err)
-	}
-
-	config.QPS = -1 // one review after the other
-
-	mapper, err := flags.ToRESTMapper()
-	if err != nil {
-		return nil, fmt.Errorf("cannot connect to the cluster: %w", err)
-	}
-
-	c, err := client.New(config, client.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("cannot connect to the cluster: %w", err)
-	}
-
-	list, err := source.Connect(flags, io.Discard)
-	if err != nil {
-		return nil, err
-	}
-
-	return &scopeDoctor{Client: c, list: list, mapper: mapper, allowed: map[scopeQuestion]bool{}}, nil
-}
-
-func (d *scopeDoctor) compositions(ctx context.Context, byDefault string) ([]health.Delivered, error) {
-	found, err := d.list(ctx, source.Query{Resource: enov1.GroupVersion.WithResource("compositions")})
+func (d *scopeReader) compositions(ctx context.Context, byDefault string) ([]health.Delivered, error) {
+	found, _, err := d.objects(ctx, enov1.GroupVersion.WithKind(enov1.CompositionKind))
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +91,7 @@ func (d *scopeDoctor) compositions(ctx context.Context, byDefault string) ([]hea
 }
 
 // manifests are the identifying parts of those of the current synthesis.
-func (d *scopeDoctor) manifests(ctx context.Context, c *enov1.Composition) ([]identity.Head, error) {
+func (d *scopeReader) manifests(ctx context.Context, c *enov1.Composition) ([]identity.Head, error) {
 	if c.Status.CurrentSynthesis == nil {
 		return nil, nil
 	}
@@ -133,22 +99,27 @@ func (d *scopeDoctor) manifests(ctx context.Context, c *enov1.Composition) ([]id
 	var all []identity.Head
 
 	for _, ref := range c.Status.CurrentSynthesis.ResourceSlices {
-		found, err := d.list(ctx, source.Query{Resource: source.SliceResource, Namespace: c.Namespace, Name: ref.Name})
-		if err != nil {
-			return nil, err
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(enov1.GroupVersion.WithKind(enov1.ResourceSliceKind))
+
+		err := d.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: ref.Name}, u)
+		if apierrors.IsNotFound(err) {
+			continue
 		}
 
-		for _, obj := range found {
-			s := &enov1.ResourceSlice{}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj, s); err != nil {
-				return nil, fmt.Errorf("cannot read ResourceSlice %s/%s: %w", c.Namespace, ref.Name, err)
-			}
+		s := &enov1.ResourceSlice{}
+		if err == nil {
+			err = runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, s)
+		}
 
-			for _, m := range s.Spec.Resources {
-				h := identity.Head{}
-				if !m.Deleted && json.Unmarshal([]byte(m.Manifest), &h) == nil {
-					all = append(all, h)
-				}
+		if err != nil {
+			return nil, fmt.Errorf("cannot read ResourceSlice %s/%s: %w", c.Namespace, ref.Name, kube.ShortError(err))
+		}
+
+		for _, m := range s.Spec.Resources {
+			h := identity.Head{}
+			if !m.Deleted && json.Unmarshal([]byte(m.Manifest), &h) == nil {
+				all = append(all, h)
 			}
 		}
 	}
@@ -158,11 +129,11 @@ func (d *scopeDoctor) manifests(ctx context.Context, c *enov1.Composition) ([]id
 
 // resolve returns which object a manifest is about, and the resource of its kind, which is empty
 // if the cluster does not serve it.
-func (d *scopeDoctor) resolve(h identity.Head) (identity.Identity, string) {
+func (d *scopeReader) resolve(h identity.Head) (identity.Identity, string) {
 	id := h.Identity()
 	id.Patch = 0
 
-	mapping, err := d.mapper.RESTMapping(schema.GroupKind{Group: id.Group, Kind: id.Kind})
+	mapping, err := d.RESTMapper().RESTMapping(schema.GroupKind{Group: id.Group, Kind: id.Kind})
 	if err != nil {
 		return id, ""
 	}
@@ -175,7 +146,7 @@ func (d *scopeDoctor) resolve(h identity.Head) (identity.Identity, string) {
 }
 
 // lacking adds the permissions that an account needs for an object and does not have.
-func (d *scopeDoctor) lacking(ctx context.Context, a tenancy.Account, id identity.Identity, resource string, into map[string]bool) error {
+func (d *scopeReader) lacking(ctx context.Context, a tenancy.Account, id identity.Identity, resource string, into map[string]bool) error {
 	if a == (tenancy.Account{}) || resource == "" {
 		return nil
 	}
@@ -189,7 +160,7 @@ func (d *scopeDoctor) lacking(ctx context.Context, a tenancy.Account, id identit
 		}
 
 		if !allowed {
-			into[wordsOf(authorizationv1.ResourceAttributes{Verb: verb, Group: id.Group, Resource: resource, Namespace: id.Namespace})] = true
+			into[permissionText(authorizationv1.ResourceAttributes{Verb: verb, Group: id.Group, Resource: resource, Namespace: id.Namespace})] = true
 		}
 	}
 
@@ -197,7 +168,7 @@ func (d *scopeDoctor) lacking(ctx context.Context, a tenancy.Account, id identit
 }
 
 // ask asks the API server once.
-func (d *scopeDoctor) ask(ctx context.Context, q scopeQuestion) (bool, error) {
+func (d *scopeReader) ask(ctx context.Context, q scopeQuestion) (bool, error) {
 	if answer, ok := d.allowed[q]; ok {
 		return answer, nil
 	}
@@ -207,7 +178,7 @@ func (d *scopeDoctor) ask(ctx context.Context, q scopeQuestion) (bool, error) {
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: q.verb, Group: q.group, Resource: q.resource, Namespace: q.namespace},
 	}}
 	if err := d.Create(ctx, review); err != nil {
-		return false, source.ShortError(err)
+		return false, kube.ShortError(err)
 	}
 
 	d.allowed[q] = review.Status.Allowed
@@ -217,7 +188,7 @@ func (d *scopeDoctor) ask(ctx context.Context, q scopeQuestion) (bool, error) {
 
 // closed are the namespaces of Compositions in which the manager may not impersonate. Nothing
 // is known of a manager that runs elsewhere.
-func (d *scopeDoctor) closed(ctx context.Context, manager *appsv1.Deployment, compositions []health.Delivered) ([]string, error) {
+func (d *scopeReader) closed(ctx context.Context, manager *appsv1.Deployment, compositions []health.Delivered) ([]string, error) {
 	if manager == nil {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package doctor
+package clusterfacts
 
 import (
 	"context"
@@ -10,22 +10,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/arbor-control/arbor/api/names"
-	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/decide/health"
+	"github.com/arbor-control/arbor/internal/kube"
 )
 
 // podsPerPage is how many pods are listed with one request.
 const podsPerPage = 500
 
 // scheduler looks for arbor-scheduler, and for pods that it has to place.
-func (d doctor) scheduler(ctx context.Context) health.Scheduler {
+func (d *Reader) scheduler(ctx context.Context, namespace string) health.Scheduler {
 	s := health.Scheduler{
-		Deployment: d.deployment(ctx, componentScheduler),
-		Lease:      one[coordinationv1.Lease](ctx, d.Client, d.namespace, names.Scheduler),
+		Deployment: d.deployment(ctx, namespace, componentScheduler),
+		Lease:      one[coordinationv1.Lease](ctx, d, namespace, names.Scheduler),
 	}
 	for _, name := range health.SchedulerNames(s.Deployment.Is) {
 		if err := d.pending(ctx, name, &s.Pods.Is); err != nil {
-			s.Pods.Err = source.ShortError(err)
+			s.Pods.Err = kube.ShortError(err)
 		}
 	}
 
@@ -34,7 +34,7 @@ func (d doctor) scheduler(ctx context.Context) health.Scheduler {
 
 // pending counts the pods that ask for a scheduler and have no node. Of each, only the metadata
 // are read.
-func (d doctor) pending(ctx context.Context, scheduler string, into *health.Pods) error {
+func (d *Reader) pending(ctx context.Context, scheduler string, into *health.Pods) error {
 	where := fields.Set{"spec.schedulerName": scheduler, "spec.nodeName": "", "status.phase": string(corev1.PodPending)}
 	for next := ""; ; {
 		pods := &metav1.PartialObjectMetadataList{}
