@@ -45,7 +45,7 @@ func TestLintPools(t *testing.T) {
 			want: []string{
 				"a.yaml:5: error: SubnetPool a: spec.cidr: 10.0.0.1/16 has bits set behind its length (write 10.0.0.0/16)",
 				"a.yaml:10: error: SubnetPool b: spec.maxBlockSize: IPv4 has no prefix of length 64 (choose a length of at most 32)",
-				"a.yaml:10: warning: SubnetPool b: spec.defaultBlockSize: a /8 does not fit into 10.1.0.0/16; the condition Exhausted speaks of all of it instead",
+				"a.yaml:10: warning: SubnetPool b: spec.defaultBlockSize: a /8 does not fit into 10.1.0.0/16; the condition Exhausted is about the whole pool instead",
 				"a.yaml:15: error: Subnet s: spec.cidr: 10.0.0.1/24 has bits set behind its length (write 10.0.0.0/24)",
 			},
 		},
@@ -121,9 +121,9 @@ func TestLintPools(t *testing.T) {
 				written("SubnetClaim", "name: c", "poolRef: a, clusterID: c, blockSize: 29") + written("SubnetClaim", "name: d", "poolRef: a, clusterID: d, requestedCIDR: 10.1.0.0/24") +
 				written("SubnetPoolClaim", "name: e", "parentPoolRef: a, desiredBlockSize: 16")},
 			want: []string{
-				"a.yaml:10: error: SubnetClaim c: spec.blockSize: pool a hands out blocks from /20 to /28, not /29",
+				"a.yaml:10: error: SubnetClaim c: spec.blockSize: pool a allocates blocks from /20 to /28, not /29",
 				"a.yaml:15: error: SubnetClaim d: spec.requestedCIDR: 10.1.0.0/24 is not inside of pool a, 10.0.0.0/16: ask for a block of that, or of another pool",
-				"a.yaml:20: error: SubnetPoolClaim e: spec.desiredBlockSize: pool a hands out blocks from /20 to /28, not /16",
+				"a.yaml:20: error: SubnetPoolClaim e: spec.desiredBlockSize: pool a allocates blocks from /20 to /28, not /16",
 			},
 		},
 		"Absent": {

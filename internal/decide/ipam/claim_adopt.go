@@ -33,13 +33,12 @@ func ClaimInsists(c *v1alpha1.SubnetClaim, s *v1alpha1.Subnet) bool {
 	return ok && sameBlock(exact.String(), s.Spec.CIDR) && ClaimWants(c, s)
 }
 
-// ClaimAdopts reports whether a claim can take a Subnet now: it wants it, and the Subnet
-// has been judged and is not being deleted. A status with the UID of another Subnet
-// counts as none.
+// ClaimAdopts reports whether a claim can take a Subnet now: it wants it, and the Subnet has a
+// phase and is not being deleted. A status with the UID of another Subnet counts as none.
 func ClaimAdopts(c *v1alpha1.SubnetClaim, s *v1alpha1.Subnet) bool {
-	judged := s.Status.Phase == v1alpha1.SubnetAllocated && (s.Status.UID == s.UID || s.Status.UID == "")
+	allocated := s.Status.Phase == v1alpha1.SubnetAllocated && (s.Status.UID == s.UID || s.Status.UID == "")
 
-	return judged && s.DeletionTimestamp == nil && ClaimWants(c, s)
+	return allocated && s.DeletionTimestamp == nil && ClaimWants(c, s)
 }
 
 // IsSurplus reports whether a Subnet was taken for a claim that is bound to another

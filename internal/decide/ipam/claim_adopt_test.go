@@ -26,7 +26,7 @@ func TestClaimAdopts(t *testing.T) {
 		"Restored":      {reason: "names and size fit; UIDs are new", wants: true, adopts: true},
 		"Stored":        {reason: "a former version wrote no UID", change: func(p pair) { p.s.Status.UID = "" }, wants: true, adopts: true},
 		"OtherStatus":   {reason: "the status is of another Subnet", change: func(p pair) { p.s.Status.UID = "old" }, wants: true},
-		"Pending":       {reason: "it has not been judged", change: func(p pair) { p.s.Status.Phase = v1alpha1.SubnetPending }, wants: true},
+		"Pending":       {reason: "it has no phase yet", change: func(p pair) { p.s.Status.Phase = v1alpha1.SubnetPending }, wants: true},
 		"Failed":        {reason: "it holds nothing", change: func(p pair) { p.s.Status.Phase = v1alpha1.SubnetFailed }, wants: true},
 		"Deleted":       {reason: "its block is freed", change: func(p pair) { p.s.DeletionTimestamp = &metav1.Time{} }, wants: true},
 		"ClaimDeleted":  {reason: "the claim needs nothing any more", change: func(p pair) { p.c.DeletionTimestamp = &metav1.Time{} }},

@@ -37,7 +37,7 @@ func TestReadClaimRecord(t *testing.T) {
 		"CIDR":       {"It agrees with requestedCIDR.", "p/10.0.1.0/24", byCIDR, same, ""},
 		"Unmasked":   {"Host bits are cut, as in requestedCIDR.", "p/10.0.1.9/24", bySize, same, ""},
 		"OtherPool":  {"A record of another pool does not count.", "q/10.0.1.0/24", bySize, ipam.Request{Length: 24}, ""},
-		"OtherJunk":  {"Whatever the rest of it says.", "q/junk", bySize, ipam.Request{Length: 24}, ""},
+		"OtherJunk":  {"Independent of the rest of it.", "q/junk", bySize, ipam.Request{Length: 24}, ""},
 		"Empty":      {"An empty record is an invalid one, not an absent one.", "", bySize, ipam.Request{}, ipam.ReasonInvalidRecord},
 		"NoPool":     {"A CIDR alone names no pool that is the claim's.", "10.0.1.0", bySize, ipam.Request{}, ipam.ReasonInvalidRecord},
 		"NoLength":   {"A block has a length.", "p/10.0.1.0", bySize, ipam.Request{}, ipam.ReasonInvalidRecord},

@@ -116,7 +116,7 @@ func size(p *v1alpha1.SubnetPool, pool netip.Prefix, length int) *Rejection {
 		most = min(most, int(*p.Spec.MaxBlockSize))
 	}
 	if length < least || length > most {
-		return &Rejection{ReasonSizeRefused, fmt.Sprintf("pool %s hands out blocks from /%d to /%d, not /%d", p.Name, least, most, length)}
+		return &Rejection{ReasonSizeRefused, fmt.Sprintf("pool %s allocates blocks from /%d to /%d, not /%d", p.Name, least, most, length)}
 	}
 
 	return nil

@@ -52,10 +52,10 @@ func IsOriginal(s *v1alpha1.Subnet) bool {
 	return s.CreationTimestamp.Sub(s.Spec.ClaimRef.Time.Time).Abs() <= clockError
 }
 
-// ChildPoolOf returns the name of the pool that is made of a claim's block, "" if the claim
-// is not that of a SubnetPoolClaim. Such a claim has the name of the SubnetPoolClaim, or
-// one that begins with it. A pool is not made of its own block, whatever the label says:
-// they would wait for each other.
+// ChildPoolOf returns the name of the pool that is made of a claim's block, "" if the claim is not
+// that of a SubnetPoolClaim. Such a claim has the name of the SubnetPoolClaim, or one that begins
+// with it. A pool is never made of its own block, even if the label names it: they would wait for
+// each other.
 func ChildPoolOf(c *v1alpha1.SubnetClaim) string {
 	child := v1alpha1.PoolClaimOf(c)
 	if child == c.Spec.PoolRef || c.Name != child && !strings.HasPrefix(c.Name, child+"-") {

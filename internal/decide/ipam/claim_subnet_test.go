@@ -49,7 +49,7 @@ func TestNewSubnet(t *testing.T) {
 	}{
 		"Plain": {"No owner reference, no finalizer.", func(*v1alpha1.SubnetClaim, *v1alpha1.SubnetPool) {}, plain(func(*v1alpha1.Subnet) {})},
 		"Dash": {
-			"A clusterID that is not a label value is no label: the API server would reject the Subnet.",
+			"A clusterID that is not a label value does not become a label: the API server would reject the Subnet.",
 			func(c *v1alpha1.SubnetClaim, _ *v1alpha1.SubnetPool) { c.Spec.ClusterID = "edge-" },
 			plain(func(s *v1alpha1.Subnet) { s.Labels, s.Spec.ClusterID = nil, "edge-" }),
 		},
@@ -85,7 +85,7 @@ func TestNewSubnet(t *testing.T) {
 			plain(func(s *v1alpha1.Subnet) { s.Finalizers = []string{v1alpha1.Finalizer} }),
 		},
 		"ReuseAtOnce": {
-			"Zero is no time.",
+			"Zero is not a time.",
 			func(_ *v1alpha1.SubnetClaim, p *v1alpha1.SubnetPool) { p.Spec.ReuseAfter = &metav1.Duration{} },
 			plain(func(*v1alpha1.Subnet) {}),
 		},
@@ -120,7 +120,7 @@ func TestIsOriginal(t *testing.T) {
 		"Slow":      {"The request may take a while.", at(2 * time.Minute), true},
 		"Ahead":     {"The clock of the API server may be behind.", at(-2 * time.Minute), true},
 		"Restored":  {"A backup is restored later.", at(3 * time.Minute), false},
-		"Timeless":  {"Subnets of former versions do not say when.", timeless, false},
+		"Timeless":  {"Subnets of former versions do not record when.", timeless, false},
 		"Unclaimed": {"It was made for no claim.", unclaimed, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestOwnsBlock(t *testing.T) {
 		"ByHand":     {"For no claim.", func(s *v1alpha1.Subnet) { s.Spec.ClaimRef = nil }, false, true},
 		"Larger":     {"A larger block takes this one.", func(s *v1alpha1.Subnet) { s.Spec.CIDR = "10.0.0.0/16" }, false, true},
 		"Elsewhere":  {"Another block does not.", func(s *v1alpha1.Subnet) { s.Spec.CIDR = "10.0.2.0/24" }, false, false},
-		"OtherPool":  {"Addresses of another pool are others.", func(s *v1alpha1.Subnet) { s.Spec.PoolRef = "q" }, false, false},
+		"OtherPool":  {"The same addresses in another pool are a different block.", func(s *v1alpha1.Subnet) { s.Spec.PoolRef = "q" }, false, false},
 		"Failed":     {"Failed counts as absent.", func(s *v1alpha1.Subnet) { s.Status.Phase = v1alpha1.SubnetFailed }, false, false},
 		"Invalid":    {"No CIDR, no addresses.", func(s *v1alpha1.Subnet) { s.Spec.CIDR = "010.0.1.0/24" }, false, false},
 	}

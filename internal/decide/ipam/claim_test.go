@@ -26,8 +26,8 @@ func TestReadClaim(t *testing.T) {
 	}{
 		"Size":       {"A length that the pool has.", plain, v1alpha1.SubnetClaimSpec{BlockSize: size(24)}, ipam.Request{Length: 24}, ""},
 		"Whole":      {"The whole pool is a block too.", plain, v1alpha1.SubnetClaimSpec{BlockSize: size(16)}, ipam.Request{Length: 16}, ""},
-		"TooLarge":   {"A block larger than the pool is not in it.", plain, v1alpha1.SubnetClaimSpec{BlockSize: size(15)}, ipam.Request{}, "pool p hands out blocks from /16 to /32, not /15"},
-		"TooLong":    {"IPv4 ends at 32.", plain, v1alpha1.SubnetClaimSpec{BlockSize: size(64)}, ipam.Request{}, "pool p hands out blocks from /16 to /32, not /64"},
+		"TooLarge":   {"A block larger than the pool is not in it.", plain, v1alpha1.SubnetClaimSpec{BlockSize: size(15)}, ipam.Request{}, "pool p allocates blocks from /16 to /32, not /15"},
+		"TooLong":    {"IPv4 ends at 32.", plain, v1alpha1.SubnetClaimSpec{BlockSize: size(64)}, ipam.Request{}, "pool p allocates blocks from /16 to /32, not /64"},
 		"Six":        {"IPv6 does not.", six, v1alpha1.SubnetClaimSpec{BlockSize: size(64)}, ipam.Request{Length: 64}, ""},
 		"BelowMin":   {"The pool's limits count.", limited, v1alpha1.SubnetClaimSpec{BlockSize: size(19)}, ipam.Request{}, "from /20 to /28, not /19"},
 		"AboveMax":   {"Both of them.", limited, v1alpha1.SubnetClaimSpec{BlockSize: size(29)}, ipam.Request{}, "from /20 to /28, not /29"},
@@ -39,7 +39,7 @@ func TestReadClaim(t *testing.T) {
 		"ExactLimit": {"The limits count for a very block too.", limited, v1alpha1.SubnetClaimSpec{RequestedCIDR: "10.0.0.0/29"}, ipam.Request{}, "from /20 to /28, not /29"},
 		"Mapped":     {"IPv4 that is written as IPv6 is another family.", plain, v1alpha1.SubnetClaimSpec{RequestedCIDR: "::ffff:10.0.1.0/120"}, ipam.Request{}, "is not inside of pool p"},
 		"Sloppy":     {"Leading zeros, which Kubernetes accepts.", plain, v1alpha1.SubnetClaimSpec{RequestedCIDR: "010.0.1.0/24"}, ipam.Request{}, `requestedCIDR "010.0.1.0/24" is not a CIDR`},
-		"Rubbish":    {"What is no CIDR is refused.", plain, v1alpha1.SubnetClaimSpec{RequestedCIDR: "here"}, ipam.Request{}, `requestedCIDR "here" is not a CIDR`},
+		"Rubbish":    {"A text that is not a CIDR is rejected.", plain, v1alpha1.SubnetClaimSpec{RequestedCIDR: "here"}, ipam.Request{}, `requestedCIDR "here" is not a CIDR`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -99,7 +99,7 @@ func IsClaimed(p *v1alpha1.SubnetPool) bool {
 	return v1alpha1.PoolClaimOf(p) != "" || slices.ContainsFunc(p.OwnerReferences, IsPoolClaim)
 }
 
-// BackingSubnet returns the Subnet that keeps the addresses of a child pool from others.
+// BackingSubnet returns the Subnet that reserves the addresses of a child pool in its parent.
 func BackingSubnet(p *v1alpha1.SubnetPool) *v1alpha1.Subnet {
 	id := v1alpha1.LabelValue(namePrefix, p.Name)
 

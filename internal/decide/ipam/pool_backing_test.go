@@ -55,7 +55,7 @@ func TestDecideBacking(t *testing.T) {
 	}{
 		"None":        {"A child pool needs a Subnet.", childPool(nil), nil, ipam.CreateBlock},
 		"Claimed":     {"The claim of a SubnetPoolClaim gets the Subnet.", childPool(claimed), nil, ipam.KeepBlock},
-		"LongName":    {"So does that of a claim whose name is no label value.", childPool(owned), nil, ipam.KeepBlock},
+		"LongName":    {"So does that of a claim whose name is not a label value.", childPool(owned), nil, ipam.KeepBlock},
 		"Open":        {"The Subnet of an open pool was deleted while Arbor was not installed.", childPool(opened), nil, ipam.CreateBlock},
 		"OpenFailed":  {"It did not get its block back, but may get it now.", childPool(opened), []v1alpha1.Subnet{backingIn(failed, "", nil)}, ipam.RetryBlock},
 		"OpenClaimed": {"The claim of a SubnetPoolClaim gets the Subnet, also if it had one.", childPool(func(p *v1alpha1.SubnetPool) { opened(p); claimed(p) }), nil, ipam.KeepBlock},
@@ -68,7 +68,7 @@ func TestDecideBacking(t *testing.T) {
 		"Foreign":     {"The status of a backup counts as none, and is about to be reset.", childPool(nil), []v1alpha1.Subnet{backingIn(allocated, "old", foreign)}, ipam.KeepBlock},
 		"Failed":      {"A Failed Subnet is final, another one may be Allocated.", childPool(nil), []v1alpha1.Subnet{backingIn(failed, "", nil)}, ipam.RetryBlock},
 		"FailedClaim": {"That of a claim is replaced by the allocator.", childPool(claimed), []v1alpha1.Subnet{backingIn(failed, "", nil)}, ipam.KeepBlock},
-		"Deleting":    {"A Subnet that is being deleted backs no pool, and keeps others away.", childPool(nil), []v1alpha1.Subnet{backingIn(allocated, "", deleting)}, ipam.KeepBlock},
+		"Deleting":    {"A Subnet that is being deleted backs no pool, and still reserves its addresses.", childPool(nil), []v1alpha1.Subnet{backingIn(allocated, "", deleting)}, ipam.KeepBlock},
 		"Elsewhere":   {"The pool asked for other addresses first. It has one block, which it keeps.", childPool(nil), []v1alpha1.Subnet{backingIn(allocated, "u", elsewhere)}, ipam.KeepBlock},
 		"Undecided":   {"It is not decided whether the pool gets the block that it asked for first.", childPool(nil), []v1alpha1.Subnet{backingIn(pending, "", elsewhere)}, ipam.KeepBlock},
 		"Refused":     {"It did not get the block that it asked for first.", childPool(nil), []v1alpha1.Subnet{backingIn(failed, "", elsewhere)}, ipam.RetryBlock},

@@ -24,16 +24,16 @@ type PoolNeighbors struct {
 	// own, as far as they exist. A parent that is not among them does not exist.
 	// The pool itself may be among them.
 	Pools []v1alpha1.SubnetPool
-	// Inside are the Subnets that live in it and must go on to.
+	// Inside are the Subnets of the pool. They must stay inside of it.
 	Inside []v1alpha1.Subnet
-	// Beside are Subnets of its parent. Those that it does not overlap may be left
-	// out, except for the one that backs it.
-	Beside []v1alpha1.Subnet
+	// ParentSubnets are Subnets of its parent. Those that it does not overlap may be left out,
+	// except for the one that backs it.
+	ParentSubnets []v1alpha1.Subnet
 }
 
-// AdmitPool judges a change from before to after; before is nil when the pool is
-// new. It refuses only what the change makes wrong: what was wrong in the same
-// way before passes, with a warning.
+// AdmitPool checks a change from before to after; before is nil when the pool is new. It rejects
+// only problems that the change introduces: a problem that existed in the same way before is a
+// warning.
 func AdmitPool(before, after *v1alpha1.SubnetPool, a PoolNeighbors) verdict.Verdict {
 	v := a.tolerateMissing(after, CheckPool(after, a))
 	if before == nil || v.Allowed() {
@@ -42,7 +42,8 @@ func AdmitPool(before, after *v1alpha1.SubnetPool, a PoolNeighbors) verdict.Verd
 	stored, narrower := CheckPool(before, a).Problems, shrunk(before, after)
 	old := func(p verdict.Problem) bool {
 		return slices.ContainsFunc(stored, func(s verdict.Problem) bool {
-			// Who takes fewer addresses of what is not his does not make it worse.
+			// A pool that now takes fewer addresses of another object does not make the problem
+			// worse.
 			return s == p || narrower && p.About != "" && s.Reason == p.Reason && s.About == p.About
 		})
 	}
@@ -87,7 +88,7 @@ func (a PoolNeighbors) tolerateMissing(p *v1alpha1.SubnetPool, v verdict.Verdict
 	return v
 }
 
-// shrunk says whether a pool has only addresses that it had before.
+// shrunk reports whether a pool has only addresses that it had before.
 func shrunk(before, after *v1alpha1.SubnetPool) bool {
 	had, bad := read(before)
 	has, worse := read(after)
@@ -109,7 +110,7 @@ func CheckPool(p *v1alpha1.SubnetPool, a PoolNeighbors) verdict.Verdict {
 	c.sizes()
 	c.parent()
 	c.siblings()
-	c.beside()
+	c.parentSubnets()
 	c.inside()
 
 	return *c.verdict
@@ -131,7 +132,7 @@ func read(p *v1alpha1.SubnetPool) (netip.Prefix, *verdict.Problem) {
 		}
 	}
 	if prefix.Addr().Is4In6() && prefix.Bits() >= mappedBits {
-		// The engine refuses it: one range would have two names.
+		// The engine does not accept it, because one range would have two names.
 		return prefix, &verdict.Problem{
 			Reason: ReasonMapped, Field: fieldCIDR, Value: p.Spec.CIDR,
 			Message: fmt.Sprintf("%s is IPv4 written as IPv6", prefix),
@@ -142,10 +143,10 @@ func read(p *v1alpha1.SubnetPool) (netip.Prefix, *verdict.Problem) {
 	return prefix, nil
 }
 
-// mappedBits is how many bits stand before an IPv4 address written as IPv6.
+// mappedBits is how many bits precede an IPv4 address written as IPv6.
 const mappedBits = 96
 
-// A poolChecker goes through the rules for one pool.
+// A poolChecker checks the rules for one pool.
 type poolChecker struct {
 	pool    *v1alpha1.SubnetPool
 	prefix  netip.Prefix
@@ -158,7 +159,7 @@ func (c *poolChecker) refuse(reason, field, value, message, fix string) {
 	c.verdict.Problems = append(c.verdict.Problems, verdict.Problem{Reason: reason, Field: field, Value: value, Message: message, Fix: fix})
 }
 
-// about names the other object that the last problem is about.
+// about sets the name of the other object that the last problem is about.
 func (c *poolChecker) about(name string) {
 	c.verdict.Problems[len(c.verdict.Problems)-1].About = name
 }
@@ -167,8 +168,8 @@ func (c *poolChecker) warn(reason, field, message string) {
 	c.verdict.Warnings = append(c.verdict.Warnings, verdict.Warning{Reason: reason, Field: field, Message: message})
 }
 
-// sizes refuses lengths that the family does not have. One that the pool cannot
-// serve is only a warning: older definitions filled in 24 for every pool.
+// sizes rejects lengths that the family does not have. One that the pool cannot serve is only a
+// warning: older CRDs set 24 as the default for every pool.
 func (c *poolChecker) sizes() {
 	most := c.prefix.Addr().BitLen()
 	for _, size := range []struct {
@@ -185,10 +186,10 @@ func (c *poolChecker) sizes() {
 		}
 	}
 	if d := c.pool.Spec.DefaultBlockSize; d != nil && int(*d) < c.prefix.Bits() {
-		c.warn("", "spec.defaultBlockSize", fmt.Sprintf("a /%d does not fit into %s; the condition Exhausted speaks of all of it instead", *d, c.prefix))
+		c.warn("", "spec.defaultBlockSize", fmt.Sprintf("a /%d does not fit into %s; the condition Exhausted is about the whole pool instead", *d, c.prefix))
 	}
 	if longest := c.pool.Spec.MaxBlockSize; longest != nil && int(*longest) < c.prefix.Bits() {
-		c.warn("", "spec.maxBlockSize", fmt.Sprintf("no block of at most /%d fits into %s, so every claim will be refused", *longest, c.prefix))
+		c.warn("", "spec.maxBlockSize", fmt.Sprintf("no block of at most /%d fits into %s, so every claim will fail", *longest, c.prefix))
 	}
 }
 
@@ -200,8 +201,7 @@ func family(p netip.Prefix) string {
 	return "IPv6"
 }
 
-// parent asks that a pool lies inside of the one that it was taken from, and
-// that nobody is taken from himself.
+// parent checks that a pool is inside of its parent, and not its own ancestor.
 func (c *poolChecker) parent() {
 	name := c.pool.ParentName()
 	if name == "" {
@@ -226,8 +226,8 @@ func (c *poolChecker) parent() {
 	}
 }
 
-// cycle returns the path of parents from the pool back to itself, nil if there is none.
-// A cycle of other pools is their problem.
+// cycle returns the path of parents from the pool back to itself, or nil. A cycle that the pool is
+// not in is not its problem.
 func (c *poolChecker) cycle() []string {
 	path, back, _ := Ancestors(c.pool.Name, func(name string) (*v1alpha1.SubnetPool, error) {
 		if name == c.pool.Name {
@@ -253,7 +253,7 @@ func (c *poolChecker) parentOf(p *v1alpha1.SubnetPool) string {
 	return ""
 }
 
-// siblings asks that pools with one parent, or none, do not overlap.
+// siblings checks that pools with one parent, or without any, do not overlap.
 func (c *poolChecker) siblings() {
 	parent := c.parentOf(c.pool)
 	for i := range c.around.Pools {
@@ -279,8 +279,8 @@ func (c *poolChecker) siblings() {
 	}
 }
 
-// overlaps returns the range of another pool that overlaps: what it asks for, unless
-// that was refused, or what it has.
+// overlaps returns the range of another pool that overlaps: the one that it requests, unless that
+// was rejected, or the one that it has.
 func (c *poolChecker) overlaps(o *v1alpha1.SubnetPool) (netip.Prefix, bool) {
 	ranges := []string{o.Spec.CIDR, o.Open()}
 	if IsLost(o) {
@@ -295,10 +295,10 @@ func (c *poolChecker) overlaps(o *v1alpha1.SubnetPool) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-// beside asks that a child pool takes nothing that a Subnet of the parent has.
-func (c *poolChecker) beside() {
-	for i := range c.around.Beside {
-		s := &c.around.Beside[i]
+// parentSubnets checks that a child pool does not overlap a Subnet of the parent.
+func (c *poolChecker) parentSubnets() {
+	for i := range c.around.ParentSubnets {
+		s := &c.around.ParentSubnets[i]
 		prefix, err := netip.ParsePrefix(s.Spec.CIDR)
 		if err != nil || s.Status.Phase == v1alpha1.SubnetFailed {
 			continue
@@ -318,8 +318,7 @@ func (c *poolChecker) beside() {
 	}
 }
 
-// block asks that a child stays inside of the Subnet that backs it, which cannot
-// grow.
+// block checks that a child stays inside of the Subnet that backs it, which cannot grow.
 func (c *poolChecker) block(s *v1alpha1.Subnet, prefix netip.Prefix) {
 	if within(prefix, c.prefix) {
 		return
@@ -330,7 +329,7 @@ func (c *poolChecker) block(s *v1alpha1.Subnet, prefix netip.Prefix) {
 	c.about("Subnet " + s.Name)
 }
 
-// inside asks that what lives in a pool lies in it.
+// inside checks that the pool contains all its Subnets and child pools.
 func (c *poolChecker) inside() {
 	var out []string
 	var left []*v1alpha1.Subnet
@@ -360,8 +359,8 @@ func (c *poolChecker) inside() {
 	c.refuse(ReasonInUse, fieldCIDR, c.pool.Spec.CIDR, message, "choose a CIDR that contains everything that was taken from the pool, or release that first")
 }
 
-// leavesOut says whether a block is not in the pool. What is no prefix is
-// nowhere.
+// leavesOut reports whether a block is outside of the pool. A text that is not a prefix is never
+// outside.
 func (c *poolChecker) leavesOut(block string) bool {
 	prefix, err := netip.ParsePrefix(block)
 

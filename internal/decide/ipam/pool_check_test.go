@@ -57,7 +57,7 @@ func opened(cidr, parent string) change {
 	}
 }
 
-// rejected is a change of a pool whose range was refused.
+// rejected is a change of a pool whose range was rejected.
 func rejected(p *v1alpha1.SubnetPool) { p.Generation, p.Status.Lost = 1, 1 }
 
 func backing(s v1alpha1.Subnet, child string, uid types.UID) v1alpha1.Subnet {
@@ -88,7 +88,7 @@ func failed(s v1alpha1.Subnet) v1alpha1.Subnet {
 	return s
 }
 
-// poolProblems is a verdict as lines.
+// poolProblems returns problems and warnings as lines.
 func poolProblems(v verdict.Verdict) []string {
 	var all []string
 	for _, p := range v.Problems {
@@ -107,10 +107,10 @@ func TestPoolParent(t *testing.T) {
 		pool   v1alpha1.SubnetPool
 		want   string
 	}{
-		"Root":  {"Who names none has none.", a("x", ""), ""},
-		"Spec":  {"The spec says it.", a("x", "", from("p")), "p"},
+		"Root":  {"A pool that names no parent has none.", a("x", ""), ""},
+		"Spec":  {"The spec names it.", a("x", "", from("p")), "p"},
 		"Label": {"Or the label, where the spec could not yet.", a("x", "", labelled("p")), "p"},
-		"Both":  {"The spec goes first.", a("x", "", from("p"), labelled("q")), "p"},
+		"Both":  {"The spec takes precedence.", a("x", "", from("p"), labelled("q")), "p"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -144,20 +144,20 @@ func TestCheckPool(t *testing.T) {
 		"Fine":     {reason: "A prefix of its own is fine.", pool: a("x", "10.0.0.0/16")},
 		"Six":      {reason: "Of either family.", pool: a("x", "fd00::/48")},
 		"One":      {reason: "A single address is a prefix too.", pool: a("x", "10.0.0.1/32")},
-		"Rubbish":  {reason: "What is no CIDR is refused.", pool: a("x", "ten"), want: []string{`InvalidCIDR spec.cidr=ten: "ten" is not a CIDR (write an address and a length, such as 10.0.0.0/16 or fd00::/48)`}},
-		"Address":  {reason: "An address without a length is none.", pool: a("x", "10.0.0.0"), want: []string{`InvalidCIDR spec.cidr=10.0.0.0: "10.0.0.0" is not a CIDR (write an address and a length, such as 10.0.0.0/16 or fd00::/48)`}},
-		"Unmasked": {reason: "Bits behind the length are refused.", pool: a("x", "10.0.0.1/16"), want: []string{`NotMasked spec.cidr=10.0.0.1/16: 10.0.0.1/16 has bits set behind its length (write 10.0.0.0/16)`}},
+		"Rubbish":  {reason: "A text that is not a CIDR is rejected.", pool: a("x", "ten"), want: []string{`InvalidCIDR spec.cidr=ten: "ten" is not a CIDR (write an address and a length, such as 10.0.0.0/16 or fd00::/48)`}},
+		"Address":  {reason: "An address without a length is not a CIDR.", pool: a("x", "10.0.0.0"), want: []string{`InvalidCIDR spec.cidr=10.0.0.0: "10.0.0.0" is not a CIDR (write an address and a length, such as 10.0.0.0/16 or fd00::/48)`}},
+		"Unmasked": {reason: "Bits behind the length are rejected.", pool: a("x", "10.0.0.1/16"), want: []string{`NotMasked spec.cidr=10.0.0.1/16: 10.0.0.1/16 has bits set behind its length (write 10.0.0.0/16)`}},
 		"Mapped":   {reason: "IPv4 in the clothes of IPv6 would be a second name for the same addresses.", pool: a("x", "::ffff:10.0.0.0/104"), want: []string{"IPv4AsIPv6 spec.cidr=::ffff:10.0.0.0/104: ::ffff:10.0.0.0/104 is IPv4 written as IPv6 (write 10.0.0.0/8)"}},
-		"Around":   {reason: "A range that holds all of IPv4 and more is a range like others.", pool: a("x", "::/80")},
+		"Around":   {reason: "A range that contains all mapped IPv4 addresses and more is valid.", pool: a("x", "::/80")},
 		"Nothing": {
-			reason: "Nothing else is asked of what is no prefix.",
+			reason: "Nothing else is checked for a text that is not a prefix.",
 			pool:   a("x", "10.0.0.1/16", from("x"), sizes(new(int32(99)), nil, nil)),
 			want:   []string{`NotMasked spec.cidr=10.0.0.1/16: 10.0.0.1/16 has bits set behind its length (write 10.0.0.0/16)`},
 		},
 
 		"Sizes":    {reason: "IPv4 ends at 32.", pool: a("x", "10.0.0.0/16", sizes(new(int32(32)), new(int32(0)), new(int32(32))))},
 		"Sizes6":   {reason: "IPv6 at 128.", pool: a("x", "fd00::/48", sizes(new(int32(64)), new(int32(48)), new(int32(128))))},
-		"TooLong":  {reason: "A length that the family does not have is refused.", pool: a("x", "10.0.0.0/16", sizes(new(int32(33)), nil, nil)), want: []string{"InvalidBlockSize spec.defaultBlockSize=33: IPv4 has no prefix of length 33 (choose a length of at most 32)"}},
+		"TooLong":  {reason: "A length that the family does not have is rejected.", pool: a("x", "10.0.0.0/16", sizes(new(int32(33)), nil, nil)), want: []string{"InvalidBlockSize spec.defaultBlockSize=33: IPv4 has no prefix of length 33 (choose a length of at most 32)"}},
 		"TooLong6": {reason: "Of either family.", pool: a("x", "fd00::/48", sizes(nil, nil, new(int32(129)))), want: []string{"InvalidBlockSize spec.maxBlockSize=129: IPv6 has no prefix of length 129 (choose a length of at most 128)"}},
 		"AllLong": {
 			reason: "Each is named.",
@@ -171,20 +171,20 @@ func TestCheckPool(t *testing.T) {
 		"SmallPool": {
 			reason: "24 stands in many old pools, also in those that are smaller.",
 			pool:   a("x", "10.0.0.0/28", sizes(new(int32(24)), nil, nil)),
-			want:   []string{"warning spec.defaultBlockSize: a /24 does not fit into 10.0.0.0/28; the condition Exhausted speaks of all of it instead"},
+			want:   []string{"warning spec.defaultBlockSize: a /24 does not fit into 10.0.0.0/28; the condition Exhausted is about the whole pool instead"},
 		},
 		"FitsJust": {reason: "A block as large as the pool fits.", pool: a("x", "10.0.0.0/28", sizes(new(int32(28)), nil, new(int32(28))))},
 		"NoneFits": {
-			reason: "A pool that can serve nobody is worth a word.",
+			reason: "A pool that can serve no claim gets a warning.",
 			pool:   a("x", "10.0.0.0/28", sizes(nil, new(int32(16)), new(int32(24)))),
-			want:   []string{"warning spec.maxBlockSize: no block of at most /24 fits into 10.0.0.0/28, so every claim will be refused"},
+			want:   []string{"warning spec.maxBlockSize: no block of at most /24 fits into 10.0.0.0/28, so every claim will fail"},
 		},
 
 		"Inside":      {reason: "A child lies in its parent.", pool: a("x", "10.1.0.0/16", from("p")), around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}}},
 		"InsideLabel": {reason: "Also one by label.", pool: a("x", "10.1.0.0/16", labelled("p")), around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}}},
 		"AllOfIt":     {reason: "It may be all of it.", pool: a("x", whole, from("p")), around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}}},
 		"Outside": {
-			reason: "Not beside it.",
+			reason: "Not outside of it.",
 			pool:   a("x", "11.0.0.0/16", from("p")), around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}},
 			want: []string{"OutsideParent spec.cidr=11.0.0.0/16: 11.0.0.0/16 is not inside of 10.0.0.0/8, which its parent p has (choose a part of 10.0.0.0/8, or another parent)"},
 		},
@@ -225,10 +225,10 @@ func TestCheckPool(t *testing.T) {
 			},
 		},
 		"ParentLater": {reason: "The parent may come after its child.", pool: a("p", whole), around: ipam.PoolNeighbors{Pools: pools{a("x", "10.1.0.0/16", from("p"))}}},
-		"BadParent":   {reason: "A parent that is no prefix is the parent's problem.", pool: a("x", "10.1.0.0/16", from("p")), around: ipam.PoolNeighbors{Pools: pools{a("p", "10.0.0.1/8")}}},
+		"BadParent":   {reason: "An invalid CIDR of the parent is the parent's problem.", pool: a("x", "10.1.0.0/16", from("p")), around: ipam.PoolNeighbors{Pools: pools{a("p", "10.0.0.1/8")}}},
 
 		"Itself": {
-			reason: "Nobody is taken from himself.",
+			reason: "A pool is never its own parent.",
 			pool:   a("x", "10.1.0.0/16", from("x")),
 			want:   []string{"ParentCycle spec.parent=x: pool x would be taken from itself: x -> x " + notItself},
 		},
@@ -238,13 +238,13 @@ func TestCheckPool(t *testing.T) {
 			want: []string{"ParentCycle spec.parent=y: pool x would be taken from itself: x -> y -> x " + notItself},
 		},
 		"Three": {
-			reason: "Nor of two others.",
+			reason: "Nor of two other pools.",
 			pool:   a("x", whole, from("y")), around: ipam.PoolNeighbors{Pools: pools{a("z", whole, from("x")), a("y", whole, from("z"))}},
 			want: []string{"ParentCycle spec.parent=y: pool x would be taken from itself: x -> y -> z -> x " + notItself},
 		},
-		"Chain":       {reason: "A chain that ends is none.", pool: a("x", whole, from("y")), around: ipam.PoolNeighbors{Pools: pools{a("x", whole), a("y", whole, from("z")), a("z", whole)}}},
+		"Chain":       {reason: "A chain that ends is not a cycle.", pool: a("x", whole, from("y")), around: ipam.PoolNeighbors{Pools: pools{a("x", whole), a("y", whole, from("z")), a("z", whole)}}},
 		"ChainBroken": {reason: "Nor is one that ends in nothing.", pool: a("x", whole, from("y")), around: ipam.PoolNeighbors{Pools: pools{a("y", whole, from("z"))}}},
-		"ForeignRing": {reason: "A ring of others is theirs to mend.", pool: a("x", whole, from("y")), around: ipam.PoolNeighbors{Pools: pools{a("y", whole, from("z")), a("z", "11.0.0.0/8", from("y"))}}},
+		"ForeignRing": {reason: "A cycle of other pools is their problem.", pool: a("x", whole, from("y")), around: ipam.PoolNeighbors{Pools: pools{a("y", whole, from("z")), a("z", "11.0.0.0/8", from("y"))}}},
 
 		"RootInside": {
 			reason: "Two roots share no addresses.",
@@ -269,11 +269,11 @@ func TestCheckPool(t *testing.T) {
 			pool:   a("x", whole), around: ipam.PoolNeighbors{Pools: pools{a("y", "10.0.0.1/16")}},
 			want: []string{"Overlap spec.cidr=10.0.0.0/8: 10.0.0.0/8 overlaps 10.0.0.1/16 of pool y, which is a root pool of this namespace too " + other},
 		},
-		"RootBeside":  {reason: "Neighbours are no overlap.", pool: a("x", "10.0.0.0/16"), around: ipam.PoolNeighbors{Pools: pools{a("y", "10.1.0.0/16")}}},
+		"RootBeside":  {reason: "Adjacent ranges do not overlap.", pool: a("x", "10.0.0.0/16"), around: ipam.PoolNeighbors{Pools: pools{a("y", "10.1.0.0/16")}}},
 		"RootSelf":    {reason: "Nor is what is stored of the pool itself.", pool: a("x", "10.0.0.0/16"), around: ipam.PoolNeighbors{Pools: pools{a("x", whole)}}},
 		"RootFamily":  {reason: "Nor are the two families.", pool: a("x", "0.0.0.0/0"), around: ipam.PoolNeighbors{Pools: pools{a("y", "::/0")}}},
-		"RootRubbish": {reason: "Nor is what is no prefix.", pool: a("x", whole), around: ipam.PoolNeighbors{Pools: pools{a("y", "ten")}}},
-		"RootChild":   {reason: "A root and the children of its parent are no siblings: the parent contains them.", pool: a("x", "10.1.0.0/16", from("z")), around: ipam.PoolNeighbors{Pools: pools{a("z", whole), a("y", "10.1.0.0/16", from("w")), a("w", "10.1.0.0/16", from("v")), a("v", "11.0.0.0/8")}}},
+		"RootRubbish": {reason: "Nor does a text that is not a prefix.", pool: a("x", whole), around: ipam.PoolNeighbors{Pools: pools{a("y", "ten")}}},
+		"RootChild":   {reason: "A root and the children of its parent are not siblings: the parent contains them.", pool: a("x", "10.1.0.0/16", from("z")), around: ipam.PoolNeighbors{Pools: pools{a("z", whole), a("y", "10.1.0.0/16", from("w")), a("w", "10.1.0.0/16", from("v")), a("v", "11.0.0.0/8")}}},
 		"RootLost": {
 			reason: "A pool whose parent does not exist is compared with roots.",
 			pool:   a("x", "10.1.0.0/16"), around: ipam.PoolNeighbors{Pools: pools{a("y", "10.1.0.0/16", from("z"))}},
@@ -284,14 +284,14 @@ func TestCheckPool(t *testing.T) {
 			pool:   a("x", "10.1.0.0/16"), around: ipam.PoolNeighbors{Pools: pools{a("y", "11.0.0.0/16", opened("10.1.2.0/24", ""))}},
 			want: []string{"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.2.0/24 of pool y, which is a root pool of this namespace too " + other},
 		},
-		"RootRefused": {reason: "A range that a pool was refused does not count.", pool: a("x", "10.1.0.0/16"), around: ipam.PoolNeighbors{Pools: pools{a("y", whole, rejected)}}},
+		"RootRefused": {reason: "A range for which a pool was rejected does not count.", pool: a("x", "10.1.0.0/16"), around: ipam.PoolNeighbors{Pools: pools{a("y", whole, rejected)}}},
 		"RootAskedAgain": {
-			reason: "The pool has changed its range since it was refused another.",
+			reason: "The pool has changed its range since another was rejected.",
 			pool:   a("x", "10.1.0.0/16"), around: ipam.PoolNeighbors{Pools: pools{a("y", whole, rejected, func(p *v1alpha1.SubnetPool) { p.Generation++ })}},
 			want: []string{"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.0.0.0/8 of pool y, which is a root pool of this namespace too " + other},
 		},
 		"RootRefusedMore": {
-			reason: "A pool that was refused another range still has its own.",
+			reason: "A pool for which another range was rejected still has its own.",
 			pool:   a("x", "10.1.0.0/16"), around: ipam.PoolNeighbors{Pools: pools{a("y", whole, opened("10.1.2.0/24", ""), rejected)}},
 			want: []string{"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.2.0/24 of pool y, which is a root pool of this namespace too " + other},
 		},
@@ -305,80 +305,80 @@ func TestCheckPool(t *testing.T) {
 			pool:   a("x", "10.1.2.0/24", labelled("p")), around: ipam.PoolNeighbors{Pools: pools{a("p", whole), a("y", "10.1.0.0/16", from("p"))}},
 			want: []string{"Overlap spec.cidr=10.1.2.0/24: 10.1.2.0/24 overlaps 10.1.0.0/16 of pool y, which is also taken from p " + noOthers},
 		},
-		"SiblingFar": {reason: "Those of different parents are no siblings.", pool: a("x", "10.1.0.0/16", from("p")), around: ipam.PoolNeighbors{Pools: pools{a("p", whole), a("q", "10.1.0.0/16", from("p2")), a("p2", whole), a("y", "10.1.0.0/16", from("q"))}}},
+		"SiblingFar": {reason: "Pools with different parents are not siblings.", pool: a("x", "10.1.0.0/16", from("p")), around: ipam.PoolNeighbors{Pools: pools{a("p", whole), a("q", "10.1.0.0/16", from("p2")), a("p2", whole), a("y", "10.1.0.0/16", from("q"))}}},
 
-		"Beside": {
-			reason: "What a Subnet has of the parent cannot be delegated.",
-			pool:   a("x", "10.1.0.0/16", from("p")), around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, Beside: subnets{poolBlock("s", "10.1.2.0/24")}},
+		"ParentSubnets": {
+			reason: "Addresses that a Subnet has of the parent cannot be delegated.",
+			pool:   a("x", "10.1.0.0/16", from("p")), around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, ParentSubnets: subnets{poolBlock("s", "10.1.2.0/24")}},
 			want: []string{"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.2.0/24, which Subnet s has of the parent p " + freeThere},
 		},
 		"BesideAround": {
 			reason: "Not even a part of it.",
-			pool:   a("x", "10.1.0.0/16", from("p")), around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, Beside: subnets{poolBlock("s", "10.0.0.0/10")}},
+			pool:   a("x", "10.1.0.0/16", from("p")), around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, ParentSubnets: subnets{poolBlock("s", "10.0.0.0/10")}},
 			want: []string{"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.0.0.0/10, which Subnet s has of the parent p " + freeThere},
 		},
 		"BesideFree": {
-			reason: "Neighbours, what failed, and what is no prefix are not in the way.",
+			reason: "Adjacent Subnets, Failed ones, and texts that are not a prefix do not conflict.",
 			pool:   a("x", "10.1.0.0/16", from("p")),
-			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, Beside: subnets{poolBlock("s", "10.2.0.0/16"), failed(poolBlock("f", "10.1.0.0/16")), poolBlock("r", "ten")}},
+			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, ParentSubnets: subnets{poolBlock("s", "10.2.0.0/16"), failed(poolBlock("f", "10.1.0.0/16")), poolBlock("r", "ten")}},
 		},
 		"Backed": {
 			reason: "The Subnet that a SubnetPoolClaim took for the pool is the pool's own.",
 			pool:   a("x", "10.1.0.0/16", from("p"), ownedBy("SubnetPoolClaim")),
-			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, Beside: subnets{claimed(poolBlock("s", "10.1.0.0/16"), "x")}},
+			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, ParentSubnets: subnets{claimed(poolBlock("s", "10.1.0.0/16"), "x")}},
 		},
 		"BackedPart": {
 			reason: "Only if it is the very block.",
 			pool:   a("x", "10.1.0.0/16", from("p"), ownedBy("SubnetPoolClaim")),
-			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, Beside: subnets{claimed(poolBlock("s", "10.1.0.0/17"), "x")}},
+			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, ParentSubnets: subnets{claimed(poolBlock("s", "10.1.0.0/17"), "x")}},
 			want:   []string{"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.0.0/17, which Subnet s has of the parent p " + freeThere},
 		},
 		"BackedOther": {
 			reason: "And only if it was taken for this claim.",
 			pool:   a("x", "10.1.0.0/16", from("p"), ownedBy("SubnetPoolClaim")),
-			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, Beside: subnets{claimed(poolBlock("s", "10.1.0.0/16"), "y"), poolBlock("t", "10.1.0.0/16")}},
+			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, ParentSubnets: subnets{claimed(poolBlock("s", "10.1.0.0/16"), "y"), poolBlock("t", "10.1.0.0/16")}},
 			want: []string{
 				"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.0.0/16, which Subnet s has of the parent p " + freeThere,
 				"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.0.0/16, which Subnet t has of the parent p " + freeThere,
 			},
 		},
 		"BackedByHand": {
-			reason: "A pool that somebody made himself has no such Subnet.",
+			reason: "A pool that a user created has no such Subnet.",
 			pool:   a("x", "10.1.0.0/16", from("p"), ownedBy("Tenant")),
-			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, Beside: subnets{claimed(poolBlock("s", "10.1.0.0/16"), "x")}},
+			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, ParentSubnets: subnets{claimed(poolBlock("s", "10.1.0.0/16"), "x")}},
 			want:   []string{"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.0.0/16, which Subnet s has of the parent p " + freeThere},
 		},
 
 		"BacksName": {
 			reason: "A Subnet that names the pool is its own, whatever UID it had before a restore.",
 			pool:   a("x", "10.1.0.0/17", from("p")),
-			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, Beside: subnets{backing(poolBlock("s", "10.1.0.0/16"), "x", "old")}},
+			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, ParentSubnets: subnets{backing(poolBlock("s", "10.1.0.0/16"), "x", "old")}},
 		},
 		"BacksUID": {
 			reason: "So is one that is bound to it.",
 			pool:   a("x", "10.1.0.0/16", from("p"), opened("10.1.0.0/16", "p")),
-			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, Beside: subnets{bound(poolBlock("s", "10.1.0.0/16"), "uid-x")}},
+			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, ParentSubnets: subnets{bound(poolBlock("s", "10.1.0.0/16"), "uid-x")}},
 		},
 		"BacksOther": {
 			reason: "Not one of another pool, even if its claim has the name of this one.",
 			pool:   a("x", "10.1.0.0/16", from("p"), ownedBy("SubnetPoolClaim")),
-			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, Beside: subnets{backing(claimed(poolBlock("s", "10.1.0.0/16"), "x"), "y", "")}},
+			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, ParentSubnets: subnets{backing(claimed(poolBlock("s", "10.1.0.0/16"), "x"), "y", "")}},
 			want:   []string{"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.0.0/16, which Subnet s has of the parent p " + freeThere},
 		},
 		"BacksLabel": {
 			reason: "Stored Subnets are found by the label too, where the owner reference is gone.",
 			pool:   a("x", "10.1.0.0/16", from("p"), madeFor("x")),
-			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, Beside: subnets{claimed(poolBlock("s", "10.1.0.0/16"), "x-block")}},
+			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, ParentSubnets: subnets{claimed(poolBlock("s", "10.1.0.0/16"), "x-block")}},
 		},
 		"Outgrown": {
 			reason: "A child cannot grow out of its block.",
 			pool:   a("x", "10.0.0.0/15", from("p")),
-			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, Beside: subnets{backing(poolBlock("s", "10.1.0.0/16"), "x", "")}},
+			around: ipam.PoolNeighbors{Pools: pools{a("p", whole)}, ParentSubnets: subnets{backing(poolBlock("s", "10.1.0.0/16"), "x", "")}},
 			want:   []string{"OutsideBlock spec.cidr=10.0.0.0/15: 10.0.0.0/15 is not inside of 10.1.0.0/16, which Subnet s keeps for this pool in the parent p (choose a part of 10.1.0.0/16, or create another child pool)"},
 		},
 
 		"Shrunk": {
-			reason: "What lives in a pool goes on to lie in it.",
+			reason: "A pool must still contain its Subnets.",
 			pool:   a("x", "10.0.0.0/16"), around: ipam.PoolNeighbors{Inside: subnets{poolBlock("in", "10.0.0.0/24"), poolBlock("out", "10.1.0.0/24")}},
 			want: []string{"InUse spec.cidr=10.0.0.0/16: 10.0.0.0/16 leaves out 10.1.0.0/24 of Subnet out, which is in use " + release},
 		},
@@ -405,7 +405,7 @@ func TestCheckPool(t *testing.T) {
 			want:   []string{"InUse spec.cidr=10.0.0.0/16: 10.0.0.0/16 leaves out 3 blocks that are in use, such as 10.1.0.0/16 of child pool c " + release},
 		},
 		"ShrunkJust": {
-			reason: "What fits exactly is not left out; nor is what failed, what is no prefix, or a child of another.",
+			reason: "A block that fits exactly is not left out; nor is a Failed one, a text that is not a prefix, or a child of another pool.",
 			pool:   a("x", "10.0.0.0/24"),
 			around: ipam.PoolNeighbors{
 				Pools:  pools{a("c", "10.0.0.0/24", from("x")), a("o", "10.9.0.0/24", from("y")), a("r", "ten", from("x"))},
@@ -414,11 +414,11 @@ func TestCheckPool(t *testing.T) {
 		},
 
 		"Everything": {
-			reason: "All that is wrong is said, in the order of the rules.",
+			reason: "All problems are reported, in the order of the rules.",
 			pool:   a("x", "10.1.0.0/16", from("p"), sizes(new(int32(8)), new(int32(40)), nil)),
 			around: ipam.PoolNeighbors{
-				Pools:  pools{a("p", "11.0.0.0/8"), a("y", "10.1.0.0/16", from("p"))},
-				Beside: subnets{poolBlock("b", "10.1.0.0/24")}, Inside: subnets{poolBlock("i", "10.2.0.0/24")},
+				Pools:         pools{a("p", "11.0.0.0/8"), a("y", "10.1.0.0/16", from("p"))},
+				ParentSubnets: subnets{poolBlock("b", "10.1.0.0/24")}, Inside: subnets{poolBlock("i", "10.2.0.0/24")},
 			},
 			want: []string{
 				"InvalidBlockSize spec.minBlockSize=40: IPv4 has no prefix of length 40 (choose a length of at most 32)",
@@ -426,7 +426,7 @@ func TestCheckPool(t *testing.T) {
 				"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.0.0/16 of pool y, which is also taken from p " + noOthers,
 				"Overlap spec.cidr=10.1.0.0/16: 10.1.0.0/16 overlaps 10.1.0.0/24, which Subnet b has of the parent p " + freeThere,
 				"InUse spec.cidr=10.1.0.0/16: 10.1.0.0/16 leaves out 10.2.0.0/24 of Subnet i, which is in use " + release,
-				"warning spec.defaultBlockSize: a /8 does not fit into 10.1.0.0/16; the condition Exhausted speaks of all of it instead",
+				"warning spec.defaultBlockSize: a /8 does not fit into 10.1.0.0/16; the condition Exhausted is about the whole pool instead",
 			},
 		},
 	}
@@ -442,7 +442,7 @@ func TestCheckPool(t *testing.T) {
 func TestAdmitPool(t *testing.T) {
 	const (
 		unmasked = "NotMasked spec.cidr=10.0.0.1/16: 10.0.0.1/16 has bits set behind its length (write 10.0.0.0/16)"
-		stored   = "warning spec.cidr: the stored pool breaks the rule and should be mended: "
+		stored   = "warning spec.cidr: the stored pool breaks the rule and should be fixed: "
 		overlap  = "10.0.0.0/16 overlaps 10.0.0.0/8 of pool y, which is a root pool of this namespace too"
 		tooLong  = "InvalidBlockSize spec.maxBlockSize=33: IPv4 has no prefix of length 33 (choose a length of at most 32)"
 	)
@@ -458,9 +458,9 @@ func TestAdmitPool(t *testing.T) {
 		"New":    {reason: "A new pool is checked as it is.", isNew: true, after: a("x", "10.0.0.1/16"), want: []string{unmasked}},
 		"Fine":   {reason: "A change from good to good passes.", before: a("x", "10.0.0.0/16"), after: a("x", "10.0.0.0/15")},
 		"Worse":  {reason: "A change to the bad does not.", before: a("x", "10.0.0.0/16"), after: a("x", "10.0.0.1/16"), want: []string{unmasked}},
-		"Mended": {reason: "What mends it passes without a word.", before: a("x", "10.0.0.1/16"), after: a("x", "10.0.0.0/16")},
+		"Mended": {reason: "A change that fixes the problem passes without a warning.", before: a("x", "10.0.0.1/16"), after: a("x", "10.0.0.0/16")},
 		"Same": {
-			reason: "What was wrong before and is left alone passes, or nobody could write a label or a finalizer.",
+			reason: "An old problem that the change does not touch passes, or no label or finalizer could be written.",
 			before: a("x", "10.0.0.1/16"), after: a("x", "10.0.0.1/16", labelled("")),
 			want: []string{stored + "10.0.0.1/16 has bits set behind its length"},
 		},
@@ -472,7 +472,7 @@ func TestAdmitPool(t *testing.T) {
 				"; the one without its parent is not opened before that exists"},
 		},
 		"Narrower": {
-			reason: "Who takes fewer addresses of what is not his is on the way to mend it.",
+			reason: "A change that takes fewer addresses of another object is an improvement.",
 			before: a("x", "10.0.0.0/15"), after: a("x", "10.0.0.0/16"), around: overlapping,
 			want: []string{stored + overlap},
 		},
@@ -482,24 +482,24 @@ func TestAdmitPool(t *testing.T) {
 			want: []string{"Overlap spec.cidr=10.0.0.0/16: " + overlap + " (choose other addresses, or set spec.parent if one is taken from the other)"},
 		},
 		"Another": {
-			reason: "An old problem is no licence for a new one: that is refused, and the old one mentioned.",
+			reason: "An old problem does not permit a new one: the new one is rejected, and the old one reported.",
 			before: a("x", "10.0.0.0/16"), after: a("x", "10.0.0.0/16", sizes(nil, nil, new(int32(33)))), around: overlapping,
 			want: []string{tooLong, stored + overlap},
 		},
 		"OneOfTwo": {
-			reason: "Who mends one of two old problems is let through.",
+			reason: "A change that fixes one of two old problems passes.",
 			before: a("x", "10.0.0.0/16", sizes(nil, nil, new(int32(33)))), after: a("x", "10.0.0.0/16"), around: overlapping,
 			want: []string{stored + overlap},
 		},
 		"TwoOld": {
 			reason: "Of several old ones the first is named.",
 			before: a("x", "10.0.0.0/16", sizes(nil, nil, new(int32(33)))), after: a("x", "10.0.0.0/16", sizes(nil, nil, new(int32(33)))), around: overlapping,
-			want: []string{"warning spec.maxBlockSize: the stored pool breaks the rule and should be mended: IPv4 has no prefix of length 33 (and 1 more)"},
+			want: []string{"warning spec.maxBlockSize: the stored pool breaks the rule and should be fixed: IPv4 has no prefix of length 33 (and 1 more)"},
 		},
 		"Warnings": {
-			reason: "Warnings are said beside what is stored.",
+			reason: "Warnings are reported next to the stored problem.",
 			before: a("x", "10.0.0.0/16"), after: a("x", "10.0.0.0/16", sizes(new(int32(8)), nil, nil)), around: overlapping,
-			want: []string{"warning spec.defaultBlockSize: a /8 does not fit into 10.0.0.0/16; the condition Exhausted speaks of all of it instead", stored + overlap},
+			want: []string{"warning spec.defaultBlockSize: a /8 does not fit into 10.0.0.0/16; the condition Exhausted is about the whole pool instead", stored + overlap},
 		},
 		"Shrink": {
 			reason: "A pool cannot shrink below what lives in it.",
@@ -535,9 +535,9 @@ func FuzzCheckPool(f *testing.F) {
 
 	f.Fuzz(func(t *testing.T, one, two, taken, parentOne, parentTwo string, size int32) {
 		x, y := a("x", one, from(parentOne), sizes(&size, &size, &size)), a("y", two, from(parentTwo))
-		around := ipam.PoolNeighbors{Pools: pools{x, y, a("z", taken, labelled(parentTwo))}, Inside: subnets{poolBlock("i", taken)}, Beside: subnets{claimed(poolBlock("b", taken), "x")}}
+		around := ipam.PoolNeighbors{Pools: pools{x, y, a("z", taken, labelled(parentTwo))}, Inside: subnets{poolBlock("i", taken)}, ParentSubnets: subnets{claimed(poolBlock("b", taken), "x")}}
 		if v := ipam.AdmitPool(&x, &x, around); !v.Allowed() {
-			t.Errorf("an unchanged pool is refused: %v", v.Problems)
+			t.Errorf("an unchanged pool is rejected: %v", v.Problems)
 		}
 		overlaps := func(p *v1alpha1.SubnetPool, o v1alpha1.SubnetPool) bool {
 			return ipam.CheckPool(p, ipam.PoolNeighbors{Pools: pools{o}}).Reason() == ipam.ReasonOverlap

@@ -23,26 +23,26 @@ const (
 	NeedsList
 	// Grant gives the pool the range of its spec.
 	Grant
-	// Refuse records that this generation of the pool has lost.
+	// The status records that this generation of the pool has lost.
 	Refuse
-	// Clear makes a pool that had lost a candidate again. It is a write of its
-	// own, which gives the pool a new version.
+	// Clear makes a pool that had lost a candidate again. It is a separate write, which gives the
+	// pool a new version.
 	Clear
 )
 
-// A PoolDecision is what becomes of a pool.
+// A PoolDecision is the next write to a pool, and why.
 type PoolDecision struct {
 	Action PoolAction
-	// Reason and Message of a refusal. The message contains the fix.
+	// Reason and Message of a rejection. The message contains the fix.
 	Reason, Message string
 }
 
-// PoolFacts are what DecidePool knows about the surroundings of a pool. Others and Strays
-// come from the informer's store, which must hold the pool in the version that is
-// judged; Others may come from a later state of it.
+// PoolFacts are what DecidePool knows about the surroundings of a pool. Its pools and Subnets
+// come from the informer's store, which must hold the pool in the version that is decided on; pools may
+// come from a later state of it.
 type PoolFacts struct {
-	// Others are pools of the namespace. Those that do not overlap the pool's
-	// spec, and the pool itself, may be among them or not.
+	// The pools of the namespace. Those that do not overlap the pool's spec, and the
+	// pool itself, may be among them or not.
 	Others []OtherPool
 	// Strays are Allocated Subnets that overlap the pool's spec, although no
 	// open pool contains them. Subnets of the pool itself are not among them.
@@ -78,29 +78,26 @@ type StraySubnet struct {
 	Exists bool
 	// Parent is the parent of that pool.
 	Parent string
-	// Backed reports whether an Allocated Subnet which backs a child pool of the
-	// judged pool contains this one, so that the judged pool never allocates its
-	// addresses.
+	// Backed reports whether an Allocated Subnet which backs a child pool of the pool contains this
+	// one, so that the pool never allocates its addresses.
 	Backed bool
 }
 
-// A Backing is the Subnet that backs a child pool: a Subnet of the parent that is
-// Allocated, not being deleted, has the finalizer, and whose status.poolUID is the
-// UID of the pool. The zero Backing means that the decision on it is not known.
+// A Backing is the Subnet that backs a child pool: a Subnet of the parent that is Allocated, not
+// being deleted, has the finalizer, and whose status.poolUID is the UID of the pool. The zero
+// Backing means that the Subnet is not decided yet.
 type Backing struct {
 	// Prefix of that Subnet, the zero prefix if there is none.
 	Prefix netip.Prefix
-	// Reason and Message say why there is none, if that is known: the parent
-	// has no such block.
+	// Reason and Message are why there is none, if that is known: the parent has no such block.
 	Reason, Message string
 }
 
-// A SubnetListing is the outcome of listing the Subnets of the judged pool. Subnets
-// that are Failed do not count.
+// A SubnetListing is the result of listing the Subnets of the pool. Subnets that are Failed do not
+// count.
 type SubnetListing struct {
-	// Live means that the list was read from the API server, and that it began
-	// when the judged version of the pool was known. Otherwise it comes from the
-	// informer's store.
+	// Live means that the list was read from the API server, after the version of the pool that is
+	// decided on was known. Otherwise it comes from the informer's store.
 	Live bool
 	// Example is a Subnet that is not inside of the pool's spec, such as
 	// "10.0.1.0/24 of Subnet x", "" if there is none.
@@ -127,35 +124,35 @@ func open(p *v1alpha1.SubnetPool) netip.Prefix {
 	return prefix.Masked()
 }
 
-// IsCandidate reports whether a pool asks for a range that it neither has nor was
-// refused.
+// IsCandidate reports whether a pool requests a range that it does not have, and that was not
+// rejected.
 func IsCandidate(p *v1alpha1.SubnetPool) bool {
 	return p.DeletionTimestamp == nil && p.Spec.CIDR != p.Open() && !IsLost(p)
 }
 
-// IsLost reports whether the pool's present generation was refused.
+// IsLost reports whether the pool's present generation was rejected.
 func IsLost(p *v1alpha1.SubnetPool) bool {
 	return p.Status.Lost != 0 && p.Status.Lost == p.Generation
 }
 
-// DecidePool decides whether a pool gets the range of its spec. Write the decision on
-// condition that the pool still has the version that was judged.
+// DecidePool decides whether a pool gets the range of its spec. Write the decision on condition
+// that the pool still has the version that was decided on.
 func DecidePool(p *v1alpha1.SubnetPool, f PoolFacts) PoolDecision {
 	if p.DeletionTimestamp != nil || p.Spec.CIDR == p.Open() || !slices.Contains(p.Finalizers, v1alpha1.Finalizer) {
 		return PoolDecision{}
 	}
-	v := judge(p, f)
+	v := decideCandidate(p, f)
 	if !IsLost(p) || v.Action == Refuse || v.Action == Keep {
 		return v
 	}
 
-	// A pool never goes from lost to open directly: other pools have counted it
-	// as absent. As a candidate of a new version it is compared again.
+	// A pool never changes from lost to open directly: other pools have counted it as absent. As a
+	// candidate of a new version it is compared again.
 	return PoolDecision{Action: Clear}
 }
 
-// judge decides as if the pool were a candidate.
-func judge(p *v1alpha1.SubnetPool, f PoolFacts) PoolDecision {
+// decideCandidate decides as if the pool were a candidate.
+func decideCandidate(p *v1alpha1.SubnetPool, f PoolFacts) PoolDecision {
 	prefix, problem := read(p)
 	if problem != nil {
 		return PoolDecision{Refuse, problem.Reason, problem.Message + ": " + problem.Fix}
@@ -200,9 +197,8 @@ func overlap(p *v1alpha1.SubnetPool, prefix netip.Prefix, f PoolFacts) (PoolDeci
 // overlaps is Overlaps, and false for the zero prefix.
 func overlaps(p, other netip.Prefix) bool { return p.IsValid() && p.Overlaps(other) }
 
-// backed asks that a child lies inside of its backing Subnet. Nothing else
-// decides about a child: the Subnet is compared with all that is taken from the
-// parent.
+// backed checks that a child is inside of its backing Subnet. Nothing else decides about a child:
+// the Subnet is compared with all blocks of the parent.
 func backed(p *v1alpha1.SubnetPool, prefix netip.Prefix, f PoolFacts) (PoolDecision, bool) {
 	switch b := f.Backing; {
 	case !f.HasParent:
@@ -212,7 +208,7 @@ func backed(p *v1alpha1.SubnetPool, prefix netip.Prefix, f PoolFacts) (PoolDecis
 			return PoolDecision{Action: Clear}, true
 		}
 
-		return PoolDecision{}, true // the Subnet is not judged yet
+		return PoolDecision{}, true // the Subnet has no phase yet
 	case !b.Prefix.IsValid():
 		return PoolDecision{Refuse, b.Reason, b.Message}, true
 	case !within(b.Prefix, prefix):
@@ -223,7 +219,7 @@ func backed(p *v1alpha1.SubnetPool, prefix netip.Prefix, f PoolFacts) (PoolDecis
 	return PoolDecision{}, false
 }
 
-// strays asks that the range contains no Subnet which no open pool knows.
+// strays checks that the range contains no Subnet of a pool that is not open.
 func strays(p *v1alpha1.SubnetPool, prefix netip.Prefix, f PoolFacts) (PoolDecision, bool) {
 	for _, s := range f.Strays {
 		switch {
@@ -243,8 +239,8 @@ func strays(p *v1alpha1.SubnetPool, prefix netip.Prefix, f PoolFacts) (PoolDecis
 	return PoolDecision{}, false
 }
 
-// outside asks that a pool which opens, or gives up addresses, contains all its
-// Subnets. A pool that only grows does.
+// outside checks that a pool which opens, or gives up addresses, contains all its Subnets. A pool
+// that only grows does.
 func outside(p *v1alpha1.SubnetPool, prefix netip.Prefix, f PoolFacts) (PoolDecision, bool) {
 	if has := open(p); has.IsValid() && within(prefix, has) {
 		return PoolDecision{}, false

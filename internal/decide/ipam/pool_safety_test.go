@@ -119,7 +119,7 @@ func TestPoolWalk(t *testing.T) {
 	}
 }
 
-// withFacts breaks Open by what it is told.
+// withFacts breaks Open by a change of its facts.
 func withFacts(change func(p *v1alpha1.SubnetPool, f *ipam.PoolFacts)) rules {
 	r := decisions()
 	r.open = func(p *v1alpha1.SubnetPool, f ipam.PoolFacts) ipam.PoolDecision {
@@ -132,10 +132,10 @@ func withFacts(change func(p *v1alpha1.SubnetPool, f *ipam.PoolFacts)) rules {
 	return r
 }
 
-// withPool breaks Judge by the pool that it is told of.
+// withPool breaks Decide by a change of the pool.
 func withPool(change func(*ipam.PoolRanges)) rules {
 	r := decisions()
-	r.judge = func(b ipam.SubnetFacts, p *ipam.PoolRanges, others iter.Seq[ipam.SubnetFacts]) ipam.SubnetDecision {
+	r.decide = func(b ipam.SubnetFacts, p *ipam.PoolRanges, others iter.Seq[ipam.SubnetFacts]) ipam.SubnetDecision {
 		if p != nil {
 			p = new(*p)
 			change(p)
@@ -182,7 +182,7 @@ func TestEveryPoolClauseIsNeeded(t *testing.T) {
 			withFacts(func(p *v1alpha1.SubnetPool, _ *ipam.PoolFacts) { p.Status.Lost = 0 }),
 		},
 		"R2Absent": {
-			"A pool that has lost must not block others.", worlds["Chain"](),
+			"A pool that has lost must not block other pools.", worlds["Chain"](),
 			withFacts(func(_ *v1alpha1.SubnetPool, f *ipam.PoolFacts) {
 				for i := range f.Others {
 					f.Others[i].Candidate = f.Others[i].Spec != f.Others[i].Open
@@ -204,10 +204,10 @@ func TestEveryPoolClauseIsNeeded(t *testing.T) {
 		"R3Protection":      {"A backing Subnet must not vanish.", parentAndChild(1), with(func(r *rules) { r.unprotected = true })},
 		"R3ProtectionClaim": {"Nor must that of a SubnetPoolClaim.", poolClaim(1), with(func(r *rules) { r.unprotected = true })},
 		"R3Binding":         {"A backing Subnet belongs to one incarnation of a pool.", parentAndChild(3), with(func(r *rules) { r.shared = true })},
-		"R4Live":            {"The judge reads the pool after it has the Subnet.", worlds["Shrink"](), with(func(r *rules) { r.cached = true })},
+		"R4Live":            {"The manager reads the pool after it has the Subnet.", worlds["Shrink"](), with(func(r *rules) { r.cached = true })},
 		"R4Deleting":        {"Nothing is allocated in a pool that is being deleted.", worlds["EqualRoots"](), withPool(func(p *ipam.PoolRanges) { p.Deleting = false })},
-		"R4SpecOnly":        {"What a pool asks for is not what it has.", worlds["EqualRoots"](), withPool(func(p *ipam.PoolRanges) { p.Open = p.Spec })},
-		"R4StatusOnly":      {"What a pool no longer asks for is about to be given up.", worlds["Shrink"](), withPool(func(p *ipam.PoolRanges) { p.Spec = p.Open })},
+		"R4SpecOnly":        {"The requested range is not the range that the pool has.", worlds["EqualRoots"](), withPool(func(p *ipam.PoolRanges) { p.Open = p.Spec })},
+		"R4StatusOnly":      {"Addresses that are no longer requested are about to be given up.", worlds["Shrink"](), withPool(func(p *ipam.PoolRanges) { p.Spec = p.Open })},
 		"R5List": {
 			"Addresses are given up only after a live list.", worlds["Shrink"](),
 			withFacts(func(_ *v1alpha1.SubnetPool, f *ipam.PoolFacts) { f.Outside = ipam.SubnetListing{Live: true} }),
@@ -231,11 +231,11 @@ func TestEveryPoolClauseIsNeeded(t *testing.T) {
 		"R3ReleaseOrder": {"They are listed after the child is known to be gone.", forcedChild(2), with(func(r *rules) { r.listsFirst = true })},
 		"R3Release":      {"A backing Subnet stays while Subnets of the child do.", forcedChild(2), with(func(r *rules) { r.releases = true })},
 		"U2": {
-			"A pool that was in use before pools were opened keeps others out.", worlds["UsedRoots"](),
+			"A pool that was in use before pools were opened blocks other pools.", worlds["UsedRoots"](),
 			withFacts(func(_ *v1alpha1.SubnetPool, f *ipam.PoolFacts) { f.Strays = nil }),
 		},
 		"U2Subnets": {
-			"What counts are the Subnets of such a pool, not the CIDR that it asks for by now.", worlds["UsedShrunk"](),
+			"The Subnets of such a pool count, not its present spec.cidr.", worlds["UsedShrunk"](),
 			withFacts(func(p *v1alpha1.SubnetPool, f *ipam.PoolFacts) {
 				f.Strays = slices.DeleteFunc(slices.Clone(f.Strays), func(s ipam.StraySubnet) bool {
 					return !slices.ContainsFunc(f.Others, func(o ipam.OtherPool) bool {
@@ -248,11 +248,11 @@ func TestEveryPoolClauseIsNeeded(t *testing.T) {
 			"So does a child pool without a backing Subnet.", usedChild(0),
 			withFacts(func(_ *v1alpha1.SubnetPool, f *ipam.PoolFacts) { f.Strays = nil }),
 		},
-		"Unconditional": {"A verdict is about one version.", worlds["EqualRoots"](), with(func(r *rules) { r.unconditional = true })},
+		"Unconditional": {"A decision is about one version.", worlds["EqualRoots"](), with(func(r *rules) { r.unconditional = true })},
 		"ClusterID": {
 			"A pool has one block for each clusterID.", worlds["Cluster"](),
 			with(func(r *rules) {
-				r.judge = func(b ipam.SubnetFacts, p *ipam.PoolRanges, others iter.Seq[ipam.SubnetFacts]) ipam.SubnetDecision {
+				r.decide = func(b ipam.SubnetFacts, p *ipam.PoolRanges, others iter.Seq[ipam.SubnetFacts]) ipam.SubnetDecision {
 					b.Claimed = false
 
 					return ipam.DecideSubnet(b, p, others)

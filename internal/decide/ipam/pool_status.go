@@ -17,19 +17,19 @@ import (
 // thousands, and an object of that size could not be stored.
 const MaxListedBlocks = 256
 
-// Default lengths of a block, where neither claim nor pool says one.
+// Default lengths of a block, where neither claim nor pool specifies one.
 const (
 	defaultLength4 = 24
 	defaultLength6 = 64
 )
 
-// PoolFigures of a pool. All is nil when the pool's CIDR is no prefix.
+// PoolFigures are the counts of a pool. All is nil when the pool's CIDR is invalid.
 type PoolFigures struct {
-	// All is everything that is taken, Own what is not delegated.
+	// All is every taken block, Own those that are not delegated.
 	All, Own *cidr.Pool
 	// Delegated is the number of child pools.
 	Delegated int
-	// Listed maps the first blocks to who has them.
+	// Listed maps the first blocks to the objects that have them.
 	Listed map[string]string
 }
 
@@ -53,8 +53,8 @@ func DecidedStatus(p *v1alpha1.SubnetPool, v PoolDecision, now metav1.Time) v1al
 	return s
 }
 
-// served returns from which addresses a pool still allocates that was refused
-// others, as the end of a message.
+// served returns, as the end of a message, from which addresses a pool allocates after its new
+// range was rejected.
 func served(p *v1alpha1.SubnetPool) string {
 	has := open(p)
 	wants, problem := read(p)
@@ -119,7 +119,7 @@ func PoolStatus(p *v1alpha1.SubnetPool, f PoolFigures, now metav1.Time) v1alpha1
 	return s
 }
 
-// ready sets the condition Ready. That of a pool which was refused stays as DecidedStatus
+// ready sets the condition Ready. If the pool was rejected, the condition stays as DecidedStatus
 // has written it.
 func ready(s *v1alpha1.SubnetPoolStatus, p *v1alpha1.SubnetPool, now metav1.Time) {
 	_, problem := read(p)
@@ -137,8 +137,8 @@ func ready(s *v1alpha1.SubnetPoolStatus, p *v1alpha1.SubnetPool, now metav1.Time
 	}
 }
 
-// DefaultBlockLength is the length of a block for a claim that names none: what the
-// pool says, or what is usual, but never larger than the pool.
+// DefaultBlockLength returns the length of a block for a claim that names none: that of the pool,
+// or the usual one, but never larger than the pool.
 func DefaultBlockLength(p *v1alpha1.SubnetPool, prefix netip.Prefix) int {
 	length := defaultLength4
 	if prefix.Addr().Is6() {
@@ -151,8 +151,8 @@ func DefaultBlockLength(p *v1alpha1.SubnetPool, prefix netip.Prefix) int {
 	return min(max(length, prefix.Bits()), prefix.Addr().BitLen())
 }
 
-// counts says how many blocks of each length are free, and under both spellings
-// of the length where old readers look for them.
+// counts returns how many blocks of each length are free, with both forms of the length where old
+// readers need them.
 func counts(p *cidr.Pool, both bool) map[string]int64 {
 	all := map[string]int64{}
 	for length, n := range p.FreeCounts() {

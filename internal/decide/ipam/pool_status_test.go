@@ -74,12 +74,12 @@ func TestPoolConditions(t *testing.T) {
 	}{
 		"Full":     {"Nothing of the usual size is left.", "10.0.0.0/24", taken(t, "10.0.0.0/24", "10.0.0.0/25"), nil, "Ready=True Exhausted=True no /24 is left"},
 		"Six":      {"The usual size of IPv6 is another.", "fd00::/62", taken(t, "fd00::/62"), nil, "Ready=True Exhausted=False there are blocks of /64 left"},
-		"Small":    {"A pool below the usual size hands out itself.", "10.0.0.0/28", taken(t, "10.0.0.0/28"), nil, "Ready=True Exhausted=False there are blocks of /28 left"},
-		"Unmasked": {"What would be right is said.", "10.0.0.5/24", nil, nil, "Ready=False 10.0.0.5/24 has bits set behind its length: write 10.0.0.0/24"},
+		"Small":    {"A pool below the usual size allocates itself as a whole.", "10.0.0.0/28", taken(t, "10.0.0.0/28"), nil, "Ready=True Exhausted=False there are blocks of /28 left"},
+		"Unmasked": {"The message contains the correction.", "10.0.0.5/24", nil, nil, "Ready=False 10.0.0.5/24 has bits set behind its length: write 10.0.0.0/24"},
 		"Rubbish":  {"Or what it would be like.", "pool", nil, nil, `Ready=False "pool" is not a CIDR: write an address and a length, such as 10.0.0.0/16 or fd00::/48`},
-		"Mapped":   {"What the engine does not take is said as such.", "::ffff:10.0.0.0/104", nil, nil, "Ready=False ::ffff:10.0.0.0/104 is IPv4 written as IPv6: write 10.0.0.0/8"},
+		"Mapped":   {"A range that the engine does not accept is reported as such.", "::ffff:10.0.0.0/104", nil, nil, "Ready=False ::ffff:10.0.0.0/104 is IPv4 written as IPv6: write 10.0.0.0/8"},
 		"Unknown":  {"A good CIDR is not called a bad one.", "10.0.0.0/24", nil, nil, "Ready=True blocks can be taken from this pool"},
-		"NoLonger": {"What cannot be used has no blocks left to speak of.", "pool", nil, []metav1.Condition{{Type: "Exhausted", Status: metav1.ConditionFalse}}, `Ready=False "pool" is not a CIDR: write an address and a length, such as 10.0.0.0/16 or fd00::/48`},
+		"NoLonger": {"A pool that cannot be used has no counts of free blocks.", "pool", nil, []metav1.Condition{{Type: "Exhausted", Status: metav1.ConditionFalse}}, `Ready=False "pool" is not a CIDR: write an address and a length, such as 10.0.0.0/16 or fd00::/48`},
 		"Kept":     {"A condition that holds keeps its time.", "10.0.0.0/24", taken(t, "10.0.0.0/24"), []metav1.Condition{ready}, "Ready=True since then Exhausted=False there are blocks of /24 left"},
 	}
 	for name, tc := range cases {
@@ -112,7 +112,8 @@ func ready(s v1alpha1.SubnetPoolStatus) string {
 	return ""
 }
 
-// A verdict goes into the status, and from there into the condition.
+// TestDecidedStatus checks that a decision is written to the status, and from there to the
+// condition.
 func TestDecidedStatus(t *testing.T) {
 	refused := ipam.PoolDecision{Action: ipam.Refuse, Reason: "Overlap", Message: "taken: choose another"}
 	refusedBefore := func(p *v1alpha1.SubnetPool) {
@@ -125,18 +126,18 @@ func TestDecidedStatus(t *testing.T) {
 		verdict ipam.PoolDecision
 		want    string
 	}{
-		"Candidate": {"A pool without a verdict is not open.", a("x", "10.0.0.0/24"), ipam.PoolDecision{}, " \"\" lost 0, False Judging: whether 10.0.0.0/24 is free is being decided"},
-		"Grant":     {"The verdict is the range with the UID and the parent.", a("x", "10.0.0.0/24", from("p")), ipam.PoolDecision{Action: ipam.Grant}, "10.0.0.0/24 \"p\" lost 0, True Ready: blocks can be taken from this pool"},
+		"Candidate": {"A pool without a decision is not open.", a("x", "10.0.0.0/24"), ipam.PoolDecision{}, " \"\" lost 0, False Judging: whether 10.0.0.0/24 is free is being decided"},
+		"Grant":     {"The decision is the range with the UID and the parent.", a("x", "10.0.0.0/24", from("p")), ipam.PoolDecision{Action: ipam.Grant}, "10.0.0.0/24 \"p\" lost 0, True Ready: blocks can be taken from this pool"},
 		"Regrant":   {"A new range takes the place of the old.", a("x", "10.0.0.0/24", opened("10.0.0.0/25", "p"), labelled("q")), ipam.PoolDecision{Action: ipam.Grant}, "10.0.0.0/24 \"p\" lost 0, True Ready: blocks can be taken from this pool"},
-		"Refuse":    {"A refusal is about one generation.", a("x", "10.0.0.0/24"), refused, " \"\" lost 3, False Overlap: taken: choose another"},
-		"Grow":      {"What it had goes on to be used.", a("x", "10.0.0.0/24", opened("10.0.0.0/25", "")), refused, "10.0.0.0/25 \"\" lost 3, False Overlap: taken: choose another; claims are still served from 10.0.0.0/25"},
+		"Reject":    {"A rejection is about one generation.", a("x", "10.0.0.0/24"), refused, " \"\" lost 3, False Overlap: taken: choose another"},
+		"Grow":      {"Its former range stays in use.", a("x", "10.0.0.0/24", opened("10.0.0.0/25", "")), refused, "10.0.0.0/25 \"\" lost 3, False Overlap: taken: choose another; claims are still served from 10.0.0.0/25"},
 		"Shrink":    {"As far as it still asks for it.", a("x", "10.0.0.0/26", opened("10.0.0.0/25", "")), refused, "10.0.0.0/25 \"\" lost 3, False Overlap: taken: choose another; claims are still served from 10.0.0.0/26"},
 		"Move":      {"Which may be nothing.", a("x", "10.0.1.0/24", opened("10.0.0.0/25", "")), refused, "10.0.0.0/25 \"\" lost 3, False Overlap: taken: choose another; no claims are served, because the pool has 10.0.0.0/25 and asks for other addresses"},
-		"Lost":      {"A refusal stays until it is cleared.", a("x", "10.0.0.0/24", refusedBefore), ipam.PoolDecision{}, " \"\" lost 3, False Overlap: taken"},
+		"Lost":      {"A rejection stays until it is cleared.", a("x", "10.0.0.0/24", refusedBefore), ipam.PoolDecision{}, " \"\" lost 3, False Overlap: taken"},
 		"Clear":     {"Then it is a candidate again.", a("x", "10.0.0.0/24", refusedBefore), ipam.PoolDecision{Action: ipam.Clear}, " \"\" lost 0, False Judging: whether 10.0.0.0/24 is free is being decided"},
-		"Back":      {"A pool that asks for what it has was refused nothing.", a("x", "10.0.0.0/24", refusedBefore, opened("10.0.0.0/24", "")), ipam.PoolDecision{}, "10.0.0.0/24 \"\" lost 0, True Ready: blocks can be taken from this pool"},
+		"Back":      {"A pool that asks for what it has is not rejected.", a("x", "10.0.0.0/24", refusedBefore, opened("10.0.0.0/24", "")), ipam.PoolDecision{}, "10.0.0.0/24 \"\" lost 0, True Ready: blocks can be taken from this pool"},
 		"Restored": {
-			"The status of another pool is none.",
+			"The status of another pool does not count.",
 			a("x", "10.0.0.0/24", opened("10.0.0.0/24", "p"), func(p *v1alpha1.SubnetPool) { p.UID = "new" }),
 			ipam.PoolDecision{},
 			" \"\" lost 0, False Judging: whether 10.0.0.0/24 is free is being decided",

@@ -267,8 +267,8 @@ func (x *walk) change(s *state, n state) {
 	}
 }
 
-// waiting reports whether a Subnet of pool i is not judged. A verdict on it may be
-// on its way, and nothing protects a pool that is removed by force from that.
+// waiting reports whether a Subnet of pool i has no phase. A decision on it may be on its way, and
+// nothing protects a pool that is removed by force from that.
 func (x *walk) waiting(s *state, i int) bool {
 	for k, slot := range x.subs {
 		if b := s.subs[k]; b.there && b.phase == pending && slot.pool == i {
@@ -310,12 +310,12 @@ func (x *walk) managers(s *state) {
 	if s.claim == releasing {
 		n := *s
 		n.claim = claimGone
-		x.add(n, step{"the pool claim goes ", 0})
+		x.add(n, step{"the pool claim is deleted ", 0})
 	}
 	x.migrate(*s)
 }
 
-// decidePool writes verdicts on a pool.
+// decidePool writes decisions on a pool.
 func (x *walk) decidePool(s *state, i int) {
 	p, says := s.pools[i], s.poolSays[i]
 	if p.deleting {
@@ -339,7 +339,7 @@ func (x *walk) decidePool(s *state, i int) {
 	if says&refuses != 0 && !p.lost {
 		refused := p
 		refused.lost = true
-		x.writePool(*s, i, refused, "refuse p")
+		x.writePool(*s, i, refused, "reject p")
 	}
 	if says&clears != 0 && p.lost {
 		cleared := p
@@ -348,7 +348,7 @@ func (x *walk) decidePool(s *state, i int) {
 	}
 }
 
-// decideSub writes verdicts on a Subnet.
+// decideSub writes decisions on a Subnet.
 func (x *walk) decideSub(s *state, k int) {
 	b, says := s.subs[k], s.subSays[k]
 	if b.phase != pending || b.deleting {

@@ -137,24 +137,24 @@ type ever struct {
 	backed  [maxSubs]uint8 // incarnations that the Subnet was seen to back, as bits
 	created [maxSubs]uint8 // incarnations that a manager has created it for, as bits
 	block   bool           // the SubnetPoolClaim had its block
-	allowed [maxSubs]bool  // the pool allowed the Subnet; only broken judges use it
+	allowed [maxSubs]bool  // the pool allowed the Subnet; only broken rules use it
 	moved   bool           // arbor pools migrate ran
 }
 
 // rules are what is walked: the real decisions, or broken ones.
 type rules struct {
-	open  func(*v1alpha1.SubnetPool, ipam.PoolFacts) ipam.PoolDecision
-	judge func(ipam.SubnetFacts, *ipam.PoolRanges, iter.Seq[ipam.SubnetFacts]) ipam.SubnetDecision
+	open   func(*v1alpha1.SubnetPool, ipam.PoolFacts) ipam.PoolDecision
+	decide func(ipam.SubnetFacts, *ipam.PoolRanges, iter.Seq[ipam.SubnetFacts]) ipam.SubnetDecision
 	// The following are broken in controllers, not in decisions.
 	unconditional bool // writes ignore the version
 	unprotected   bool // backing Subnets have no finalizer
 	shared        bool // a backing Subnet serves any pool that has the name
-	cached        bool // the judge reads the pool from a cache
+	cached        bool // the manager reads the pool from a cache
 	releases      bool // a backing Subnet is released while the child has Subnets
 	listsFirst    bool // these are listed before the child is known to be gone
 }
 
-func decisions() rules { return rules{open: ipam.DecidePool, judge: ipam.DecideSubnet} }
+func decisions() rules { return rules{open: ipam.DecidePool, decide: ipam.DecideSubnet} }
 
 // prefixOf turns a mask into a prefix.
 func prefixOf(mask uint8) netip.Prefix {
@@ -312,7 +312,7 @@ func (w *world) inUse(o *objects, i int) bool {
 	return false
 }
 
-// block returns a Subnet as the judge sees it.
+// block returns a Subnet as the manager sees it.
 func (w *world) block(o *objects, k int) ipam.SubnetFacts {
 	slot, s := w.subs[k], o.subs[k]
 
@@ -332,7 +332,7 @@ func (w *world) subFlags(o *objects, k int, r rules) uint8 {
 	if o.pools[slot.pool].there {
 		of = ipam.PoolRangesOf(w.pool(o, slot.pool))
 	}
-	switch r.judge(b, of, func(func(ipam.SubnetFacts) bool) {}).Phase {
+	switch r.decide(b, of, func(func(ipam.SubnetFacts) bool) {}).Phase {
 	case v1alpha1.SubnetAllocated:
 		flags |= poolAllows
 	case v1alpha1.SubnetFailed:
@@ -346,7 +346,7 @@ func (w *world) subFlags(o *objects, k int, r rules) uint8 {
 			}
 		}
 	}
-	if r.judge(b, anywhere, others).Phase == v1alpha1.SubnetAllocated {
+	if r.decide(b, anywhere, others).Phase == v1alpha1.SubnetAllocated {
 		flags |= wins
 	} else {
 		flags |= loses
@@ -437,7 +437,7 @@ func (w *world) stuck(o *objects) string {
 		switch {
 		case !s.there:
 		case s.phase == pending && !s.deleting && p.there && !p.deleting && slot.mask&^(p.open&p.spec) == 0:
-			return fmt.Sprintf("s%d is not judged", k)
+			return fmt.Sprintf("s%d is not decided", k)
 		case slot.backs >= 0 && o.claim != claimActive && !o.pools[slot.backs].there && !w.inUse(o, slot.backs):
 			return fmt.Sprintf("s%d is not released", k)
 		}

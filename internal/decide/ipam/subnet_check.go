@@ -13,8 +13,8 @@ import (
 type SubnetNeighbors struct {
 	// Pool that it is taken from, nil if there is none of that name.
 	Pool *v1alpha1.SubnetPool
-	// Others are Subnets of that pool; those that it does not overlap, and the
-	// Subnet itself, may be among them or not.
+	// The Subnets of that pool; those that it does not overlap, and the Subnet itself, may
+	// be among them or not.
 	Others []v1alpha1.Subnet
 	// Children are the pools that were taken from that pool.
 	Children []v1alpha1.SubnetPool
@@ -38,7 +38,7 @@ func CheckSubnet(s *v1alpha1.Subnet, a SubnetNeighbors) verdict.Verdict {
 	return c.verdict
 }
 
-// A subnetChecker gathers what is wrong with one Subnet.
+// A subnetChecker collects the problems of one Subnet.
 type subnetChecker struct {
 	subnet  *v1alpha1.Subnet
 	verdict verdict.Verdict
@@ -50,7 +50,7 @@ func (c *subnetChecker) refuse(reason, message, fix string) {
 	})
 }
 
-// place asks that a Subnet lies in its pool and takes nothing that is taken.
+// place checks that a Subnet is inside of its pool and overlaps no taken block.
 func (c *subnetChecker) place(prefix netip.Prefix, a SubnetNeighbors) {
 	if a.Pool == nil {
 		c.verdict.Warnings = append(c.verdict.Warnings, verdict.Warning{
@@ -81,8 +81,8 @@ func (a SubnetNeighbors) backsOverlapping(s *v1alpha1.Subnet, prefix netip.Prefi
 	})
 }
 
-// delegated asks that it takes nothing that a child pool has, except for the
-// Subnet that holds the block of a SubnetPoolClaim's pool.
+// delegated checks that it does not overlap a child pool, except for the Subnet that backs the
+// child pool.
 func (c *subnetChecker) delegated(prefix netip.Prefix, a SubnetNeighbors) {
 	for i := range a.Children {
 		child := &a.Children[i]

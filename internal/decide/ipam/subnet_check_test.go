@@ -82,25 +82,25 @@ func TestCheckSubnet(t *testing.T) {
 		"Fine":     {"A free block of the pool.", made("s", "10.0.0.0/24"), ipam.SubnetNeighbors{Pool: &pool}, nil},
 		"Six":      {"Of either family.", made("s", "fd00::/64"), ipam.SubnetNeighbors{Pool: &six}, nil},
 		"Whole":    {"It may be all of the pool.", made("s", "10.0.0.0/16"), ipam.SubnetNeighbors{Pool: &pool}, nil},
-		"Rubbish":  {"What is no CIDR is refused.", made("s", "ten"), ipam.SubnetNeighbors{Pool: &pool}, []string{`InvalidCIDR spec.cidr=ten: "ten" is not a CIDR ` + example}},
-		"Address":  {"An address without a length is none.", made("s", "10.0.0.0"), ipam.SubnetNeighbors{}, []string{`InvalidCIDR spec.cidr=10.0.0.0: "10.0.0.0" is not a CIDR ` + example}},
-		"Unmasked": {"Bits behind the length are refused, and nothing else is asked.", made("s", "10.9.0.5/24"), ipam.SubnetNeighbors{}, []string{"NotMasked spec.cidr=10.9.0.5/24: 10.9.0.5/24 has bits set behind its length (write 10.9.0.0/24)"}},
+		"Rubbish":  {"A text that is not a CIDR is rejected.", made("s", "ten"), ipam.SubnetNeighbors{Pool: &pool}, []string{`InvalidCIDR spec.cidr=ten: "ten" is not a CIDR ` + example}},
+		"Address":  {"An address without a length is not a CIDR.", made("s", "10.0.0.0"), ipam.SubnetNeighbors{}, []string{`InvalidCIDR spec.cidr=10.0.0.0: "10.0.0.0" is not a CIDR ` + example}},
+		"Unmasked": {"Bits behind the length are rejected, and nothing else is checked.", made("s", "10.9.0.5/24"), ipam.SubnetNeighbors{}, []string{"NotMasked spec.cidr=10.9.0.5/24: 10.9.0.5/24 has bits set behind its length (write 10.9.0.0/24)"}},
 
 		"NoPool": {"It may be there before its pool.", made("s", "10.0.0.0/24"), ipam.SubnetNeighbors{}, []string{waits}},
 		"NoPoolOverlap": {
-			"What overlaps will overlap when the pool comes.",
+			"Subnets that overlap will still overlap when the pool exists.",
 			made("s", "10.0.0.0/24"),
 			ipam.SubnetNeighbors{Others: subnets{made("o", "10.0.0.0/25")}},
 			[]string{"Overlap spec.cidr=10.0.0.0/24: 10.0.0.0/24 overlaps 10.0.0.0/25 of Subnet o " + free, waits},
 		},
-		"BadPool":     {"A pool that is no prefix is the pool's problem.", made("s", "10.0.0.0/24"), ipam.SubnetNeighbors{Pool: new(poolOf("p", "ten"))}, nil},
+		"BadPool":     {"An invalid CIDR of the pool is the pool's problem.", made("s", "10.0.0.0/24"), ipam.SubnetNeighbors{Pool: new(poolOf("p", "ten"))}, nil},
 		"Outside":     {"A block lies in its pool.", made("s", "10.1.0.0/24"), ipam.SubnetNeighbors{Pool: &pool}, []string{"OutsidePool spec.cidr=10.1.0.0/24: 10.1.0.0/24 is not inside of pool p, 10.0.0.0/16 " + part}},
 		"Larger":      {"Not around it.", made("s", "10.0.0.0/15"), ipam.SubnetNeighbors{Pool: &pool}, []string{"OutsidePool spec.cidr=10.0.0.0/15: 10.0.0.0/15 is not inside of pool p, 10.0.0.0/16 " + part}},
 		"OtherFamily": {"Nor of the other family.", made("s", "fd00::/64"), ipam.SubnetNeighbors{Pool: &pool}, []string{"OutsidePool spec.cidr=fd00::/64: fd00::/64 is not inside of pool p, 10.0.0.0/16 " + part}},
 		"Mapped":      {"IPv4 written as IPv6 is of the other family.", made("s", "::ffff:10.0.0.0/120"), ipam.SubnetNeighbors{Pool: &pool}, []string{"OutsidePool spec.cidr=::ffff:10.0.0.0/120: ::ffff:10.0.0.0/120 is not inside of pool p, 10.0.0.0/16 " + part}},
 
 		"Overlap": {
-			"What another has is taken, all of it and parts of it.",
+			"The block of another Subnet is taken, all of it and parts of it.",
 			made("s", "10.0.0.0/24"),
 			ipam.SubnetNeighbors{Pool: &pool, Others: subnets{in(v1alpha1.SubnetAllocated, made("same", "10.0.0.0/24")), in(v1alpha1.SubnetPending, made("inside", "10.0.0.0/25")), made("around", "10.0.0.0/23")}},
 			[]string{
@@ -116,14 +116,14 @@ func TestCheckSubnet(t *testing.T) {
 			[]string{"Overlap spec.cidr=10.0.0.0/24: 10.0.0.0/24 overlaps 10.0.0.9/25 of Subnet o " + free},
 		},
 		"Free": {
-			"Itself, neighbours, what failed, what is no prefix and the other family are not in the way.",
+			"The Subnet itself, adjacent ones, Failed ones, invalid ones and the other family do not conflict.",
 			made("s", "10.0.0.0/24"),
 			ipam.SubnetNeighbors{Pool: &pool, Others: subnets{made("s", "10.0.0.0/24"), made("n", "10.0.1.0/24"), in(v1alpha1.SubnetFailed, made("f", "10.0.0.0/24")), made("r", "ten"), made("x", "::/0")}},
 			nil,
 		},
 
 		"Child": {
-			"What a child pool has is handed out by the child.",
+			"Addresses of a child pool are allocated by the child.",
 			made("s", "10.0.0.0/24"),
 			ipam.SubnetNeighbors{Pool: &pool, Children: pools{poolOf("c", "10.0.0.0/20")}},
 			[]string{"Delegated spec.cidr=10.0.0.0/24: 10.0.0.0/24 overlaps 10.0.0.0/20 of the child pool c " + child},
@@ -134,7 +134,7 @@ func TestCheckSubnet(t *testing.T) {
 			ipam.SubnetNeighbors{Pool: &pool, Children: pools{poolOf("c", "10.0.0.0/24")}},
 			[]string{"Delegated spec.cidr=10.0.0.0/20: 10.0.0.0/20 overlaps 10.0.0.0/24 of the child pool c " + child},
 		},
-		"BesideChild": {"Not what is beside it, or what is no prefix.", made("s", "10.0.0.0/24"), ipam.SubnetNeighbors{Pool: &pool, Children: pools{poolOf("c", "10.0.1.0/24"), poolOf("r", "ten")}}, nil},
+		"BesideChild": {"Not a range next to it, or an invalid one.", made("s", "10.0.0.0/24"), ipam.SubnetNeighbors{Pool: &pool, Children: pools{poolOf("c", "10.0.1.0/24"), poolOf("r", "ten")}}, nil},
 		"Backing": {
 			"The Subnet that a SubnetPoolClaim took for the child's block stays.",
 			claimedSubnet(made("s", "10.0.0.0/24")),
@@ -154,13 +154,13 @@ func TestCheckSubnet(t *testing.T) {
 			[]string{"Delegated spec.cidr=10.0.0.0/24: 10.0.0.0/24 overlaps 10.0.0.0/24 of the child pool c " + child},
 		},
 		"BackingTaken": {
-			"It may take no more than others may.",
+			"It may take no more than any other Subnet.",
 			backingSubnet("c", made("s", "10.0.0.0/24")),
 			ipam.SubnetNeighbors{Pool: &pool, Others: subnets{made("o", "10.0.0.0/25")}},
 			[]string{"Overlap spec.cidr=10.0.0.0/24: 10.0.0.0/24 overlaps 10.0.0.0/25 of Subnet o " + free},
 		},
 		"BackingByHand": {
-			"A child that somebody made himself has none, whatever claim the Subnet names.",
+			"A child that a user created has none, whatever claim the Subnet names.",
 			claimedSubnet(made("s", "10.0.0.0/24")),
 			ipam.SubnetNeighbors{Pool: &pool, Children: pools{poolOf("c", "10.0.0.0/24")}},
 			[]string{"Delegated spec.cidr=10.0.0.0/24: 10.0.0.0/24 overlaps 10.0.0.0/24 of the child pool c " + child},
@@ -179,7 +179,7 @@ func TestCheckSubnet(t *testing.T) {
 		},
 
 		"Everything": {
-			"All that is wrong is said, in the order of the rules.",
+			"All problems are reported, in the order of the rules.",
 			made("s", "10.0.0.0/8"),
 			ipam.SubnetNeighbors{Pool: &pool, Others: subnets{made("o", "10.0.0.0/24")}, Children: pools{poolOf("c", "10.0.1.0/24")}},
 			[]string{
@@ -198,8 +198,8 @@ func TestCheckSubnet(t *testing.T) {
 	}
 }
 
-// FuzzCheckSubnet gives the rules anything for prefixes: no panic, and who overlaps
-// is overlapped.
+// FuzzCheckSubnet passes any text as prefixes: CheckSubnet must not panic, and overlapping must be
+// symmetric.
 func FuzzCheckSubnet(f *testing.F) {
 	f.Add("10.0.0.0/16", "10.0.0.0/24", "10.0.0.128/25")
 	f.Add("fd00::/48", "fd00::/64", "fd00::/64")

@@ -12,11 +12,11 @@ import (
 
 // SubnetFacts are what DecideSubnet knows about a Subnet.
 type SubnetFacts struct {
-	// Name of the Subnet, which tells it from the others of its pool.
+	// Name of the Subnet, which is unique in its pool.
 	Name string
 	// Prefix that it takes, masked.
 	Prefix netip.Prefix
-	// Phase that is written on it; none is as good as Pending.
+	// Phase in its status; an empty phase means Pending.
 	Phase v1alpha1.SubnetPhase
 	// Version is its resourceVersion.
 	Version string
@@ -33,7 +33,7 @@ func (b SubnetFacts) final() bool {
 }
 
 // PoolRanges are what DecideSubnet knows about a Subnet's pool. They must be read from the API
-// server after the Subnet was known in the version that is judged.
+// server after the Subnet was known in the version that is decided on.
 type PoolRanges struct {
 	Name string
 	// Spec and Open are what the pool asks for and what it has. The zero prefix
@@ -57,17 +57,17 @@ func prefixOf(cidr string) netip.Prefix {
 	return prefix.Masked()
 }
 
-// A SubnetDecision is what a Subnet becomes.
+// A SubnetDecision is the phase of a Subnet, and why.
 type SubnetDecision struct {
 	Phase   v1alpha1.SubnetPhase
 	Reason  string
 	Message string
 }
 
-// DecideSubnet returns what becomes of a block. The pool is nil when there is no such pool.
-// Others are Subnets of the same pool, from a snapshot that holds the block itself
-// in the version that is judged; those that neither overlap it nor have its
-// clusterID, and the block itself, may be among them or not.
+// DecideSubnet decides whether a block may be used. The pool is nil when there is no such pool.
+// other are Subnets of the same pool, from a snapshot that contains the block itself in the version
+// that is decided on; those that neither overlap it nor have its clusterID, and the block itself,
+// may be among them or not.
 func DecideSubnet(b SubnetFacts, pool *PoolRanges, others iter.Seq[SubnetFacts]) SubnetDecision {
 	if b.final() {
 		return SubnetDecision{Phase: b.Phase}
@@ -95,7 +95,8 @@ func DecideSubnet(b SubnetFacts, pool *PoolRanges, others iter.Seq[SubnetFacts])
 	return SubnetDecision{v1alpha1.SubnetAllocated, ReasonAllocated, "no other Subnet overlaps it"}
 }
 
-// place asks that a block lies in what its pool has and goes on to ask for.
+// place checks that a block is inside of the range that its pool has and of the one that it
+// requests.
 func place(b SubnetFacts, pool *PoolRanges) (SubnetDecision, bool) {
 	switch {
 	case pool == nil:
@@ -127,7 +128,7 @@ func conflict(b, o SubnetFacts) (string, string) {
 	return "", ""
 }
 
-// wins says whether a conflicting block keeps another from being used.
+// wins reports whether a conflicting block prevents another from being used.
 func (b SubnetFacts) wins(other SubnetFacts) (bool, error) {
 	if b.final() {
 		return b.Phase == v1alpha1.SubnetAllocated, nil

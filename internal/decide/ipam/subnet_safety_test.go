@@ -11,14 +11,14 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/ipam"
 )
 
-// A subnetWorld is an API server with a few Subnets, and everything that judges with
-// old snapshots could still write to it.
+// A subnetWorld is an API server with a few Subnets, and every write that managers with old
+// snapshots could still make.
 //
-// Judges need no state of their own. A verdict on a Subnet comes from some
-// snapshot that holds it in some version, and is written on condition of that
-// version. So at any moment the writes that can still have an effect are the
-// verdicts from all states since the Subnet got its current version: any number
-// of judges, each as slow as it likes, and each judging as often as it likes.
+// Managers need no state of their own. A decision on a Subnet comes from some snapshot that
+// contains it in some version, and is written on condition of that version. So at any moment the
+// writes that can still have an effect are the decisions from all states since the Subnet got its
+// current version: any number of managers, each as slow as possible, and each deciding any number
+// of times.
 type subnetWorld struct {
 	now      []object
 	verdicts [][]v1alpha1.SubnetPhase // per Subnet, since its current version
@@ -35,19 +35,19 @@ type object struct {
 
 func (o object) there() bool { return o.created && !o.gone }
 
-// A judge is the decision under test, or a broken copy of it.
-type judge func(b ipam.SubnetFacts, pool *ipam.PoolRanges, others iter.Seq[ipam.SubnetFacts]) ipam.SubnetDecision
+// A decider is the decision under test, or a broken copy of it.
+type decider func(b ipam.SubnetFacts, pool *ipam.PoolRanges, others iter.Seq[ipam.SubnetFacts]) ipam.SubnetDecision
 
 // subnetRules are what the walk takes as given.
 type subnetRules struct {
-	judge judge
-	// unconditional writes ignore the version that was judged.
+	decide decider
+	// unconditional writes ignore the version that was decided on.
 	unconditional bool
 }
 
 var everything = openedPool("10.0.0.0/8")
 
-// look adds what a judge would say of each Subnet that is in the present state.
+// look adds the decision on each Subnet that is in the present state.
 func (w *subnetWorld) look(r subnetRules) {
 	var there []ipam.SubnetFacts
 	for _, o := range w.now {
@@ -59,14 +59,14 @@ func (w *subnetWorld) look(r subnetRules) {
 		if !o.there() {
 			continue
 		}
-		phase := r.judge(o.block, everything, slices.Values(there)).Phase
+		phase := r.decide(o.block, everything, slices.Values(there)).Phase
 		if !slices.Contains(w.verdicts[i], phase) {
 			w.verdicts[i] = append(w.verdicts[i], phase)
 		}
 	}
 }
 
-// write gives a Subnet a new version; what was said of the old one is void.
+// write gives a Subnet a new version; decisions on the old one are void.
 func (w *subnetWorld) write(r subnetRules, i int, change func(*object)) {
 	w.clock++
 	change(&w.now[i])
@@ -92,8 +92,7 @@ func number(version string) int {
 	return n
 }
 
-// key is the same for worlds that nobody could tell apart: versions matter by
-// their order only.
+// key is the same for worlds that are equivalent: versions matter by their order only.
 func (w *subnetWorld) key() string {
 	order := make([]int, len(w.now))
 	for i := range w.now {
@@ -195,7 +194,7 @@ var layouts = map[string][]string{
 func TestAllocatedOnce(t *testing.T) {
 	for name, prefixes := range layouts {
 		t.Run(name, func(t *testing.T) {
-			s := exploreSubnets(subnetRules{judge: ipam.DecideSubnet}, prefixes)
+			s := exploreSubnets(subnetRules{decide: ipam.DecideSubnet}, prefixes)
 			if s.found != "" {
 				t.Errorf("a collision:%s", s.found)
 			}
@@ -212,8 +211,8 @@ func TestEverySubnetClauseIsNeeded(t *testing.T) {
 		rules  subnetRules
 	}{
 		"PendingIsIgnored": {
-			reason: "Two judges that each see the other's block Pending must not both allow theirs.",
-			rules: subnetRules{judge: func(b ipam.SubnetFacts, pool *ipam.PoolRanges, others iter.Seq[ipam.SubnetFacts]) ipam.SubnetDecision {
+			reason: "Two managers that each see the other's block Pending must not both allow theirs.",
+			rules: subnetRules{decide: func(b ipam.SubnetFacts, pool *ipam.PoolRanges, others iter.Seq[ipam.SubnetFacts]) ipam.SubnetDecision {
 				return ipam.DecideSubnet(b, pool, func(yield func(ipam.SubnetFacts) bool) {
 					for o := range others {
 						if o.Phase == v1alpha1.SubnetAllocated && !yield(o) {
@@ -225,7 +224,7 @@ func TestEverySubnetClauseIsNeeded(t *testing.T) {
 		},
 		"NewerWins": {
 			reason: "The order must be that of the server, not the reverse: a newer block can appear after the look.",
-			rules: subnetRules{judge: func(b ipam.SubnetFacts, pool *ipam.PoolRanges, others iter.Seq[ipam.SubnetFacts]) ipam.SubnetDecision {
+			rules: subnetRules{decide: func(b ipam.SubnetFacts, pool *ipam.PoolRanges, others iter.Seq[ipam.SubnetFacts]) ipam.SubnetDecision {
 				b.Version = strconv.Itoa(1000 - number(b.Version))
 
 				return ipam.DecideSubnet(b, pool, func(yield func(ipam.SubnetFacts) bool) {
@@ -239,8 +238,8 @@ func TestEverySubnetClauseIsNeeded(t *testing.T) {
 			}},
 		},
 		"Unconditional": {
-			reason: "A verdict on an old version must not be written: another block may have become older since.",
-			rules:  subnetRules{judge: ipam.DecideSubnet, unconditional: true},
+			reason: "A decision on an old version must not be written: another block may have become older since.",
+			rules:  subnetRules{decide: ipam.DecideSubnet, unconditional: true},
 		},
 	}
 	for name, tc := range cases {
@@ -254,8 +253,8 @@ func TestEverySubnetClauseIsNeeded(t *testing.T) {
 	}
 }
 
-// Of blocks that overlap and are only created and judged, one is allowed in the
-// end: safety is not bought with deadlock.
+// TestOneSubnetWins checks that, of blocks that overlap and are only created and decided on, one is
+// allowed in the end: safety must not be the result of a deadlock.
 func TestOneSubnetWins(t *testing.T) {
 	for name, prefixes := range layouts {
 		t.Run(name, func(t *testing.T) {

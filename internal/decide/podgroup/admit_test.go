@@ -22,7 +22,7 @@ func with(pg *v2alpha2.PodGroup, change func(*v2alpha2.PodGroup)) *v2alpha2.PodG
 	return pg
 }
 
-const storedBad = `spec.subGroups[0].name: the stored subgroups break the rule and should be mended: ` +
+const storedBad = `spec.subGroups[0].name: the stored subgroups break the rule and should be fixed: ` +
 	`subgroup name "Master" must be lowercase (and 2 more)`
 
 func TestAdmit(t *testing.T) {
@@ -47,7 +47,7 @@ func TestAdmit(t *testing.T) {
 		"OneProblem": {
 			reason: "one problem has no others beside it",
 			before: group(top("A")), after: group(top("A")),
-			warnings: []string{`spec.subGroups[0].name: the stored subgroups break the rule and should be mended: ` +
+			warnings: []string{`spec.subGroups[0].name: the stored subgroups break the rule and should be fixed: ` +
 				`subgroup name "A" must be lowercase`},
 		},
 		"Reordered": {

@@ -23,7 +23,7 @@ func invalid(json string) *v2alpha2.Duration { return &v2alpha2.Duration{Invalid
 
 const (
 	notDuration = `preemptionDelay "abc" is not a duration such as 30s or 1h30m`
-	storedDelay = `spec.preemptionDelay: the stored durations break the rule and should be mended: ` + notDuration
+	storedDelay = `spec.preemptionDelay: the stored durations break the rule and should be fixed: ` + notDuration
 )
 
 func TestAdmitDuration(t *testing.T) {

@@ -75,7 +75,7 @@ func Stored(what string, found []Problem) Warning {
 
 	return Warning{
 		Field:   found[0].Field,
-		Message: fmt.Sprintf("the stored %s the rule and should be mended: %s%s", what, found[0].Message, more),
+		Message: fmt.Sprintf("the stored %s the rule and should be fixed: %s%s", what, found[0].Message, more),
 	}
 }
 

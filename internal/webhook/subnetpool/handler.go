@@ -69,7 +69,7 @@ func gather(ctx context.Context, cache client.Reader, before, after *v1alpha1.Su
 		}
 		around.Inside = slices.DeleteFunc(subnets.Items, func(s v1alpha1.Subnet) bool { return !counts(&s, before == nil) })
 	}
-	around.Beside, err = overlapping(ctx, cache, after)
+	around.ParentSubnets, err = overlapping(ctx, cache, after)
 
 	return around, err
 }

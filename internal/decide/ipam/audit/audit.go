@@ -20,14 +20,14 @@ type Inventory struct {
 // Severity of a finding.
 type Severity string
 
-// An error is wrong now. A warning may mend itself, or never matter.
+// An error is wrong now. A warning may resolve itself, or never matter.
 const (
 	SeverityError   Severity = "error"
 	SeverityWarning Severity = "warning"
 )
 
-// Reasons of two who have the same addresses. The rules for pools, Subnets and
-// claims have reasons beside these.
+// Reasons of two objects that have the same addresses. The rules for pools, Subnets and claims have
+// further reasons.
 const (
 	ReasonOverlap   = "Overlap"
 	ReasonDelegated = "Delegated"
@@ -53,9 +53,9 @@ const (
 	ReasonConditionDiffers   = "ConditionDiffers"
 )
 
-// Reasons of pools that hand out nothing new, and of what keeps their blocks.
+// Reasons of pools that allocate nothing new, and of objects that hold their blocks.
 const (
-	// ReasonNotOpened is of a pool whose range Arbor has refused.
+	// ReasonNotOpened means that Arbor has rejected the range of a pool.
 	ReasonNotOpened = "NotOpened"
 	// ReasonStaysClosed is of a pool that an upgrade would leave closed.
 	ReasonStaysClosed = "StaysClosed"
@@ -93,7 +93,7 @@ const (
 	fieldPoolClaim = "metadata.labels[" + v1alpha1.PoolClaimLabel + "]"
 )
 
-// An Object is who a finding is about.
+// An Object is the object that a finding is about.
 type Object struct {
 	Kind, Namespace, Name string
 }
@@ -106,18 +106,18 @@ type Finding struct {
 	Reason string
 	// Field that it is about, and its value.
 	Field, Value string
-	// Message says what is wrong, Fix how to mend it.
+	// Message is the problem, Fix is how to repair it.
 	Message, Fix string
 }
 
-// findings gathers what is said of many objects.
+// findings collects the findings of many objects.
 type findings []Finding
 
 func (f *findings) add(s Severity, o Object, p verdict.Problem) {
 	*f = append(*f, Finding{Severity: s, Object: o, Reason: p.Reason, Field: p.Field, Value: p.Value, Message: p.Message, Fix: p.Fix})
 }
 
-// verdict says of an object what the rules say of it.
+// verdict adds the problems and warnings that the rules find in an object.
 func (f *findings) verdict(o Object, v verdict.Verdict) {
 	for _, p := range v.Problems {
 		f.add(SeverityError, o, p)
@@ -127,8 +127,8 @@ func (f *findings) verdict(o Object, v verdict.Verdict) {
 	}
 }
 
-// sorted is by namespace, kind and name, and for one object in the order in
-// which it was said.
+// sorted returns findings by namespace, kind and name, and for one object in the order in which
+// they were added.
 func (f *findings) sorted() []Finding {
 	kinds := []string{v1alpha1.SubnetPoolKind, v1alpha1.SubnetKind, v1alpha1.SubnetClaimKind, v1alpha1.SubnetPoolClaimKind}
 	slices.SortStableFunc(*f, func(a, b Finding) int {

@@ -8,7 +8,7 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
-// claim asks that a claim has one Subnet, and the one that it says.
+// claim checks that a claim has one Subnet, the one in its status.
 func (x *inspector) claim(c *v1alpha1.SubnetClaim) {
 	if c.DeletionTimestamp != nil {
 		return
@@ -27,7 +27,7 @@ func (x *inspector) claim(c *v1alpha1.SubnetClaim) {
 	}
 }
 
-// bound asks that the Subnet of a bound claim is what the claim says.
+// bound checks that the Subnet of a bound claim matches the claim.
 func (x *inspector) bound(o Object, c *v1alpha1.SubnetClaim) {
 	lie := func(reason, field, value, message, fix string) {
 		x.add(SeverityError, o, verdict.Problem{Reason: reason, Field: field, Value: value, Message: message, Fix: fix})

@@ -30,8 +30,8 @@ type index struct {
 	held map[*v1alpha1.SubnetPool]*v1alpha1.Subnet
 }
 
-// contents are what was taken from a pool, by name. What Failed, and what is no
-// prefix, takes nothing.
+// contents are the blocks that were taken from a pool, by name. Failed Subnets and invalid CIDRs
+// take nothing.
 type contents struct {
 	subnets  blocks[v1alpha1.Subnet]
 	children blocks[v1alpha1.SubnetPool]
@@ -192,7 +192,7 @@ func (x *index) claimOf(s *v1alpha1.Subnet) *v1alpha1.SubnetClaim {
 	return nil
 }
 
-// isUnclaimed is true for a Subnet that was judged without the claim that it names.
+// isUnclaimed is true for a Subnet that was decided on without the claim that it names.
 func isUnclaimed(s *v1alpha1.Subnet) bool { return s.Status.UID != "" && s.Status.ClaimUID == "" }
 
 // adopts is true if a claim takes a Subnet of its name that no claim has.
@@ -208,8 +208,8 @@ func adopts(c *v1alpha1.SubnetClaim, s *v1alpha1.Subnet) bool {
 	return same(c.Spec.RequestedCIDR, s.Spec.CIDR)
 }
 
-// madeFor returns the name of the SubnetPoolClaim that a claim or a pool was made for,
-// "" if there is none. Older ones say it in an owner reference.
+// madeFor returns the name of the SubnetPoolClaim that a claim or a pool was made for, or "". Older
+// objects record it in an owner reference.
 func madeFor(o metav1.Object) (name string, uid types.UID) {
 	if name := v1alpha1.PoolClaimOf(o); name != "" {
 		return name, ""
@@ -225,19 +225,19 @@ func madeFor(o metav1.Object) (name string, uid types.UID) {
 // name decides.
 func isSame(a, b types.UID) bool { return a == b || a == "" || b == "" }
 
-// isAllocated is true for a Subnet whose addresses may be used. A status with the UID of
-// another Subnet, from a backup, says nothing.
+// isAllocated is true for a Subnet whose addresses may be used. A status with the UID of another
+// Subnet, from a backup, does not count.
 func isAllocated(s *v1alpha1.Subnet) bool {
 	return s.Status.Phase == v1alpha1.SubnetAllocated && isSame(s.Status.UID, s.UID)
 }
 
-// isLost is true for a pool whose range Arbor has refused.
+// isLost is true for a pool whose range Arbor has rejected.
 func isLost(p *v1alpha1.SubnetPool) bool {
 	return p.Status.Lost != 0 && p.Status.Lost == p.Generation && p.DeletionTimestamp == nil
 }
 
-// around is what the rules for a pool need to know: others that it overlaps, which
-// are given, and the ancestors of all of them.
+// around returns the neighbors that the rules for a pool need: the given pools that it overlaps,
+// and the ancestors of all of them.
 func (x *index) around(p *v1alpha1.SubnetPool, others []*v1alpha1.SubnetPool) ipamrules.PoolNeighbors {
 	all := slices.Concat(others, x.ancestors(p))
 	for _, o := range others {

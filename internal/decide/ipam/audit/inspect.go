@@ -12,7 +12,7 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/verdict"
 )
 
-// What mends more than one finding.
+// Fixes of more than one finding.
 const (
 	fixManager = "see whether a manager runs with --controllers=subnets"
 	fixSubnet  = "see who uses it; delete the Subnet, and its claim, if nobody does"
@@ -48,7 +48,7 @@ func Inspect(e Inventory) []Finding {
 	return x.sorted()
 }
 
-// An inspector goes through an inventory.
+// An inspector checks an inventory.
 type inspector struct {
 	*index
 	findings
@@ -107,7 +107,7 @@ func (x *inspector) owner(o Object, made metav1.Object, poolName string) {
 	}
 }
 
-// subnet asks that a Subnet was judged, lies in its pool and has its claim.
+// subnet checks that a Subnet was decided on, is inside of its pool and has its claim.
 func (x *inspector) subnet(s *v1alpha1.Subnet) {
 	if s.Status.Phase == v1alpha1.SubnetFailed || s.DeletionTimestamp != nil {
 		return
@@ -132,8 +132,8 @@ func (x *inspector) subnet(s *v1alpha1.Subnet) {
 	}
 }
 
-// unjudged warns of a Subnet that waits. One that was never stored has nobody to
-// judge it.
+// unjudged warns of a Subnet that is still Pending. No manager decides on one that was never
+// stored.
 func (x *inspector) unjudged(o Object, s *v1alpha1.Subnet, p *v1alpha1.SubnetPool) {
 	if s.Generation == 0 {
 		return
@@ -209,7 +209,7 @@ func (x *inspector) shared(in *contents) {
 	}
 }
 
-// same says whether two CIDRs are one prefix.
+// same reports whether two CIDRs are one prefix.
 func same(a, b string) bool {
 	one, err := netip.ParsePrefix(a)
 	if err != nil {
@@ -220,7 +220,7 @@ func same(a, b string) bool {
 	return err == nil && one.Masked() == two.Masked()
 }
 
-// inside says whether a CIDR lies in another.
+// inside reports whether a CIDR is inside of another.
 func inside(inner, outer string) bool {
 	in, err := netip.ParsePrefix(inner)
 	if err != nil {

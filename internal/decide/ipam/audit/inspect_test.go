@@ -263,7 +263,7 @@ func TestInspect(t *testing.T) {
 		"PoolWarning": {
 			reason: "What the rules warn of is a warning.",
 			change: func(w *world) { w.pool("lab").Spec.MaxBlockSize = new(int32(16)) },
-			want:   []string{"warning SubnetPool net/lab Warning spec.maxBlockSize=: no block of at most /16 fits into 10.0.16.0/20, so every claim will be refused ()"},
+			want:   []string{"warning SubnetPool net/lab Warning spec.maxBlockSize=: no block of at most /16 fits into 10.0.16.0/20, so every claim will fail ()"},
 		},
 		"PoolLimit": {reason: "What they allow is not.", change: func(w *world) { w.pool("lab").Spec.MaxBlockSize = new(int32(32)) }},
 		"PoolUnmasked": {

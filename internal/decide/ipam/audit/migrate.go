@@ -70,8 +70,8 @@ func (x *index) conflict(child, parent *v1alpha1.SubnetPool, block netip.Prefix)
 	return ""
 }
 
-// backingFor returns the Subnet that is to hold the block of a child pool: one that exists
-// and was not judged, or a new one.
+// backingFor returns the Subnet that will hold the block of a child pool: an existing one that is
+// still Pending, or a new one.
 func (x *index) backingFor(child *v1alpha1.SubnetPool, block netip.Prefix) *v1alpha1.Subnet {
 	parent := child.ParentName()
 	for _, s := range x.in(child.Namespace, parent).subnets.of {

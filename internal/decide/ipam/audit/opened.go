@@ -15,7 +15,7 @@ import (
 
 const fixMigrate = "stop the manager, and run arbor pools migrate"
 
-// lost reports a pool whose range Arbor has refused.
+// lost reports a pool whose range Arbor has rejected.
 func (x *inspector) lost(o Object, p *v1alpha1.SubnetPool) {
 	if !isLost(p) {
 		return

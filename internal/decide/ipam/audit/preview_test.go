@@ -73,8 +73,8 @@ func TestPreview(t *testing.T) {
 			reason: "A claim asks for what its pool hands out.",
 			estate: audit.Inventory{Pools: pools{limited}, Claims: claim(v1alpha1.SubnetClaimSpec{PoolRef: "p", BlockSize: new(int32(29))}), PoolClaims: wants("p", 16)},
 			want: []string{
-				"error SubnetClaim /c BlockSizeRefused spec.blockSize=29: pool p hands out blocks from /20 to /28, not /29 ()",
-				"error SubnetPoolClaim /c BlockSizeRefused spec.desiredBlockSize=16: pool p hands out blocks from /20 to /28, not /16 ()",
+				"error SubnetClaim /c BlockSizeRefused spec.blockSize=29: pool p allocates blocks from /20 to /28, not /29 ()",
+				"error SubnetPoolClaim /c BlockSizeRefused spec.desiredBlockSize=16: pool p allocates blocks from /20 to /28, not /16 ()",
 			},
 		},
 		"SizesFit": {reason: "Both ends are in.", estate: audit.Inventory{Pools: pools{limited}, Claims: claim(v1alpha1.SubnetClaimSpec{PoolRef: "p", BlockSize: new(int32(28))}), PoolClaims: wants("p", 20)}},

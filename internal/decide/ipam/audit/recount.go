@@ -23,7 +23,7 @@ func fixRecount(o Object) string {
 	return fmt.Sprintf("have it counted anew: POST /recalculate?namespace=%s&pool=%s to the manager", o.Namespace, o.Name)
 }
 
-// status asks that a pool's status says what a recount does.
+// status checks that a pool's status matches a recount.
 func (x *inspector) status(o Object, p *v1alpha1.SubnetPool) {
 	if p.Generation == 0 {
 		return // it was never stored
@@ -57,8 +57,7 @@ func (x *inspector) status(o Object, p *v1alpha1.SubnetPool) {
 	x.conditions(o, p, &want)
 }
 
-// conditions asks that what a pool says of itself in words follows from what is
-// taken from it.
+// conditions checks that the conditions of a pool follow from the blocks that are taken from it.
 func (x *inspector) conditions(o Object, p *v1alpha1.SubnetPool, want *v1alpha1.SubnetPoolStatus) {
 	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionExhausted} {
 		says, is := meta.FindStatusCondition(p.Status.Conditions, kind), meta.FindStatusCondition(want.Conditions, kind)
@@ -105,7 +104,7 @@ func (x *inspector) recount(p *v1alpha1.SubnetPool) (ipamrules.PoolFigures, bool
 	return ipamrules.PoolFigures{All: f.All, Own: f.Own, Delegated: f.Delegated, Listed: listed}, true
 }
 
-// A difference is a field that says something else than what is.
+// A difference is a field whose value differs from the recount.
 type difference struct{ field, says, is string }
 
 // differences are those in the figures of two statuses. Of a map, the first

@@ -1,5 +1,5 @@
 // Package poolblocks translates SubnetPools and Subnets into what package ledger counts.
-// Everything that counts pools goes by it: controllers, command line and audit.
+// Controllers, command line and audit all count pools with it.
 package poolblocks
 
 import (
@@ -45,9 +45,9 @@ func readRange(text string) netip.Prefix {
 	return prefix
 }
 
-// BlockOf returns the block that a Subnet takes from its pool. It is false for a
-// Subnet that takes none: one that has failed, or whose CIDR is not a prefix. Bits
-// behind the length do not matter, the Subnet keeps those addresses from others.
+// BlockOf returns the block that a Subnet takes from its pool. It is false for a Subnet that takes
+// none: one that is Failed, or whose CIDR is not a prefix. Bits behind the length do not matter:
+// the Subnet reserves those addresses.
 func BlockOf(s *v1alpha1.Subnet) (ledger.Block, bool) {
 	b := ledger.Block{ID: SubnetID(s), Name: s.Name, Owner: s.Spec.ClusterID, Claim: claimOf(s)}
 	pool := s.Status.PoolUID
@@ -85,7 +85,7 @@ func claimOf(s *v1alpha1.Subnet) string {
 		return string(s.Status.ClaimUID)
 	}
 	if s.Status.Phase == v1alpha1.SubnetAllocated && s.Status.UID != "" {
-		// The judge has found that the claim of that UID does not have it.
+		// The manager has found that the claim of that UID does not have it.
 		return identity("", s.Spec.ClaimRef.Name)
 	}
 
@@ -97,8 +97,8 @@ func identity(uid types.UID, name string) string {
 	return cmp.Or(string(uid), "name/"+name)
 }
 
-// DelegationOf returns the block that a child pool takes from its parent. It is false
-// for a pool that takes none: one that was refused, or whose CIDR is not a prefix.
+// DelegationOf returns the block that a child pool takes from its parent. It is false for a pool
+// that takes none: one that was rejected, or whose CIDR is not a prefix.
 func DelegationOf(p *v1alpha1.SubnetPool) (ledger.Block, bool) {
 	b := ledger.Block{ID: ChildID(p), Name: p.Name, Delegated: true}
 	prefix, err := netip.ParsePrefix(cmp.Or(p.Open(), p.Spec.CIDR))
@@ -113,8 +113,7 @@ func DelegationOf(p *v1alpha1.SubnetPool) (ledger.Block, bool) {
 // ChildID returns the ID of a child pool's block.
 func ChildID(p *v1alpha1.SubnetPool) string { return ledger.ChildID(identity(p.UID, p.Name)) }
 
-// isRefused reports whether Arbor has refused a pool as it is, and it has no range
-// from before.
+// isRefused reports whether Arbor has rejected a pool as it is, and it has no range from before.
 func isRefused(p *v1alpha1.SubnetPool) bool {
 	return p.Open() == "" && p.Status.Lost != 0 && p.Status.Lost == p.Generation
 }

@@ -51,7 +51,7 @@ type Decision struct {
 	After time.Duration
 }
 
-// A clause decides about some Subnets. It leaves the others to the clauses after it.
+// A clause decides about some Subnets. It leaves the rest to the clauses after it.
 type clause struct {
 	name   string
 	decide func(*Facts) (Decision, bool)

@@ -184,7 +184,7 @@ func TestPlan(t *testing.T) {
 		"Subnets":   {reason: "two Subnets of one file", want: []transfer.Row{core, row("core", "10.0.0.0/24", "", "a", ""), row("core", "10.0.0.0/25", "", "b", ""), row("core", "10.0.0.128/25", "", "c", "c")}, steps: []string{"core create", "core-10-0-0-0-24 10.0.0.0/24 overlaps 10.0.0.0/25 of Subnet core-10-0-0-0-25", "core-10-0-0-0-25 10.0.0.0/25 overlaps 10.0.0.0/24 of Subnet core-10-0-0-0-24", "c create"}},
 		"Claims":    {reason: "of two claims of one file, the first gets the block", want: []transfer.Row{core, row("core", "10.0.0.0/24", "", "a", "a"), row("core", "10.0.0.0/16", "", "b", "b")}, steps: []string{"core create", "a create", "b 10.0.0.0/16 overlaps 10.0.0.0/24 of SubnetClaim a"}},
 		"Names":     {reason: "two claims of one name", want: []transfer.Row{core, row("core", "10.0.0.0/24", "", "a", "c"), row("core", "10.0.1.0/24", "", "a", "c")}, steps: []string{"core create", "c create", "c there is a SubnetClaim of that name with 10.0.0.0/24"}},
-		"Size":      {reason: "sizes that a pool does not have", want: []transfer.Row{row("core", "10.0.0.0/24", "", "a", "c")}, have: limited(core), steps: []string{"c pool core hands out blocks from /16 to /20, not /24"}},
+		"Size":      {reason: "sizes that a pool does not have", want: []transfer.Row{row("core", "10.0.0.0/24", "", "a", "c")}, have: limited(core), steps: []string{"c pool core allocates blocks from /16 to /20, not /24"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
