@@ -23,10 +23,10 @@ import (
 const (
 	// timeout is how long one resource may take.
 	timeout = time.Minute
-	// retryAfter is how often somebody is looked after who has something to do first.
-	// Mostly a watch tells earlier.
+	// retryAfter is how often an object is read that another client has to change first. Mostly an
+	// event of a watch comes earlier.
 	retryAfter = 15 * time.Second
-	// eventAfter is after how many failures people are told.
+	// eventAfter is after how many failures an event is recorded.
 	eventAfter = 3
 	// jitter of reconcile intervals, so that not all come at once.
 	jitter = 0.1
@@ -157,7 +157,7 @@ type situation struct {
 	seen watch.Observation
 }
 
-// gatherKnown asks nobody: it is about what is known already.
+// gatherKnown sends no request: it gathers what is known already.
 func (w *Worker) gatherKnown(v *model.Composition, it *model.Item, known decide.Situation) situation {
 	s := situation{Situation: known}
 	s.Deleting, s.Abandoned, s.Manager = v.Deleting, v.Abandoned, w.Manager
@@ -191,7 +191,7 @@ func (w *Worker) observe(v *model.Composition, it *model.Item, s *situation) {
 		m.Version = s.seen.Version
 	}
 	if m.Desired == it.Desired() {
-		// A new synthesis is delivered whatever --drift says.
+		// A new synthesis is delivered, whatever --drift is.
 		s.InSync = (same || w.Drift == decide.DriftInterval && m.Applied == v.SliceNames) && !w.due(it)
 		s.Drifted = !same && !s.InSync
 	}
@@ -217,13 +217,13 @@ func (w *Worker) next(it *model.Item) time.Duration {
 	return max(it.Memory.Due.Sub(w.Now()), time.Millisecond)
 }
 
-// isSame says whether an object is as it was written last, as far as that is ours.
+// isSame reports whether an object is as it was written last, as far as we own it.
 func isSame(m *model.Memory, seen watch.Observation) bool {
 	switch {
 	case seen.Unserved:
 		return false
 	case !seen.Known:
-		return true // who does not know better believes so
+		return true // nothing is known that differs
 	case !seen.Present:
 		return false
 	case seen.Version == m.Version || watch.Older(seen.Version, m.Version):
@@ -233,8 +233,7 @@ func isSame(m *model.Memory, seen watch.Observation) bool {
 	return seen.UID == m.UID && seen.Own == m.OwnFields && m.OwnFields != "" && !seen.Deleting
 }
 
-// holdContested is how long an object is to be left alone that somebody else keeps
-// changing.
+// holdContested is how long an object must be left alone that another client keeps changing.
 func (w *Worker) holdContested(ctx context.Context, v *model.Composition, it *model.Item, s situation) time.Duration {
 	hold := it.Memory.Damper.Hold(w.Now())
 	if !s.Drifted || hold == 0 {
@@ -247,9 +246,9 @@ func (w *Worker) holdContested(ctx context.Context, v *model.Composition, it *mo
 	return hold
 }
 
-// otherWriter is who keeps changing an object. Of one that we hold nothing of any more,
-// the watch remembers no names, so the object is asked, once for each time that it
-// is left alone. Whoever deletes it leaves no name.
+// otherWriter is the client that keeps changing an object. If we own nothing of the object any
+// more, the watch remembers no names, so the object is read, once for each time that it is left
+// alone. A client that deletes it leaves no name.
 func (w *Worker) otherWriter(ctx context.Context, it *model.Item, s situation) string {
 	m := it.Memory
 	if m.OtherWriter == "" {

@@ -31,8 +31,8 @@ func (i *Item) LastApplied() *unstructured.Unstructured {
 	if i.Memory.Desired != "" && i.Memory.Desired != i.Desired() {
 		before = i.Memory.Desired
 	}
-	// What overrides have removed is left to others. If nobody knows what was applied,
-	// the live object would tell that it was, and must not be asked.
+	// Fields that overrides have removed are left to other field managers. If it is unknown what was
+	// applied, the live object would show that they were, and must not be read.
 	if before == "" && i.Releases() {
 		return i.Object
 	}
@@ -65,8 +65,8 @@ func (i *Item) SecretValues(live *unstructured.Unstructured) []map[string]any {
 	return all
 }
 
-// Unpacked is the item with its object, for whoever works on it. Its state stays
-// that of the view.
+// Unpacked is the item with its object, for the worker that has it. Its state stays that of the
+// view.
 func (i *Item) Unpacked() *Item {
 	r := *i.Resource
 	r.Object = i.Packed.Unpack()
@@ -74,8 +74,8 @@ func (i *Item) Unpacked() *Item {
 	return i.WithResource(&r, i.Packed, "")
 }
 
-// Desired is what the object is to be, which is what is remembered when it is. An
-// object that is patched only says which.
+// Desired is the desired object, which is remembered once it was applied. Of an object that is
+// patched, it only has the identity.
 func (i *Item) Desired() Packed { return i.Packed + Packed(i.Ops) }
 
 // An Item is one manifest of a view.
@@ -92,8 +92,8 @@ type Item struct {
 	Position int
 	Slice    *Slice
 	Index    int
-	// Problem is why it cannot be delivered at all. elsewhere : somebody else delivers
-	// it, or there is no telling who, which is the problem then.
+	// Problem is why it cannot be delivered at all. Foreign is true if another delivery has the
+	// item, or if it is unknown which one does: then that is the problem.
 	Problem error
 	Foreign bool
 	// Previous is what the synthesis before desired, "" if it is not known.
@@ -103,7 +103,7 @@ type Item struct {
 	SupersededBy []int
 	// chained is whether other items are about the same object.
 	chained bool
-	// Memory is only used by whoever works on the item.
+	// Memory is only used by the worker that has the item.
 	Memory *Memory
 	// PruneNow is true for a tombstone that a user wants to have deleted now.
 	PruneNow bool
