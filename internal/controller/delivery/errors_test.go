@@ -95,7 +95,7 @@ func reconciles(s *controllertest.Server) func(context.Context) (reconcile.Resul
 		if requeued.after > 0 {
 			result.RequeueAfter, requeued.after = requeued.after, 0
 		}
-		// What cannot be written is written later.
+		// A status that cannot be written is written later.
 		late := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 			if e.Status.Depth() > 0 {
 				e.Status.Flush(ctx)

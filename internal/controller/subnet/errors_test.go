@@ -16,7 +16,7 @@ import (
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
-// TestErrors has each request fail while a Subnet is judged.
+// TestErrors has each request fail while a Subnet is decided on.
 func TestErrors(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {

@@ -89,7 +89,7 @@ type Target struct {
 
 	GVK schema.GroupVersionKind
 	At  watch.Location
-	// version is the last one that was judged, "" if none was.
+	// version is the last one that was evaluated, "" if none was.
 	version string
 }
 
@@ -177,7 +177,7 @@ func (t *Tracker) take(k queue.Key, r *decide.Resource, m *model.Memory, live *u
 		o.At = m.Location
 	}
 	switch {
-	case r.DisableReconciliation: // an override says so, for now
+	case r.DisableReconciliation: // an override disables it, for now
 		changed = !o.assessed || o.record.State != objecthealth.Current
 		o.record, o.assessed, o.recheck = objecthealth.Record{}, true, false
 	case live != nil && !watch.Older(live.GetResourceVersion(), o.version):
@@ -201,8 +201,8 @@ func (t *Tracker) assess(k queue.Key, o *trackedObject, live *unstructured.Unstr
 	return !known || before.Health != o.record.Health
 }
 
-// isStale reports whether an object has to be read: its watch has seen a later version
-// than the one that was judged, with a status.
+// isStale reports whether an object has to be read: its watch has seen a later version than the one
+// that was evaluated, with a status.
 func (t *Tracker) isStale(target Target) bool {
 	seen := t.watched(target.At, target.version)
 	switch {
@@ -285,7 +285,7 @@ func (t *Tracker) Run(ctx context.Context, write func(context.Context, types.Nam
 	all.Wait()
 }
 
-// one reads an object and judges it, if that is still necessary.
+// one reads an object and evaluates its health, if that is still necessary.
 func (t *Tracker) one(ctx context.Context, k queue.Key) error {
 	if _, wait, ok := t.next(k); !ok {
 		return nil
@@ -336,8 +336,8 @@ func (t *Tracker) next(k queue.Key) (target Target, wait time.Duration, ok bool)
 	return target, wait, ok && (recheck || t.isStale(target) || !t.watched(target.At, target.version).Known)
 }
 
-// poll has an object read again after some time if its watch does not know it then: the manager may not
-// watch its kind, so that no event tells that its health has changed. The lock is held.
+// poll has an object read again after some time if its watch does not know it then: the manager may
+// not watch its kind, so that no event shows that its health has changed. The lock is held.
 func (t *Tracker) poll(k queue.Key, o *trackedObject) {
 	switch {
 	case t.watched(o.At, o.version).Known:

@@ -155,8 +155,8 @@ func TestHealthReads(t *testing.T) {
 	}
 }
 
-// TestHealthUnwatched has an object of a kind that the manager may not watch: no event tells when it is
-// ready, so it is read again, more often until it is.
+// TestHealthUnwatched has an object of a kind that the manager may not watch: no event shows when
+// it is ready, so it is read again, more often until it is.
 func TestHealthUnwatched(t *testing.T) {
 	w := newHealthWorld(t, customKind)
 	watched := false
@@ -260,7 +260,7 @@ func TestHealthReadsOthers(t *testing.T) {
 	}
 }
 
-// TestHealthReadsNothing has versions that say nothing about health.
+// TestHealthReadsNothing has versions that do not concern health.
 func TestHealthReadsNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason    string
@@ -307,7 +307,7 @@ func TestHealthFollows(t *testing.T) {
 	step(0, true, false, objecthealth.Degraded)
 	step(5, true, false, objecthealth.Current)
 
-	// What was read before is not recorded after what is newer.
+	// A version that was read earlier is not recorded after a newer one.
 	old := w.live("a")
 	old.SetResourceVersion("4")
 	old.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Stalled", "status": "True"}}}

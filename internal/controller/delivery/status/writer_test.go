@@ -23,8 +23,8 @@ import (
 	"github.com/arbor-control/arbor/internal/controller/delivery/model"
 )
 
-// A composition that is deleted has a new view, of the same slices. What its earlier
-// view said and is not written yet must not be written after what the new one says.
+// A composition that is deleted has a new view, of the same slices. States of its earlier view that
+// are not written yet must not be written after those of the new one.
 func TestLastWordIsWritten(t *testing.T) {
 	said := func(s enov1.ResourceState) (*model.Composition, *model.Item) {
 		at := &model.Slice{Events: &model.SliceEvents{}, NamespacedName: types.NamespacedName{Namespace: "n", Name: "s"}, Count: 2}
@@ -40,7 +40,7 @@ func TestLastWordIsWritten(t *testing.T) {
 	w := NewWriter(nil, nil, nil)
 	w.Set(before, first, made)
 	w.Set(now, second, gone)
-	// Another item of the earlier view, which somebody was still working on.
+	// Another item of the earlier view, which a worker still has.
 	w.Set(before, before.Items[1], made)
 	if len(w.Dirty) != 1 {
 		t.Fatalf("one slice is written %d times at once", len(w.Dirty))
@@ -52,7 +52,7 @@ func TestLastWordIsWritten(t *testing.T) {
 		if diff := cmp.Diff(map[int]enov1.ResourceState{0: gone, 1: made}, u.states); diff != "" {
 			t.Errorf("-want, +got:\n%s", diff)
 		}
-		// It could not be written, and meanwhile something was said.
+		// It could not be written, and another state was set since.
 		w.Dirty = map[types.NamespacedName]*unwritten{}
 		w.Set(before, first, made)
 		w.again(u)

@@ -26,8 +26,8 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
-// What is remembered of a watched object besides its name, in the form of
-// annotations, since that is what informers can carry.
+// These annotations hold what is remembered of a watched object besides its name: informers can
+// carry annotations.
 const (
 	keptOwn    = "own"
 	keptWriter = "writer"
@@ -44,14 +44,14 @@ type Location struct {
 
 // An Observation is what a watch knows about an object.
 type Observation struct {
-	// Known : there is a watch, which is current. present : the object is there.
+	// Known is true if there is a watch, which is current, and Present if the object exists.
 	Known, Present bool
-	// Unserved : the server does not serve the version of the kind any more, so that the watch
-	// sees nothing.
+	// Unserved is true if the server does not serve the version of the kind any more, so that the
+	// watch sees nothing.
 	Unserved bool
 	UID      types.UID
 	Version  string
-	// Own is what we hold of it, and writer who else wrote last.
+	// Own is a digest of the fields that we own, and Writer the other field manager that wrote last.
 	Own, Writer string
 	Deleting    bool
 	// NoStatus is true if no field manager has written a status.
@@ -64,7 +64,7 @@ type Watches struct {
 	client metadata.Interface
 	// manager is the field manager of this delivery.
 	manager string
-	// changed is called with whoever is interested in an object.
+	// changed is called with each key that is interested in an object.
 	changed func(queue.Key)
 
 	mu    sync.Mutex
@@ -77,7 +77,7 @@ type Watches struct {
 type kindWatch struct {
 	informer cache.SharedIndexInformer
 	stop     chan struct{}
-	// interest is who wants to know about which objects.
+	// interest are the keys to queue when an object changes.
 	interest map[types.NamespacedName]map[queue.Key]bool
 	// lastWrites are the last that were written here to objects that several want.
 	lastWrites map[types.NamespacedName]*lastWrite
@@ -108,7 +108,7 @@ func (w *Watches) end() {
 	}
 }
 
-// Track has an object watched for somebody.
+// Track has an object watched for a key.
 func (w *Watches) Track(at Location, who queue.Key) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -145,7 +145,7 @@ func (w *Watches) Untrack(at Location, who queue.Key) {
 	}
 }
 
-// Observe says what is known about an object that was last written as a version.
+// Observe returns what is known about an object that was last written as a version.
 func (w *Watches) Observe(at Location, version string) Observation {
 	w.mu.Lock()
 	k, ok := w.kinds[at.GroupVersionResource]
@@ -204,7 +204,7 @@ func (w *Watches) watch(gvr schema.GroupVersionResource) *kindWatch {
 		DeleteFunc: tell,
 	})
 	go k.informer.Run(k.stop)
-	// What went before the first list was never seen.
+	// Deletions before the first list were never seen.
 	go func() {
 		if cache.WaitForCacheSync(k.stop, k.informer.HasSynced) {
 			w.notifyAll(k)
@@ -244,8 +244,8 @@ func (w *Watches) notifyAll(k *kindWatch) {
 	}
 }
 
-// slim keeps of an object only what drift is seen by. A cluster has many objects
-// that are none of ours.
+// slim keeps of an object only what drift is seen by. A cluster has many objects that were not
+// delivered.
 func slim(o any, manager string) (any, error) {
 	full, ok := o.(*metav1.PartialObjectMetadata)
 	if !ok || len(full.ManagedFields) == 0 {
@@ -271,10 +271,10 @@ func hasStatus(entries []metav1.ManagedFieldsEntry) bool {
 	})
 }
 
-// OwnedFields is a digest of what we hold of an object. Whoever changes a value of ours
-// takes the field away from us, and whoever removes it does too: so as long as
-// this is the same, an apply would change nothing. The time tells apart what two
-// of us wrote, in two processes and not in the same second; for the rest, see word.
+// OwnedFields is a digest of the fields of an object that we own. A client that changes or removes
+// a value of ours takes the field away from us: so as long as the digest is the same, an apply
+// would change nothing. The time distinguishes what two of us wrote, in two processes and not in
+// the same second; for the rest, see lastWrite.
 func OwnedFields(entries []metav1.ManagedFieldsEntry, manager string) string {
 	h := sha256.New()
 	for _, e := range entries {
@@ -299,7 +299,7 @@ func OwnedFields(entries []metav1.ManagedFieldsEntry, manager string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// LastWriter is who else wrote last.
+// LastWriter is the other field manager that wrote last.
 func LastWriter(entries []metav1.ManagedFieldsEntry, manager string) string {
 	last := metav1.ManagedFieldsEntry{}
 	for _, e := range entries {
@@ -314,8 +314,8 @@ func LastWriter(entries []metav1.ManagedFieldsEntry, manager string) string {
 	return last.Manager
 }
 
-// Older says whether a resource version is before another. Those that cannot be
-// compared are not.
+// Older reports whether a resource version is before another. Those that cannot be compared are
+// not.
 func Older(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 
