@@ -13,7 +13,6 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/controller/delivery/model"
 	"github.com/arbor-control/arbor/internal/controller/delivery/queue"
-	"github.com/arbor-control/arbor/internal/controller/delivery/watch"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 	"github.com/arbor-control/arbor/internal/kube"
 )
@@ -51,12 +50,8 @@ func (w *Worker) current(j *model.Evaluation) bool {
 	if !m.Watched || w.due(j.Item) {
 		return false
 	}
-	seen := w.Watches.Observe(m.Location, j.Version)
-	if !seen.Present {
-		return seen.Known && j.Version == ""
-	}
 
-	return seen.Version == j.Version || watch.Older(seen.Version, j.Version)
+	return w.Watches.Observe(m.Location, j.Version).IsStill(j.Version)
 }
 
 // evaluate evaluates the overrides of an item, and remembers what came of it.
@@ -125,8 +120,8 @@ func (w *Worker) reevaluate(ctx context.Context, k queue.Key, v *model.Compositi
 
 // holdOverrides is how long an object must be left alone whose overrides take back what they do.
 func (w *Worker) holdOverrides(v *model.Composition, it *model.Item, s situation) time.Duration {
-	hold := it.Memory.Damper.Hold(w.Now())
-	if !it.Memory.Reverting || s.InSync || hold == 0 {
+	hold := it.Memory.Damper.HoldReverting(it.Memory.Reverting, s.InSync, w.Now())
+	if hold == 0 {
 		return 0
 	}
 	err := fmt.Errorf("annotation %s: its overrides take back what they do: they changed the object %d times, and it is left alone for a while; "+

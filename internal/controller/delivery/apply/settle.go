@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -109,20 +108,16 @@ func (w *Worker) settleRemoved(k queue.Key, v *model.Composition, it *model.Item
 
 // settleFailure settles a resource that the cluster could not be made to agree with.
 func (w *Worker) settleFailure(v *model.Composition, it *model.Item, err error, going bool) {
-	tries := w.Queue.NumRequeues(queue.Key{Composition: v.Name, Object: it.Identity})
-	// Another client was faster. It may have changed what overrides depend on, and they are
-	// evaluated first.
-	if errors.Is(err, context.Canceled) || it.BaseVersion != "" && apierrors.IsConflict(err) && tries < eventAfter {
+	f := decide.Failure{
+		Err: err, Tries: w.Queue.NumRequeues(queue.Key{Composition: v.Name, Object: it.Identity}), BaseVersion: it.BaseVersion,
+		Canceled: errors.Is(err, context.Canceled), Permanent: it.Problem != nil,
+	}
+	if f.IsPassing() {
 		return
 	}
 	text := event.Clip(err.Error())
-	s := enov1.ResourceState{ReconciliationError: &text}
-	if it.FailOpen && (!going || !it.Foreground) {
-		now := w.Timestamp()
-		s.Reconciled, s.Ready, s.Deleted = true, &now, going
-	}
-	w.Settle(v, it, s)
-	if tries >= eventAfter || it.Problem != nil {
+	w.Settle(v, it, it.FailedState(text, going, w.Timestamp()))
+	if f.IsReported() {
 		w.report(v, it, "NotDelivered", text)
 	}
 }

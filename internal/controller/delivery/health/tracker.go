@@ -17,6 +17,7 @@ import (
 	"github.com/arbor-control/arbor/internal/controller/delivery/queue"
 	"github.com/arbor-control/arbor/internal/controller/delivery/watch"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/decide/delivery/observed"
 	"github.com/arbor-control/arbor/internal/decide/objecthealth"
 )
 
@@ -59,7 +60,7 @@ const (
 type Tracker struct {
 	// get reads an object, nil if there is none. observe is what its watch knows.
 	get     func(context.Context, Target) (*unstructured.Unstructured, error)
-	watched func(at watch.Location, version string) watch.Observation
+	watched func(at watch.Location, version string) observed.Object
 	// admit waits until another object may be read.
 	admit func(context.Context) error
 	Now   func() time.Time
@@ -180,7 +181,7 @@ func (t *Tracker) take(k queue.Key, r *decide.Resource, m *model.Memory, live *u
 	case r.DisableReconciliation: // an override disables it, for now
 		changed = !o.assessed || o.record.State != objecthealth.Current
 		o.record, o.assessed, o.recheck = objecthealth.Record{}, true, false
-	case live != nil && !watch.Older(live.GetResourceVersion(), o.version):
+	case live != nil && !observed.Older(live.GetResourceVersion(), o.version):
 		changed = t.assess(k, o, live)
 	}
 
@@ -212,7 +213,7 @@ func (t *Tracker) isStale(target Target) bool {
 		return false
 	case !seen.Present:
 		return true
-	case seen.Version == target.version || watch.Older(seen.Version, target.version):
+	case seen.Version == target.version || observed.Older(seen.Version, target.version):
 		return false
 	}
 
@@ -368,7 +369,7 @@ func (t *Tracker) recordRead(k queue.Key, target Target, live *unstructured.Unst
 	}
 	o := c.objects[k.Object]
 	if live != nil {
-		return !watch.Older(live.GetResourceVersion(), o.version) && t.assess(k, o, live)
+		return !observed.Older(live.GetResourceVersion(), o.version) && t.assess(k, o, live)
 	}
 	if o.version != target.version {
 		return false

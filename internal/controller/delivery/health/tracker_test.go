@@ -19,6 +19,7 @@ import (
 	"github.com/arbor-control/arbor/internal/controller/delivery/queue"
 	"github.com/arbor-control/arbor/internal/controller/delivery/watch"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/decide/delivery/observed"
 	"github.com/arbor-control/arbor/internal/decide/objecthealth"
 )
 
@@ -49,10 +50,10 @@ func newHealthWorld(t *testing.T, kind schema.GroupVersionKind) *healthWorld {
 
 		return w.live(target.At.Name), w.fails
 	}
-	w.watched = func(at watch.Location, _ string) watch.Observation {
+	w.watched = func(at watch.Location, _ string) observed.Object {
 		n := w.versions[at.Name]
 
-		return watch.Observation{Known: true, Present: n > 0, Version: strconv.Itoa(n), NoStatus: w.stateless}
+		return observed.Object{Known: true, Present: n > 0, Version: strconv.Itoa(n), NoStatus: w.stateless}
 	}
 	w.admit = func(context.Context) error {
 		w.admitted++
@@ -160,8 +161,8 @@ func TestHealthReads(t *testing.T) {
 func TestHealthUnwatched(t *testing.T) {
 	w := newHealthWorld(t, customKind)
 	watched := false
-	w.watched = func(watch.Location, string) watch.Observation {
-		return watch.Observation{Known: watched, Present: true, Version: "1"}
+	w.watched = func(watch.Location, string) observed.Object {
+		return observed.Object{Known: watched, Present: true, Version: "1"}
 	}
 	w.versions["a"] = 1
 	w.worker("a", true)

@@ -9,17 +9,16 @@ import (
 
 	"github.com/arbor-control/arbor/internal/controller/delivery/watch"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/decide/delivery/observed"
 )
 
 // A Memory is what this process knows about an object. It outlives the synthesis.
 type Memory struct {
 	driftMemory
+	observed.Write
 
-	// Desired was applied last, and what the object became then.
-	Desired   Packed
-	UID       types.UID
-	Version   string
-	OwnFields string
+	// Desired was applied last, and Write is what the object became then.
+	Desired Packed
 	// Owned is true if we owned something of it then. An earlier process may have left a record of
 	// that, and of nothing else.
 	Owned    bool

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/internal/controller/delivery/queue"
+	"github.com/arbor-control/arbor/internal/decide/delivery/observed"
 )
 
 // A lastWrite is the newest version that this process wrote of an object that several compositions
@@ -38,7 +39,7 @@ func (k *kindWatch) written(name types.NamespacedName, version string, who queue
 		last.confirmed[who] = true
 
 		return nil
-	case last != nil && !Older(last.version, version):
+	case last != nil && !observed.Older(last.version, version):
 		return nil
 	}
 	k.lastWrites[name] = &lastWrite{version, map[queue.Key]bool{who: true}}

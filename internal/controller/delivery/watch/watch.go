@@ -17,13 +17,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/arbor-control/arbor/internal/controller/delivery/queue"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/decide/delivery/observed"
 )
 
 // These annotations hold what is remembered of a watched object besides its name: informers can
@@ -40,22 +40,6 @@ type Location struct {
 	schema.GroupVersionResource
 
 	types.NamespacedName
-}
-
-// An Observation is what a watch knows about an object.
-type Observation struct {
-	// Known is true if there is a watch, which is current, and Present if the object exists.
-	Known, Present bool
-	// Unserved is true if the server does not serve the version of the kind any more, so that the
-	// watch sees nothing.
-	Unserved bool
-	UID      types.UID
-	Version  string
-	// Own is a digest of the fields that we own, and Writer the other field manager that wrote last.
-	Own, Writer string
-	Deleting    bool
-	// NoStatus is true if no field manager has written a status.
-	NoStatus bool
 }
 
 // Watches has one metadata-only watch for each kind that was applied, as long as
@@ -146,15 +130,15 @@ func (w *Watches) Untrack(at Location, who queue.Key) {
 }
 
 // Observe returns what is known about an object that was last written as a version.
-func (w *Watches) Observe(at Location, version string) Observation {
+func (w *Watches) Observe(at Location, version string) observed.Object {
 	w.mu.Lock()
 	k, ok := w.kinds[at.GroupVersionResource]
 	w.mu.Unlock()
 	if !ok || !k.informer.HasSynced() {
-		return Observation{}
+		return observed.Object{}
 	}
 	if k.unserved.Load() {
-		return Observation{Unserved: true}
+		return observed.Object{Unserved: true}
 	}
 	name := at.Name
 	if at.Namespace != "" {
@@ -164,18 +148,18 @@ func (w *Watches) Observe(at Location, version string) Observation {
 	seen := cmp.Or(k.informer.GetIndexer().LastStoreSyncResourceVersion(), k.informer.LastSyncResourceVersion())
 	found, ok, err := k.informer.GetIndexer().GetByKey(name)
 	if err != nil {
-		return Observation{}
+		return observed.Object{}
 	}
 	if !ok {
 		// It may be younger than what the store has seen.
-		return Observation{Known: !Older(seen, version)}
+		return observed.Object{Known: !observed.Older(seen, version)}
 	}
 	o, ok := found.(*metav1.PartialObjectMetadata)
 	if !ok {
-		return Observation{}
+		return observed.Object{}
 	}
 
-	return Observation{
+	return observed.Object{
 		Known: true, Present: true, UID: o.UID, Version: o.ResourceVersion, Deleting: o.DeletionTimestamp != nil,
 		Own: o.Annotations[keptOwn], Writer: o.Annotations[keptWriter], NoStatus: o.Annotations[keptOwn] != "" && o.Annotations[keptStatus] == "",
 	}
@@ -312,12 +296,4 @@ func LastWriter(entries []metav1.ManagedFieldsEntry, manager string) string {
 	}
 
 	return last.Manager
-}
-
-// Older reports whether a resource version is before another. Those that cannot be compared are
-// not.
-func Older(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-
-	return err == nil && order < 0
 }
