@@ -272,7 +272,7 @@ func (v *Composition) AddSlice(from *enov1.ResourceSlice, read func(enov1.Manife
 	s := NewSlice(from)
 	v.Slices[s.Name] = s
 	for index, manifest := range from.Spec.Resources {
-		it := &Item{Slice: s, Index: index, Position: len(v.Items), Memory: &Memory{}}
+		it := &Item{Place: Place{Slice: s, Index: index, Position: len(v.Items)}, History: History{Memory: &Memory{}}}
 		it.Resource, it.Problem = read(manifest)
 		if !IsInvalid(it) {
 			it.Original, it.Packed = it.Resource, PackResource(it.Resource)

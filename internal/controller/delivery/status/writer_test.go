@@ -28,8 +28,8 @@ import (
 func TestLastWordIsWritten(t *testing.T) {
 	said := func(s enov1.ResourceState) (*model.Composition, *model.Item) {
 		at := &model.Slice{Events: &model.SliceEvents{}, NamespacedName: types.NamespacedName{Namespace: "n", Name: "s"}, Count: 2}
-		it := &model.Item{Slice: at, State: s}
-		v := &model.Composition{Items: []*model.Item{it, {Slice: at, Index: 1, Position: 1}}}
+		it := &model.Item{Place: model.Place{Slice: at}, State: s}
+		v := &model.Composition{Items: []*model.Item{it, {Place: model.Place{Slice: at, Index: 1, Position: 1}}}}
 
 		return v, it
 	}
@@ -121,9 +121,9 @@ func TestSlowSliceRests(t *testing.T) {
 			s := &model.Slice{Count: len(tc.states), RestUntil: now.Add(tc.rest)}
 			v := &model.Composition{}
 			for i, state := range tc.states {
-				v.Items = append(v.Items, &model.Item{Slice: s, Index: i, State: state})
+				v.Items = append(v.Items, &model.Item{Place: model.Place{Slice: s, Index: i}, State: state})
 			}
-			v.Items = append(v.Items, &model.Item{Slice: &model.Slice{}, State: open}) // another slice does not count
+			v.Items = append(v.Items, &model.Item{Place: model.Place{Slice: &model.Slice{}}, State: open}) // another slice does not count
 			u := &unwritten{View: v, slice: s, notBefore: now.Add(tc.wait)}
 			if got := u.earliest().Sub(now); got != tc.want {
 				t.Errorf("%s: waits for %s, want %s", tc.reason, got, tc.want)
@@ -174,7 +174,7 @@ func TestCompleteSliceIsWrittenAtOnce(t *testing.T) {
 				s := &model.Slice{Events: &model.SliceEvents{}, Count: len(tc.states), Initialized: true}
 				v := &model.Composition{}
 				for i, state := range tc.states {
-					v.Items = append(v.Items, &model.Item{Slice: s, Index: i, Position: i, State: state})
+					v.Items = append(v.Items, &model.Item{Place: model.Place{Slice: s, Index: i, Position: i}, State: state})
 				}
 				go w.Run(ctx)
 				began := time.Now()
