@@ -79,7 +79,7 @@ func publish(ctx context.Context, o options, log io.Writer) error {
 
 		return nil
 	default:
-		return errors.Join(errors.New(out.Reason()), out.Unsaid)
+		return errors.Join(errors.New(out.Reason()), out.MessageErr)
 	}
 }
 

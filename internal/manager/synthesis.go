@@ -136,15 +136,15 @@ func podNamespace(o Options) string { return cmp.Or(o.Synthesis.PodNamespace, o.
 // compositions.
 func setupSynthesis(mgr ctrl.Manager, o Options) ([]endpoint, error) {
 	rules := tenancy.Rules{Scope: tenancy.Scope(o.Scope), InputNamespaces: o.InputNamespaces}
-	s := synthesis.Options{Rules: rules, Refusal: noExecutor, Timeout: o.Synthesis.Timeout, Concurrency: o.Synthesis.Concurrency, Cooldown: o.Synthesis.Cooldown, MaxFailures: o.Synthesis.MaxFailures, Namespace: o.Delivery.Namespace, Patience: o.Synthesis.Watchdog, HistoryLimit: o.Synthesis.HistoryLimit}
+	s := synthesis.Options{Rules: rules, Disabled: noExecutor, Timeout: o.Synthesis.Timeout, Concurrency: o.Synthesis.Concurrency, Cooldown: o.Synthesis.Cooldown, MaxFailures: o.Synthesis.MaxFailures, Namespace: o.Delivery.Namespace, StuckAfter: o.Synthesis.Watchdog, HistoryLimit: o.Synthesis.HistoryLimit}
 	if o.Synthesis.Local {
-		s.Executor, s.Refusal = &executor.Process{}, ""
+		s.Executor, s.Disabled = &executor.Process{}, ""
 		if n := executor.KillAbandoned(); n > 0 {
 			mgr.GetLogger().Info("Killed processes of synthesizers whose manager was killed", "processes", n)
 		}
 	}
 	if o.Synthesis.Image != "" {
-		s.Pods, s.Refusal = true, ""
+		s.Pods, s.Disabled = true, ""
 		s.Startup = o.Synthesis.Timeout + o.Synthesis.PullTimeout // until it is scheduled, and its images are there
 		pods := synthesispod.Options{
 			Rules: rules,

@@ -84,7 +84,7 @@ func (s *programError) Error() string {
 		log = "…" + log[len(log)-maxLog:]
 	}
 
-	return "synthesizer error: " + s.err.Error() + "; it said: " + log
+	return "synthesizer error: " + s.err.Error() + "; its output ends with: " + log
 }
 
 func (s *programError) Unwrap() error { return s.err }

@@ -54,10 +54,10 @@ type Outcome struct {
 	// Err is nil if they were promoted, ErrSuperseded if the synthesis was superseded, and
 	// otherwise why it failed.
 	Err error
-	// Said is the message that was written to the composition, and Unsaid why it could not be
+	// Message is the one that was written to the composition, and MessageErr why it could not be
 	// written.
-	Said   string
-	Unsaid error
+	Message    string
+	MessageErr error
 }
 
 // Reason is why it failed, without the output of the program, for logs.
@@ -100,9 +100,9 @@ func (r *Runner) Run(ctx context.Context, c *enov1.Composition, s *enov1.Synthes
 	}
 	wrote, err := r.fail(ctx, c, results)
 	if wrote {
-		out.Said = results[0].Message
+		out.Message = results[0].Message
 	}
-	out.Unsaid = err
+	out.MessageErr = err
 
 	return out
 }

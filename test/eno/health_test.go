@@ -205,7 +205,7 @@ func TestHealthSuspended(t *testing.T) {
 	e.pods("a", corev1.ConditionTrue)
 	e.health("True", enov1.ReasonHealthy, "2 objects are healthy")
 	e.arbor(0, "delivery", "suspend", "app", "--reason", "testing")
-	e.health("Unknown", enov1.ReasonSuspended, "the objects are not judged while the composition is suspended")
+	e.health("Unknown", enov1.ReasonSuspended, "the health of objects is not evaluated while the composition is suspended")
 	e.pods("a", corev1.ConditionFalse)
 	e.arbor(0, "delivery", "resume", "app")
 	e.health("False", enov1.ReasonDegraded, "1 of 2 objects is not healthy (1 degraded): Deployment "+e.namespace+"/web: LessAvailable: Available: 0/1")

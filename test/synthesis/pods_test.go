@@ -133,7 +133,7 @@ func TestPodFailures(t *testing.T) {
 	m := server.StartManager(t, k.args("--synthesis-timeout=5s")...)
 	cases := map[string]struct{ reason, script, image, want string }{
 		"Result":   {"It says so itself.", `echo '{"results":[{"message":"bad value","severity":"error"}],"items":[]}'`, "none", "bad value"},
-		"Fails":    {"What it said last is told.", `echo no such chart >&2; exit 3`, "none", "exit status 3; it said: no such chart"},
+		"Fails":    {"What it said last is told.", `echo no such chart >&2; exit 3`, "none", "exit status 3; its output ends with: no such chart"},
 		"Endless":  {"Its time ends.", `exec sleep 3600`, "none", "sh did not end in time and was killed"},
 		"Unpulled": {"Its image is not there.", paint, unpullable, `container executor, image "` + unpullable + `": ErrImagePull: no such host`},
 		"Killed":   {"Of two containers that failed, the cause is told.", `kill -9 $PPID; sleep 3600`, "none", "container executor of the pod failed: Error, exit code 137"},

@@ -117,7 +117,7 @@ func (s *stage) gone(name string) {
 func TestFailures(t *testing.T) {
 	m := server.StartManager(t, append(slices.Clone(managerArgs), "--synthesis-timeout=2s")...)
 	cases := map[string]struct{ reason, script, want string }{
-		"Fails":   {"What it said last is told.", `echo no such chart >&2; exit 3`, "exit status 3; it said: no such chart"},
+		"Fails":   {"What it said last is told.", `echo no such chart >&2; exit 3`, "exit status 3; its output ends with: no such chart"},
 		"Garbage": {"What it wrote is told.", `echo Hello`, `it begins with "Hello"`},
 		"Nothing": {"Nothing is no list.", `true`, "the output: it is empty"},
 		"Large":   {"There is a limit.", `head -c 11534336 /dev/zero`, "larger than 10 MiB"},

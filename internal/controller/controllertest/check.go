@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 const (
@@ -36,7 +35,7 @@ type Case struct {
 	// OnCreate changes objects as the API server does when they are created.
 	OnCreate func(client.Object)
 	// New returns what reconciles once.
-	New func(*Server) func(context.Context) (reconcile.Result, error)
+	New func(*Server) Step
 	// Final are the lists that must be the same in the end.
 	Final func() []client.ObjectList
 	// Advance moves the clock, by as long as the controller wants to wait.

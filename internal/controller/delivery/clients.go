@@ -38,11 +38,11 @@ func tenantClient(config *rest.Config, mapper meta.RESTMapper) (client.Client, e
 	return c, nil
 }
 
-// clients are those of the cluster that is delivered to. Nothing of it is cached:
-// what is not looked at costs no memory.
+// clients are those of the cluster that is delivered to. Nothing of it is cached: an object that is
+// not read costs no memory.
 func clients(config *rest.Config, hc *http.Client) (client.Client, *kinds.Cache, metadata.Interface, discovery.DiscoveryInterface, error) {
-	// Warnings are about manifests, and for whoever writes them; there is nobody
-	// like that here.
+	// Warnings are about manifests, for the users who write them, and they do not read the log of
+	// the manager.
 	config = rest.CopyConfig(config)
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	mapper, err := apiutil.NewDynamicRESTMapper(config, hc)

@@ -10,7 +10,7 @@
 //
 //	load      reads slices into the model, checks that they belong to the composition, repairs them
 //	model     one composition in memory: its manifests, their states, what was applied
-//	registry  all compositions, which objects they want, and who must be read before deletions
+//	registry  all compositions, which objects they want, and which of them must be read before deletions
 //	queue     the order in which workers get resources
 //	apply     the workers: gather, decide, apply, settle
 //	watch     metadata-only watches of what was applied

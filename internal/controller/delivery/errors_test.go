@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -32,10 +31,7 @@ import (
 // TestErrors has each request of the controller fail: while slices are read, their states written, and
 // the conditions of a composition reported. Objects are applied by workers, which have their own tests.
 func TestErrors(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := enov1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	scheme := controllertest.Scheme(t, enov1.AddToScheme)
 	composition := func(change func(*enov1.Composition)) *enov1.Composition {
 		c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "c"}}
 		c.Status.CurrentSynthesis = &enov1.Synthesis{UUID: "u", ResourceSlices: []*enov1.ResourceSliceRef{{Name: "a"}}}
@@ -77,7 +73,7 @@ func TestErrors(t *testing.T) {
 }
 
 // reconciles returns what reconciles composition n/c, and writes what there is to write.
-func reconciles(s *controllertest.Server) func(context.Context) (reconcile.Result, error) {
+func reconciles(s *controllertest.Server) controllertest.Step {
 	m := metric.New(prometheus.NewRegistry())
 	e := &env.Environment{
 		Client: s, Reader: s, Manifests: decide.NewReader(), Manager: decide.Manager, Mapper: kinds.NewCache(s.RESTMapper(), time.Now), Metrics: m, Status: status.NewWriter(s, s, m),
@@ -95,7 +91,7 @@ func reconciles(s *controllertest.Server) func(context.Context) (reconcile.Resul
 		if requeued.after > 0 {
 			result.RequeueAfter, requeued.after = requeued.after, 0
 		}
-		// What cannot be written is written later.
+		// A status that cannot be written is written later.
 		late := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 			if e.Status.Depth() > 0 {
 				e.Status.Flush(ctx)

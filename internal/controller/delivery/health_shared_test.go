@@ -70,7 +70,7 @@ func TestSharedHealth(t *testing.T) {
 		"None":      {"The other one may have all manifests.", []string{config}, "", `self.kind == "Secret"`, "", before},
 		"Unread":    {"A manifest that cannot be read belongs to no delivery.", []string{config, invalid}, "", `self.kind == "Secret"`, "", before},
 		"Suspended": {"All deliveries know that it is suspended.", []string{config, other}, "", `self.kind == "Secret"`, "true", metav1.Condition{
-			Type: enov1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: enov1.ReasonSuspended, Message: "the objects are not judged while the composition is suspended",
+			Type: enov1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: enov1.ReasonSuspended, Message: "the health of objects is not evaluated while the composition is suspended",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -40,7 +40,7 @@ func (d *Deliverer) reportInvalid(v *model.Composition) {
 	}
 }
 
-// hint says that there is no telling who delivers a manifest, unless somebody does.
+// hint records that it is unknown which delivery applies a manifest, unless one does.
 func (d *Deliverer) hint(v *model.Composition, it *model.Item) {
 	if !it.Foreign || it.Problem == nil {
 		return
@@ -108,6 +108,6 @@ func (d *Deliverer) reportUnreadable(ctx context.Context, c *enov1.Composition, 
 	}
 	if d.MarkUnreadable(name, current, d.ReadableObjects(ctx, c)) {
 		d.Events.Record(c.DeepCopy(), nil, corev1.EventTypeWarning, "Unreadable",
-			fmt.Sprintf("the composition is not delivered, and others delete objects without knowing what it wants in %s: %v", d.Grace, because))
+			fmt.Sprintf("the composition is not delivered, and in %s other compositions delete objects without knowing what it wants: %v", d.Grace, because))
 	}
 }

@@ -33,14 +33,14 @@ import (
 	"github.com/arbor-control/arbor/internal/ownership"
 )
 
-// What is done about fields that other field managers own and that must be removed.
+// These are the ways to handle fields that other field managers own and that must be removed.
 const (
 	MigrationOff    = decide.MigrationOff
 	MigrationReport = decide.MigrationReport
 	MigrationOn     = decide.MigrationOn
 )
 
-// What is done about objects that other clients change after they were delivered.
+// These are the ways to handle objects that other clients change after they were delivered.
 const (
 	DriftCorrect  = decide.DriftCorrect
 	DriftReport   = decide.DriftReport
@@ -106,7 +106,7 @@ type PruneGuard = pruning.Guard
 // ParsePruneGuard reads empty, off, or a percentage such as 50 or 50%.
 func ParsePruneGuard(text string) (PruneGuard, error) { return pruning.ParseGuard(text) }
 
-// A Filter says which resources are delivered.
+// A Filter selects the resources that are delivered.
 type Filter = decide.Filter
 
 // ParseFilter reads a CEL expression about self, a manifest, and composition.

@@ -27,9 +27,8 @@ func (l *lister) List(_ context.Context, into client.ObjectList, _ ...client.Lis
 	return nil
 }
 
-// TestReadBetweenListAndLock has a composition read, or deleted, after it was listed by
-// one that is about to delete objects and before that holds the lock. No other event
-// tells that it was read.
+// TestReadBetweenListAndLock has a composition read, or deleted, after it was listed by one that is
+// about to delete objects and before that holds the lock. No other event shows that it was read.
 func TestReadBetweenListAndLock(t *testing.T) {
 	composition := func(name, version, slice string) *enov1.Composition {
 		c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, UID: types.UID(name), ResourceVersion: version}}

@@ -1,14 +1,11 @@
 package namespacerecovery
 
 import (
-	"context"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/controller/controllertest"
@@ -16,12 +13,7 @@ import (
 
 // TestErrors has each request fail while a namespace is created again, and deleted.
 func TestErrors(t *testing.T) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, enov1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scheme := controllertest.Scheme(t, corev1.AddToScheme, enov1.AddToScheme)
 	left := metav1.ObjectMeta{Namespace: "gone", Name: "x"}
 	cases := map[string]struct {
 		reason  string
@@ -40,12 +32,10 @@ func TestErrors(t *testing.T) {
 				Scheme: scheme, Objects: tc.objects,
 				// A namespace with something in it stays for a while.
 				OnCreate: func(o client.Object) { o.SetFinalizers([]string{"kubernetes"}) },
-				New: func(s *controllertest.Server) func(context.Context) (reconcile.Result, error) {
+				New: func(s *controllertest.Server) controllertest.Step {
 					r := &Reconciler{client: s, reader: s}
 
-					return func(ctx context.Context) (reconcile.Result, error) {
-						return r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Name: "gone"}})
-					}
+					return controllertest.Reconciling(r, "", "gone")
 				},
 				Final: func() []client.ObjectList { return []client.ObjectList{&corev1.NamespaceList{}} },
 			})

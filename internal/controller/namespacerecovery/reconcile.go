@@ -28,7 +28,7 @@ import (
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
-// reason is what a namespace says that was made here.
+// reason is that of the annotation of a namespace that was created here.
 const reason = "OrphanedResources"
 
 // A Reconciler makes namespaces again.
@@ -37,8 +37,8 @@ type Reconciler struct {
 	reader client.Reader
 }
 
-// SetupWithManager starts it. What is in a namespace is looked at once, when it is
-// seen first; after that it is the namespace that goes.
+// SetupWithManager starts it. The content of a namespace is read once, when the namespace is seen
+// first; after that only its deletion matters.
 func SetupWithManager(mgr ctrl.Manager) error {
 	inside := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: o.GetNamespace()}}}
@@ -57,7 +57,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 		Complete(kube.Patient(&Reconciler{client: mgr.GetClient(), reader: mgr.GetAPIReader()}))
 }
 
-// Reconcile looks at one namespace.
+// Reconcile reconciles one namespace.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	ns := &corev1.Namespace{}
 	err := r.reader.Get(ctx, client.ObjectKey{Name: request.Name}, ns)
@@ -90,8 +90,8 @@ func (r *Reconciler) restore(ctx context.Context, name string) error {
 	return r.remove(ctx, ns)
 }
 
-// remove deletes a namespace that was made here. It goes when all that is in it has
-// gone the way that it should.
+// remove deletes a namespace that was created here. It disappears when everything in it is deleted
+// as usual.
 func (r *Reconciler) remove(ctx context.Context, ns *corev1.Namespace) error {
 	if err := client.IgnoreNotFound(r.client.Delete(ctx, ns, client.Preconditions{UID: &ns.UID})); err != nil {
 		return fmt.Errorf("cannot delete Namespace %s again: %w", ns.Name, err)

@@ -1,5 +1,5 @@
-// Package podgroup shows on every PodGroup whether its tree can be used, for
-// those that were stored while nobody was at the door above all.
+// Package podgroup shows on every PodGroup whether its tree can be used. It matters most for
+// objects stored before the webhook existed.
 package podgroup
 
 import (
@@ -23,7 +23,7 @@ import (
 const (
 	workers = 4
 
-	// action is what events say that the controller was doing.
+	// action is that of the events of this controller.
 	action = "Validate"
 )
 
@@ -56,15 +56,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, pg *v2alpha2.PodGroup) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !ok || have.Status != want.Status || have.Message != want.Message {
-		r.tell(pg, have, want)
+		r.report(pg, have, want)
 	}
 
 	return reconcile.Result{}, nil
 }
 
-// shown says whether the condition is there. A definition that somebody else
-// installed may have no room for the generation; that is no reason to write it
-// again and again.
+// shown reports whether the condition is there. A CRD of another release may have no field for the
+// generation; then it must not be written again and again.
 func shown(have, want v2alpha2.PodGroupCondition) bool {
 	if have.ObservedGeneration == 0 {
 		want.ObservedGeneration = 0
@@ -73,8 +72,8 @@ func shown(have, want v2alpha2.PodGroupCondition) bool {
 	return have == want
 }
 
-// show writes the condition and nothing else. The list of conditions is
-// written as a whole, so the write fails if anybody else wrote in between.
+// show writes the condition and nothing else. The list of conditions is written as a whole, so the
+// write fails if another client wrote in between.
 func (r *Reconciler) show(ctx context.Context, pg *v2alpha2.PodGroup, want v2alpha2.PodGroupCondition) error {
 	base := client.MergeFromWithOptions(pg.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	set(pg, want)
@@ -85,9 +84,9 @@ func (r *Reconciler) show(ctx context.Context, pg *v2alpha2.PodGroup, want v2alp
 	return nil
 }
 
-// tell records an event for what people should know: that a group is broken,
-// or that it no longer is. A group that always was good is no news.
-func (r *Reconciler) tell(pg *v2alpha2.PodGroup, have, want v2alpha2.PodGroupCondition) {
+// report records an event if a group has become invalid, or valid again. A group that always was
+// valid has none.
+func (r *Reconciler) report(pg *v2alpha2.PodGroup, have, want v2alpha2.PodGroupCondition) {
 	switch {
 	case want.Status == metav1.ConditionFalse:
 		r.recorder.Eventf(pg, nil, corev1.EventTypeWarning, want.Reason, action, "%s", want.Message)

@@ -1,12 +1,10 @@
 package podgroup
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -17,10 +15,7 @@ import (
 
 // TestErrors has each request fail while the condition of a PodGroup is written.
 func TestErrors(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v2alpha2.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	scheme := controllertest.Scheme(t, v2alpha2.AddToScheme)
 	cases := map[string]struct {
 		reason string
 		spec   v2alpha2.PodGroupSpec
@@ -35,12 +30,10 @@ func TestErrors(t *testing.T) {
 				Scheme:  scheme,
 				Objects: []client.Object{&v2alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "g", Generation: 1}, Spec: tc.spec}},
 				Status:  []client.Object{&v2alpha2.PodGroup{}},
-				New: func(s *controllertest.Server) func(context.Context) (reconcile.Result, error) {
+				New: func(s *controllertest.Server) controllertest.Step {
 					r := reconcile.AsReconciler(s, &Reconciler{client: s, recorder: &events.FakeRecorder{}, now: func() time.Time { return time.Unix(1_000_000, 0) }})
 
-					return func(ctx context.Context) (reconcile.Result, error) {
-						return r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "n", Name: "g"}})
-					}
+					return controllertest.Reconciling(r, "n", "g")
 				},
 				Final: func() []client.ObjectList { return []client.ObjectList{&v2alpha2.PodGroupList{}} },
 			})

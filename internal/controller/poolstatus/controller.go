@@ -40,7 +40,7 @@ const (
 // errBehind means that the cache has not seen this controller's last write.
 var errBehind = errors.New("the cache is behind the last write")
 
-// A Reconciler writes the status of pools: the verdict on each, and the figures.
+// A Reconciler writes the status of pools: the decision about each, and the figures.
 type Reconciler struct {
 	client  client.Client
 	reader  client.Reader
@@ -75,9 +75,8 @@ func options() controller.Options {
 	return controller.Options{MaxConcurrentReconciles: workers, RateLimiter: kube.NewLimiter(), ReconciliationTimeout: timeout}
 }
 
-// Reconcile brings the status of one pool up to date. Every attempt reads the pool
-// from the cache again: a verdict is right only if the cache holds the pool in the
-// version that is written.
+// Reconcile brings the status of one pool up to date. Every attempt reads the pool from the cache
+// again: a decision is right only if the cache holds the pool in the version that is written.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (_ reconcile.Result, err error) {
 	end := r.metrics.begin()
 	defer func() { end(err) }()
@@ -106,27 +105,27 @@ func (r *Reconciler) update(ctx context.Context, request reconcile.Request) erro
 	if r.feed.Behind(pool) {
 		return errBehind
 	}
-	verdict, err := r.judge(ctx, pool)
+	decision, err := r.decide(ctx, pool)
 	if err != nil {
 		return err
 	}
 
-	return r.write(ctx, pool, verdict)
+	return r.write(ctx, pool, decision)
 }
 
-// write writes a verdict and the figures on a pool, on condition that the pool has the
-// version that was judged. The pool belongs to the cache.
-func (r *Reconciler) write(ctx context.Context, pool *v1alpha1.SubnetPool, verdict ipamrules.PoolDecision) error {
+// write writes a decision and the figures of a pool, on condition that the pool has the version
+// that was decided on. The pool belongs to the cache.
+func (r *Reconciler) write(ctx context.Context, pool *v1alpha1.SubnetPool, decision ipamrules.PoolDecision) error {
 	key, now := client.ObjectKeyFromObject(pool), r.now()
 	judged := *pool
-	judged.Status = ipamrules.DecidedStatus(pool, verdict, metav1.NewTime(now))
+	judged.Status = ipamrules.DecidedStatus(pool, decision, metav1.NewTime(now))
 	decided := isDecided(&pool.Status, &judged.Status)
-	if figures, ok := r.figures(&judged); ok && verdict.Action != ipamrules.Clear {
+	if figures, ok := r.figures(&judged); ok && decision.Action != ipamrules.Clear {
 		judged.Status = ipamrules.PoolStatus(&judged, figures, metav1.NewTime(now))
 	}
-	if verdict.Action == ipamrules.Keep && verdict.Reason != "" {
+	if decision.Action == ipamrules.Keep && decision.Reason != "" {
 		meta.SetStatusCondition(&judged.Status.Conditions, metav1.Condition{
-			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: verdict.Reason, Message: verdict.Message,
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: decision.Reason, Message: decision.Message,
 			ObservedGeneration: pool.Generation, LastTransitionTime: metav1.NewTime(now),
 		})
 	}
@@ -140,7 +139,7 @@ func (r *Reconciler) write(ctx context.Context, pool *v1alpha1.SubnetPool, verdi
 			return client.IgnoreNotFound(fmt.Errorf("cannot write the status of pool %s: %w", key, err))
 		}
 		if !decided {
-			// The event of a verdict must wake this controller and others.
+			// The event of a decision must wake this controller and all other ones.
 			r.feed.Wrote(key, version)
 		}
 	}
@@ -159,7 +158,7 @@ func (r *Reconciler) patch(ctx context.Context, key client.ObjectKey, data []byt
 	return answer.ResourceVersion, err
 }
 
-// isDecided reports whether a verdict has changed a status.
+// isDecided reports whether a decision has changed a status.
 func isDecided(before, after *v1alpha1.SubnetPoolStatus) bool {
 	return before.CIDR != after.CIDR || before.UID != after.UID || before.Parent != after.Parent || before.Lost != after.Lost ||
 		!sameConditions(before.Conditions, after.Conditions)
@@ -181,8 +180,8 @@ func (r *Reconciler) figures(pool *v1alpha1.SubnetPool) (ipamrules.PoolFigures, 
 	return ipamrules.PoolFigures{All: f.All, Own: f.Own, Delegated: f.Delegated, Listed: listed(f.First, pool.Status.AllocatedCIDRs)}, true
 }
 
-// listed maps blocks to their owners. It returns the map from before if that says the
-// same: most events of a large pool are about blocks that are not listed.
+// listed maps blocks to their owners. It returns the map from before if that is equal: most events
+// of a large pool are about blocks that are not listed.
 func listed(blocks []ledger.Block, before map[string]string) map[string]string {
 	same := len(blocks) == len(before)
 	var text [64]byte

@@ -1,4 +1,4 @@
-// Package poolstatus writes the status of SubnetPools: the verdict on the range of
+// Package poolstatus writes the status of SubnetPools: the decision on the range of
 // each, and its figures. No other package does.
 //
 // A pool is reconciled when

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -19,10 +18,7 @@ import (
 
 // TestErrors has each request fail while the status of a pool is written.
 func TestErrors(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	scheme := controllertest.Scheme(t, v1alpha1.AddToScheme)
 	cases := map[string]struct {
 		reason string
 		pool   func(v1alpha1.SubnetPool) v1alpha1.SubnetPool
@@ -39,8 +35,8 @@ func TestErrors(t *testing.T) {
 			key := client.ObjectKeyFromObject(&p)
 			controllertest.Check(t, controllertest.Case{
 				Scheme: scheme, Objects: []client.Object{&p}, Status: []client.Object{&v1alpha1.SubnetPool{}, &v1alpha1.Subnet{}},
-				Index: []func(context.Context, client.FieldIndexer) error{kube.IndexSubnets, selectable},
-				New: func(s *controllertest.Server) func(context.Context) (reconcile.Result, error) {
+				Index: []func(context.Context, client.FieldIndexer) error{kube.IndexSubnets, controllertest.SelectSubnets},
+				New: func(s *controllertest.Server) controllertest.Step {
 					pools := ipamcache.NewPools()
 					r := New(s, s, pools, ipamcache.NewFeed(pools, func(string) {}), NewMetrics(prometheus.NewRegistry()), NewObstacles())
 					r.now = func() time.Time { return time.Unix(1_000_000, 0) }
@@ -61,16 +57,4 @@ func TestErrors(t *testing.T) {
 			})
 		})
 	}
-}
-
-// selectable indexes the field that the API server can select Subnets by.
-func selectable(ctx context.Context, i client.FieldIndexer) error {
-	return i.IndexField(ctx, &v1alpha1.Subnet{}, "spec.poolRef", func(o client.Object) []string {
-		s, ok := o.(*v1alpha1.Subnet)
-		if !ok {
-			return nil
-		}
-
-		return []string{s.Spec.PoolRef}
-	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
-// gatherFacts reads what the verdict on a pool depends on from a cache.
+// gatherFacts reads what the decision about a pool depends on from a cache.
 func gatherFacts(ctx context.Context, cache client.Reader, pool *v1alpha1.SubnetPool, prefix netip.Prefix) (ipamrules.PoolFacts, error) {
 	g := &gatherer{cache: cache, pool: pool, prefix: prefix, pools: map[string]*v1alpha1.SubnetPool{}}
 	var facts ipamrules.PoolFacts
@@ -206,7 +206,7 @@ func (g *gatherer) mayBack(s *v1alpha1.Subnet, block netip.Prefix) bool {
 // parent does not contain it. Otherwise the Subnet is still to be created.
 func (g *gatherer) unbacked(parent *v1alpha1.SubnetPool, failed *v1alpha1.Subnet) ipamrules.Backing {
 	if failed != nil {
-		return refused(failed)
+		return rejected(failed)
 	}
 	open, err := netip.ParsePrefix(parent.Open())
 	if err != nil || contains(open, g.prefix) {
@@ -228,8 +228,8 @@ func protected(s *v1alpha1.Subnet) bool {
 	return s.DeletionTimestamp == nil && slices.Contains(s.Finalizers, v1alpha1.Finalizer)
 }
 
-// refused returns why a pool has no block: the parent did not give it one.
-func refused(s *v1alpha1.Subnet) ipamrules.Backing {
+// rejected returns why a pool has no block: the parent did not give it one.
+func rejected(s *v1alpha1.Subnet) ipamrules.Backing {
 	b := ipamrules.Backing{Reason: ipamrules.ReasonOutsideBlock, Message: "the parent " + s.Spec.PoolRef + " has no such block"}
 	c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
 	if c == nil {

@@ -205,7 +205,7 @@ func (c cached) List(ctx context.Context, list client.ObjectList, options ...cli
 	return c.store.List(ctx, list, options...)
 }
 
-// A pool that waits for the block of its SubnetPoolClaim says so, and is not refused.
+// A pool that waits for the block of its SubnetPoolClaim has that message, and is not rejected.
 func TestExplain(t *testing.T) {
 	const cidr = "10.1.0.0/16"
 	label := map[string]string{v1alpha1.PoolClaimLabel: "inner"}
@@ -229,7 +229,7 @@ func TestExplain(t *testing.T) {
 			s := newStore(t, []v1alpha1.SubnetPool{open(pool("root", "10.0.0.0/8", "")), inner}, tc.subnets)
 			r := &Reconciler{client: cached{store: s}, obstacles: NewObstacles()}
 			r.obstacles.Set(client.ObjectKeyFromObject(&inner), tc.error)
-			got, err := r.judge(t.Context(), &inner)
+			got, err := r.decide(t.Context(), &inner)
 			if err != nil {
 				t.Fatal(err)
 			}

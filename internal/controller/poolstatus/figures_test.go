@@ -92,14 +92,14 @@ func merged(object, patch map[string]any) map[string]any {
 	return object
 }
 
-// H19: the view can be behind the cache. Then it counts another range than the pool has,
-// and its figures must not be written under the pool's generation, which would say that
-// they are those of the new range. They are written once the view has the range.
+// H19: the view can be behind the cache. Then it counts another range than the pool has, and its
+// figures must not be written under the pool's generation, as if they were those of the new range.
+// They are written once the view has the range.
 func TestFiguresOfFormerRange(t *testing.T) {
 	const former, size = "10.0.0.0/16", "24"
 	cases := map[string]struct {
 		reason, spec string
-		former       string // what the view has at first, "" for nothing
+		former       string // the view has it at first, "" for nothing
 		free         int64  // blocks of the size, of the new range
 	}{
 		"Grown":  {"The range is twice as large.", "10.0.0.0/15", former, 511},

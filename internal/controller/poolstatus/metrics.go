@@ -16,7 +16,7 @@ import (
 const (
 	resultSuccess = "success"
 	resultError   = "error"
-	// resultConflict : somebody else was faster, and it is done again.
+	// resultConflict means that another client was faster, and the write is repeated.
 	resultConflict = "conflict"
 )
 
@@ -90,7 +90,7 @@ func (m *Metrics) begin() (end func(error)) {
 	}
 }
 
-// shown tells what the status of a pool says, which is on it now.
+// shown sets the metrics to the status that is on a pool now.
 func (m *Metrics) shown(key types.NamespacedName, s *v1alpha1.SubnetPoolStatus, at time.Time) {
 	exhausted := 0.0
 	if meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionExhausted) {
@@ -107,7 +107,7 @@ func (m *Metrics) shown(key types.NamespacedName, s *v1alpha1.SubnetPoolStatus, 
 	}
 }
 
-// gone forgets a pool, or its figures would stay for ever.
+// gone removes a pool, or its figures would stay forever.
 func (m *Metrics) gone(key types.NamespacedName) {
 	for _, gauge := range []*prometheus.GaugeVec{m.last, m.utilization, m.fragmentation, m.allocated, m.exhausted} {
 		gauge.DeleteLabelValues(key.Namespace, key.Name)

@@ -30,9 +30,9 @@ const TriggerPath = "/recalculate"
 const (
 	triggerRate  = 5 // per second
 	triggerBurst = 20
-	// triggerPatience is how long a request waits for a controller that takes it:
+	// triggerTimeout is how long a request waits for a controller that takes it:
 	// just after an election there is none yet.
-	triggerPatience = 5 * time.Second
+	triggerTimeout = 5 * time.Second
 )
 
 // Parameters of the request.
@@ -43,11 +43,11 @@ const (
 
 type trigger = event.TypedGenericEvent[types.NamespacedName]
 
-// A Trigger makes pools be counted anew when somebody asks for it, by
+// A Trigger makes pools be counted again when a client asks for it, by
 //
 //	POST /recalculate?namespace=NS[&pool=NAME]
 //
-// Who may is not its business; see package access.
+// Package access checks the permissions of the client.
 type Trigger struct {
 	cache   client.Reader
 	recount func(ctx context.Context, pool types.NamespacedName) error
@@ -65,11 +65,11 @@ func NewTrigger(cache client.Reader, recount func(context.Context, types.Namespa
 	}
 }
 
-// Enqueue makes the controller look at a pool, unless ctx ends first. It is for
-// whoever knows before any event that there is something to see.
+// Enqueue makes the controller reconcile a pool, unless ctx ends first. It is for callers that know
+// of a change before any event.
 func (t *Trigger) Enqueue(ctx context.Context, pool types.NamespacedName) { _ = t.offer(ctx, pool) }
 
-// offer says why nobody took it.
+// offer returns why the pool was not queued.
 func (t *Trigger) offer(ctx context.Context, pool types.NamespacedName) error {
 	select {
 	case t.events <- trigger{Object: pool}:
@@ -110,7 +110,7 @@ func Wanted(r *http.Request) (types.NamespacedName, error) {
 func (t *Trigger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		http.Error(w, "only POST makes pools be counted anew", http.StatusMethodNotAllowed)
+		http.Error(w, "only POST makes pools be counted again", http.StatusMethodNotAllowed)
 
 		return
 	}
@@ -149,7 +149,7 @@ func (t *Trigger) enqueue(w http.ResponseWriter, r *http.Request, key types.Name
 
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), triggerPatience)
+	ctx, cancel := context.WithTimeout(r.Context(), triggerTimeout)
 	defer cancel()
 	queued := make([]string, 0, len(pools))
 	for _, pool := range pools {
@@ -160,7 +160,7 @@ func (t *Trigger) enqueue(w http.ResponseWriter, r *http.Request, key types.Name
 		}
 		if t.offer(ctx, pool) != nil {
 			w.Header().Set("Retry-After", "1")
-			http.Error(w, fmt.Sprintf("%d of %d pools are in the queue, and nobody takes the next: ask again later", len(queued), len(pools)), http.StatusServiceUnavailable)
+			http.Error(w, fmt.Sprintf("%d of %d pools are in the queue, and the controller does not take the next one: try again later", len(queued), len(pools)), http.StatusServiceUnavailable)
 
 			return
 		}
@@ -174,7 +174,7 @@ func (t *Trigger) enqueue(w http.ResponseWriter, r *http.Request, key types.Name
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusAccepted)
-	_, _ = w.Write(append(answer, '\n')) // who hung up does not mind
+	_, _ = w.Write(append(answer, '\n')) // the client has closed the connection
 }
 
 // pools are those that exist of what was asked for.

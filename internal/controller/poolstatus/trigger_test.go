@@ -26,8 +26,8 @@ func (onePool) List(_ context.Context, list client.ObjectList, _ ...client.ListO
 	return nil
 }
 
-// A replica leads some time before its controllers run. Who asks in between is
-// told to ask again, and does not wait for ever.
+// A replica leads some time before its controllers run. A request in between gets the answer to try
+// again, and does not wait forever.
 func TestTriggerNobodyTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		elected := make(chan struct{})

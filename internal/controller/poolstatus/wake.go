@@ -44,7 +44,7 @@ func onPools(cache client.Reader) handler.EventHandler {
 	}
 }
 
-// differs reports whether the verdict on another pool may depend on the change.
+// differs reports whether the decision about another pool may depend on the change.
 func differs(a, b *v1alpha1.SubnetPool) bool {
 	return a.UID != b.UID || a.Spec.CIDR != b.Spec.CIDR || a.Open() != b.Open() || a.Status.Lost != b.Status.Lost ||
 		a.ParentName() != b.ParentName() || (a.DeletionTimestamp == nil) != (b.DeletionTimestamp == nil)

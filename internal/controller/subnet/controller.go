@@ -73,5 +73,5 @@ func (r *Reconciler) Reconcile(ctx context.Context, s *v1alpha1.Subnet) (reconci
 	case v1alpha1.SubnetPending:
 	}
 
-	return reconcile.Result{}, r.judge(ctx, s)
+	return reconcile.Result{}, r.decide(ctx, s)
 }

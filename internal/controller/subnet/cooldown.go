@@ -37,9 +37,9 @@ func (r *Reconciler) protect(ctx context.Context, s *v1alpha1.Subnet) error {
 	return r.patch(ctx, s, before)
 }
 
-// cool removes the finalizer of a Subnet that is being deleted, once its block may be
-// used again. The pool guard removes that of a Subnet which backs a child pool. The cache is
-// asked first. Only the API server can tell that nothing keeps the block unused.
+// cool removes the finalizer of a Subnet that is being deleted, once its block may be used again.
+// The pool guard removes that of a Subnet which backs a child pool. The cache is asked first. Only
+// the API server knows that nothing keeps the block unused.
 func (r *Reconciler) cool(ctx context.Context, s *v1alpha1.Subnet) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(s, v1alpha1.Finalizer) || release.IsBacking(s) && s.Status.Phase != v1alpha1.SubnetFailed {
 		return reconcile.Result{}, nil
@@ -55,9 +55,9 @@ func (r *Reconciler) cool(ctx context.Context, s *v1alpha1.Subnet) (reconcile.Re
 	return reconcile.Result{}, r.patch(ctx, s, before)
 }
 
-// cooling returns how long the block of a Subnet stays unused. A claim and a child pool can
-// only end that early, so they are read only if the pool says that it lasts: many Subnets of
-// a pool may end their cool-down at the same time.
+// cooling returns how long the block of a Subnet stays unused. A claim and a child pool can only
+// end that early, so they are read only if the pool specifies that it lasts: many Subnets of a pool
+// may end their cool-down at the same time.
 func (r *Reconciler) cooling(ctx context.Context, from source, s *v1alpha1.Subnet) (time.Duration, error) {
 	p, err := from.pool(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Spec.PoolRef})
 	if err != nil || release.Cooling(release.Facts{Subnet: s, Pool: p, Now: r.now()}) == 0 {

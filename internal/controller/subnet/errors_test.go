@@ -6,7 +6,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -16,12 +15,9 @@ import (
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
-// TestErrors has each request fail while a Subnet is judged.
+// TestErrors has each request fail while a Subnet is decided on.
 func TestErrors(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	scheme := controllertest.Scheme(t, v1alpha1.AddToScheme)
 	clock := time.Unix(1_000_000, 0)
 	pool := &v1alpha1.SubnetPool{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", UID: "pool", Finalizers: []string{v1alpha1.Finalizer}},
@@ -53,15 +49,13 @@ func TestErrors(t *testing.T) {
 			controllertest.Check(t, controllertest.Case{
 				Scheme: scheme, Objects: tc.objects, Status: []client.Object{&v1alpha1.Subnet{}, &v1alpha1.SubnetPool{}, &v1alpha1.SubnetClaim{}},
 				Index: []func(context.Context, client.FieldIndexer) error{kube.IndexSubnets},
-				New: func(s *controllertest.Server) func(context.Context) (reconcile.Result, error) {
+				New: func(s *controllertest.Server) controllertest.Step {
 					now := func() time.Time { return clock }
 					r := reconcile.AsReconciler(s, &Reconciler{
 						client: s, reader: s, pools: newPoolReader(s), deleted: kube.NewRecentlyDeleted(now), recorder: &events.FakeRecorder{}, now: now, grace: time.Minute,
 					})
 
-					return func(ctx context.Context) (reconcile.Result, error) {
-						return r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "n", Name: "s"}})
-					}
+					return controllertest.Reconciling(r, "n", "s")
 				},
 				Final: func() []client.ObjectList {
 					return []client.ObjectList{&v1alpha1.SubnetList{}, &v1alpha1.SubnetPoolList{}}

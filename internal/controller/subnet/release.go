@@ -39,8 +39,8 @@ func (r *Reconciler) patch(ctx context.Context, s, before *v1alpha1.Subnet) erro
 	return nil
 }
 
-// resetStatus removes a status with the UID of another Subnet, which a backup can
-// bring along: this Subnet has not been judged.
+// resetStatus removes a status with the UID of another Subnet, which a backup can bring along: this
+// Subnet has not been decided on.
 func (r *Reconciler) resetStatus(ctx context.Context, s *v1alpha1.Subnet) (bool, error) {
 	if s.Status.UID == "" || s.Status.UID == s.UID {
 		return false, nil
@@ -53,8 +53,8 @@ func (r *Reconciler) resetStatus(ctx context.Context, s *v1alpha1.Subnet) (bool,
 	return true, nil
 }
 
-// release deletes a Subnet of a claim that is not needed any more; see [release.Claimed].
-// The cache is asked first. Only the API server can tell that nothing needs the Subnet.
+// release deletes a Subnet of a claim that is not needed any more; see [release.Claimed]. The cache
+// is asked first. Only the API server knows that nothing needs the Subnet.
 func (r *Reconciler) release(ctx context.Context, s *v1alpha1.Subnet) (bool, error) {
 	if s.Spec.ClaimRef == nil {
 		return false, nil
@@ -74,7 +74,7 @@ func (r *Reconciler) release(ctx context.Context, s *v1alpha1.Subnet) (bool, err
 	return true, nil
 }
 
-// unclaimed returns when to look again at a Subnet that has had no claim so far, 0 if time
+// unclaimed returns when to reconcile a Subnet again that has had no claim so far, 0 if time
 // changes nothing.
 func (r *Reconciler) unclaimed(ctx context.Context, s *v1alpha1.Subnet) (time.Duration, error) {
 	if s.Spec.ClaimRef == nil || s.Status.ClaimUID != "" {
@@ -111,9 +111,9 @@ func (r *Reconciler) server() source {
 	}}
 }
 
-// facts reads what the release of a Subnet depends on from the cache or from the API
-// server. The pool is read only if the status does not tell which claim has had the Subnet,
-// and not for one that is being deleted: reads from the API server cost, and cooling has it.
+// facts reads what the release of a Subnet depends on from the cache or from the API server. The
+// pool is read only if the status does not show which claim has had the Subnet, and not for one
+// that is being deleted: reads from the API server cost, and cooling has it.
 func (r *Reconciler) facts(ctx context.Context, from source, s *v1alpha1.Subnet) (release.Facts, error) {
 	f := release.Facts{Subnet: s, Waited: r.age(s), Grace: r.grace, Now: r.now()}
 	var err error

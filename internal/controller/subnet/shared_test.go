@@ -16,8 +16,8 @@ import (
 
 var testKey = types.NamespacedName{Namespace: "ns", Name: "p"}
 
-// slowReader returns a poolReader whose reads begin at once and end when the caller
-// of release says so. The generation of a pool is the number of its read.
+// slowReader returns a poolReader whose reads begin at once and end when the caller of release lets
+// them. The generation of a pool is the number of its read.
 func slowReader() (r *poolReader, begun *atomic.Int64, release chan struct{}) {
 	begun, release = &atomic.Int64{}, make(chan struct{})
 	r = newPoolReader(nil)

@@ -36,10 +36,10 @@ func (b *Binder) adoptOne(ctx context.Context, c *v1alpha1.SubnetClaim, subnets 
 	return s, nil
 }
 
-// confirm returns an error unless the claim is still the one of its name. An old cache
-// may show a claim that was replaced; adopting a Subnet for it would take the Subnet
-// from the claim that has it, or from one that is not restored yet. A Subnet that Arbor
-// created for the claim can be no other's. One of a backup can name the claim, too.
+// confirm returns an error unless the claim is still the one of its name. An old cache may show a
+// claim that was replaced; adopting a Subnet for it would take the Subnet from the claim that has
+// it, or from one that is not restored yet. A Subnet that Arbor created for the claim cannot belong
+// to another one. One of a backup can name the claim, too.
 func (b *Binder) confirm(ctx context.Context, c *v1alpha1.SubnetClaim, s *v1alpha1.Subnet) error {
 	if s.Status.ClaimUID == "" && s.Spec.ClaimRef.UID == c.UID && ipamrules.IsOriginal(s) {
 		return nil

@@ -69,8 +69,8 @@ func SetupAllocator(mgr ctrl.Manager, v *ipamcache.Pools, feed *ipamcache.Feed, 
 		Complete(kube.Patient(a))
 }
 
-// Reconcile serves the claims that wait for a pool. What goes wrong with one claim
-// is reported in the status of that claim, and is not an error here.
+// Reconcile serves the claims that wait for a pool. The error of one claim is reported in the
+// status of that claim, and is not an error here.
 func (a *Allocator) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	key := request.NamespacedName
 	pool, err := a.api.Pool(ctx, key)

@@ -61,7 +61,7 @@ func TestExactFirst(t *testing.T) {
 	}
 }
 
-// A claim for a block that was released says until when it stays unused.
+// A claim for a block that was released has a message until when it stays unused.
 func TestCoolingBlock(t *testing.T) {
 	const taken, record = "cannot allocate 10.0.0.0/26 from 10.0.0.0/24: it is taken; use another block", "; the claim had this block before; remove its annotation ipam.plexaubnet.io/block to get any free block"
 	const cooling = "cannot allocate 10.0.0.0/26 from 10.0.0.0/24: 10.0.0.0/26 was released and stays unused until 2026-01-02T04:00:05Z; wait, or use another block"
@@ -142,8 +142,8 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
-// A claim that the API server rejects a Subnet for says so, is retried later and
-// later, and keeps neither its block nor the other claims.
+// A claim that the API server rejects a Subnet for has that message, is retried later and later,
+// and keeps neither its block nor the other claims.
 func TestRejected(t *testing.T) {
 	invalid := apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("Subnet").GroupKind(), "x", nil)
 	for name, reject := range map[string]error{
@@ -215,8 +215,8 @@ func TestRejectedAgain(t *testing.T) {
 	}
 }
 
-// After an answer that does not tell whether the Subnet was created, nothing else is
-// tried for the claim, and no other claim gets its block, until a live read has shown.
+// After an answer that does not show whether the Subnet was created, nothing else is tried for the
+// claim, and no other claim gets its block, until a live read has shown.
 func TestUnknownOutcome(t *testing.T) {
 	timeout := apierrors.NewTimeoutError("etcd has no leader", 1)
 	for name, broken := range map[string]error{
@@ -357,7 +357,7 @@ func TestNameTaken(t *testing.T) {
 	}
 }
 
-// If both names are other objects', the claim says so.
+// If both names are other objects', the status of the claim shows it.
 func TestBothNamesTaken(t *testing.T) {
 	b := newBench(t, "10.0.0.0/24")
 	for _, name := range []string{"p-10-0-0-0-26", "p-10-0-0-0-26-uid-c"} {
@@ -377,7 +377,7 @@ func TestLostBlock(t *testing.T) {
 	err := broken
 	b.allocator.recount = func(context.Context, types.NamespacedName) error {
 		b.calls = append(b.calls, "recount")
-		b.taken("10.0.0.0/25") // what the counts had missed
+		b.taken("10.0.0.0/25") // the counts had missed it
 
 		return err
 	}
@@ -478,7 +478,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// A pool allocates only while it is open; otherwise its claims say what it says.
+// A pool allocates only while it is open; otherwise its claims have the message of the pool.
 func TestUnavailable(t *testing.T) {
 	overlap := []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Overlap", Message: "pool q has 10.0.0.0/25"}}
 	cases := map[string]struct {

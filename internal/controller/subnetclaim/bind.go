@@ -128,8 +128,8 @@ func (b *Binder) subnets(ctx context.Context, c *v1alpha1.SubnetClaim) ([]v1alph
 	return slices.DeleteFunc(all, func(s v1alpha1.Subnet) bool { return s.DeletionTimestamp != nil }), err
 }
 
-// clear deletes the Subnets of a claim that Failed: the allocator creates another. A status
-// with the UID of another Subnet is no verdict, and is about to be reset.
+// clear deletes the Subnets of a claim that Failed: the allocator creates another. A status with
+// the UID of another Subnet does not count, and is about to be reset.
 func (b *Binder) clear(ctx context.Context, subnets []v1alpha1.Subnet) error {
 	for i := range subnets {
 		s := &subnets[i]
@@ -145,7 +145,7 @@ func (b *Binder) clear(ctx context.Context, subnets []v1alpha1.Subnet) error {
 }
 
 func (b *Binder) bind(ctx context.Context, c *v1alpha1.SubnetClaim, s *v1alpha1.Subnet) error {
-	w := word{v1alpha1.ClaimBound, metav1.ConditionTrue, ipamrules.ReasonBound, fmt.Sprintf("%s is allocated", s.Spec.CIDR)}
+	w := outcome{v1alpha1.ClaimBound, metav1.ConditionTrue, ipamrules.ReasonBound, fmt.Sprintf("%s is allocated", s.Spec.CIDR)}
 	wrote, err := write(ctx, b.client, c, w, func(st *v1alpha1.SubnetClaimStatus) {
 		st.AllocatedCIDR, st.SubnetRef = s.Spec.CIDR, s.Name
 	})
@@ -170,7 +170,7 @@ func (b *Binder) checkBound(ctx context.Context, c *v1alpha1.SubnetClaim, subnet
 	if err != nil {
 		return err
 	}
-	w := word{v1alpha1.ClaimBound, metav1.ConditionTrue, ipamrules.ReasonBound, fmt.Sprintf("%s is allocated", c.Status.AllocatedCIDR)}
+	w := outcome{v1alpha1.ClaimBound, metav1.ConditionTrue, ipamrules.ReasonBound, fmt.Sprintf("%s is allocated", c.Status.AllocatedCIDR)}
 	ref := c.Status.SubnetRef
 	if s != nil {
 		ref = s.Name

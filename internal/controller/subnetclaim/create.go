@@ -36,8 +36,8 @@ func (r *round) create(ctx context.Context, c *choice) {
 	r.failed(ctx, c, err)
 }
 
-// resolve looks at the object that has the name for a Subnet, and reports whether
-// that ends this choice. If it does not, another name will do.
+// resolve reads the object that has the name for a Subnet, and reports whether that ends this
+// choice. If it does not, another name will do.
 func (r *round) resolve(ctx context.Context, c *choice, name string) bool {
 	s, err := r.api.Subnet(ctx, r.named(name))
 	switch {

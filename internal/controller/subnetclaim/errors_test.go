@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -20,10 +19,7 @@ import (
 
 // TestBinderErrors has each request fail while a claim is bound.
 func TestBinderErrors(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	scheme := controllertest.Scheme(t, v1alpha1.AddToScheme)
 	claim := func(change func(*v1alpha1.SubnetClaim)) *v1alpha1.SubnetClaim {
 		c := &v1alpha1.SubnetClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "c"}, Spec: v1alpha1.SubnetClaimSpec{PoolRef: "p", ClusterID: "x", BlockSize: new(int32(26))}}
 		change(c)
@@ -60,16 +56,14 @@ func TestBinderErrors(t *testing.T) {
 			controllertest.Check(t, controllertest.Case{
 				Scheme: scheme, Objects: tc.objects, Status: []client.Object{&v1alpha1.Subnet{}, &v1alpha1.SubnetClaim{}},
 				Index: []func(context.Context, client.FieldIndexer) error{kube.IndexSubnets},
-				New: func(s *controllertest.Server) func(context.Context) (reconcile.Result, error) {
+				New: func(s *controllertest.Server) controllertest.Step {
 					m := NewMetrics(prometheus.NewRegistry())
 					b := reconcile.AsReconciler(s, &Binder{
 						client: s, reader: s, recorder: &events.FakeRecorder{}, metrics: m, records: newRecords(s, m.unrecorded),
 						courtesy: rate.NewLimiter(0, 0), now: func() time.Time { return time.Unix(1_000_000, 0) },
 					})
 
-					return func(ctx context.Context) (reconcile.Result, error) {
-						return b.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "n", Name: "c"}})
-					}
+					return controllertest.Reconciling(b, "n", "c")
 				},
 				Final: func() []client.ObjectList {
 					return []client.ObjectList{&v1alpha1.SubnetList{}, &v1alpha1.SubnetClaimList{}}

@@ -152,7 +152,7 @@ func (q *records) interval() time.Duration {
 	return recordInterval
 }
 
-// next returns a claim whose record is to be written: one that is wanted, or else one that is
+// next returns a claim whose record must be written: one that is wanted, or else one that is
 // written again.
 func (q *records) next() (types.NamespacedName, bool) {
 	q.mu.Lock()

@@ -18,13 +18,13 @@ import (
 const notReady = metav1.ConditionFalse
 
 // pending is the status of a claim that waits.
-func pending(reason, message string) *word {
-	return &word{v1alpha1.ClaimPending, notReady, reason, message}
+func pending(reason, message string) *outcome {
+	return &outcome{v1alpha1.ClaimPending, notReady, reason, message}
 }
 
 // unavailable returns why a pool allocates nothing at all, nil if it does. It leaves out
 // the message of the pool: each change of it would be a write for each waiting claim.
-func unavailable(name string, p *v1alpha1.SubnetPool) *word {
+func unavailable(name string, p *v1alpha1.SubnetPool) *outcome {
 	switch {
 	case p == nil:
 		return pending(ipamrules.ReasonPoolNotFound, fmt.Sprintf("pool %s does not exist", name))
@@ -42,8 +42,8 @@ func unavailable(name string, p *v1alpha1.SubnetPool) *word {
 	return pending(ipamrules.ReasonPoolNotReady, fmt.Sprintf("pool %s is not ready: %s", name, why))
 }
 
-// coolingOr returns an error that says until when a block stays unused, if that is why
-// another one overlaps it, and the error itself otherwise.
+// coolingOr returns an error with the time until which a block stays unused, if that is why another
+// one overlaps it, and the error itself otherwise.
 func (r *round) coolingOr(err error) error {
 	overlap, ok := errors.AsType[*cidr.Overlap](err)
 	if !ok {
@@ -72,7 +72,7 @@ func (e *coolingError) Unwrap() error { return e.overlap }
 
 // why returns why no block was reserved. The text stays the same as long as nothing
 // changes for the claim: it is not about what else is free.
-func why(pool string, wish ipamrules.Request, err error) *word {
+func why(pool string, wish ipamrules.Request, err error) *outcome {
 	if _, ok := errors.AsType[*ledger.OwnerHasBlockError](err); ok {
 		return pending(ipamrules.ReasonClusterIDInUse, err.Error())
 	}

@@ -67,7 +67,7 @@ func (r *round) serve(ctx context.Context, claims []v1alpha1.SubnetClaim) error 
 	}
 	choices := r.choose(claims)
 	if slices.ContainsFunc(choices, func(c choice) bool { return c.refusal == nil }) {
-		// What is taken is counted without waiting for its events.
+		// Blocks that are taken are counted without waiting for their events.
 		defer r.enqueue(ctx, r.key)
 	}
 	each(ctx, choices, func(c *choice) {
@@ -85,7 +85,7 @@ func (r *round) serve(ctx context.Context, claims []v1alpha1.SubnetClaim) error 
 type choice struct {
 	claim   *v1alpha1.SubnetClaim
 	block   netip.Prefix
-	refusal *word
+	refusal *outcome
 }
 
 // choose reserves blocks for the claims that have none and need not wait.
@@ -114,13 +114,12 @@ func (r *round) choose(claims []v1alpha1.SubnetClaim) []choice {
 	return choices
 }
 
-// reserve takes a block for a claim. Whatever the error is, the refusal tells it to
-// the user.
-func (r *round) reserve(c *v1alpha1.SubnetClaim) (netip.Prefix, *word, error) {
+// reserve takes a block for a claim. Whatever the error is, the outcome reports it to the user.
+func (r *round) reserve(c *v1alpha1.SubnetClaim) (netip.Prefix, *outcome, error) {
 	prefix, _ := poolblocks.RangeOf(r.pool)
 	wish, refusal := ipamrules.ReadClaim(c, r.pool, prefix)
 	if refusal != nil {
-		return netip.Prefix{}, &word{v1alpha1.ClaimError, notReady, refusal.Reason, refusal.Message}, nil
+		return netip.Prefix{}, &outcome{v1alpha1.ClaimError, notReady, refusal.Reason, refusal.Message}, nil
 	}
 	if ipamrules.IsRestoring(r.pool) && !wish.Recorded {
 		return netip.Prefix{}, pending(ipamrules.ReasonPoolRestoring, fmt.Sprintf(
@@ -139,7 +138,7 @@ func (r *round) reserve(c *v1alpha1.SubnetClaim) (netip.Prefix, *word, error) {
 
 // report writes the status of a claim that has no block, unless it is like that
 // already.
-func (r *round) report(ctx context.Context, c *v1alpha1.SubnetClaim, w word) {
+func (r *round) report(ctx context.Context, c *v1alpha1.SubnetClaim, w outcome) {
 	next := w.on(c)
 	if equality.Semantic.DeepEqual(c.Status, next.Status) {
 		return

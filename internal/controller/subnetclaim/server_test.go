@@ -171,8 +171,8 @@ func (b *bench) taken(cidr string) {
 	b.allocator.view.Put(poolKey, block)
 }
 
-// round runs the allocator and returns when it wants to run again. What goes wrong
-// with a claim is never an error.
+// round runs the allocator and returns when it wants to run again. A problem of a claim is never an
+// error.
 func (b *bench) round() time.Duration {
 	b.t.Helper()
 	result, err := b.allocator.Reconcile(b.t.Context(), reconcile.Request{NamespacedName: poolKey})

@@ -11,15 +11,15 @@ import (
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
-// A word is what the status of a claim says: its phase, and why.
-type word struct {
+// An outcome is the status of a claim: its phase, and why.
+type outcome struct {
 	phase           v1alpha1.ClaimPhase
 	ready           metav1.ConditionStatus
 	reason, message string
 }
 
 // on returns a copy of a claim with this status.
-func (w word) on(claim *v1alpha1.SubnetClaim) *v1alpha1.SubnetClaim {
+func (w outcome) on(claim *v1alpha1.SubnetClaim) *v1alpha1.SubnetClaim {
 	next := claim.DeepCopy()
 	if claim.Status.Phase != w.phase {
 		next.Status.UID = claim.UID // not for the many that were stored without it
@@ -36,7 +36,7 @@ func (w word) on(claim *v1alpha1.SubnetClaim) *v1alpha1.SubnetClaim {
 
 // write writes the status of a claim under the resourceVersion that was read. It
 // writes nothing if the status is like that already, and reports whether it wrote.
-func write(ctx context.Context, c client.Client, claim *v1alpha1.SubnetClaim, w word, more func(*v1alpha1.SubnetClaimStatus)) (bool, error) {
+func write(ctx context.Context, c client.Client, claim *v1alpha1.SubnetClaim, w outcome, more func(*v1alpha1.SubnetClaimStatus)) (bool, error) {
 	next := w.on(claim)
 	if more != nil {
 		more(&next.Status)

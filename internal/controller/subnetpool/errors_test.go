@@ -6,7 +6,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,10 +18,7 @@ import (
 
 // TestGuardErrors has each request fail while a pool is protected, backed and released.
 func TestGuardErrors(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	scheme := controllertest.Scheme(t, v1alpha1.AddToScheme)
 	clock := time.Unix(1_000_000, 0)
 	pool := func(name, cidr, parent string, change func(*v1alpha1.SubnetPool)) *v1alpha1.SubnetPool {
 		p := &v1alpha1.SubnetPool{
@@ -53,16 +49,14 @@ func TestGuardErrors(t *testing.T) {
 			t.Log(tc.reason)
 			controllertest.Check(t, controllertest.Case{
 				Scheme: scheme, Objects: tc.objects, Status: []client.Object{&v1alpha1.Subnet{}, &v1alpha1.SubnetClaim{}, &v1alpha1.SubnetPool{}},
-				Index: []func(context.Context, client.FieldIndexer) error{kube.IndexSubnets, selectable},
-				New: func(s *controllertest.Server) func(context.Context) (reconcile.Result, error) {
+				Index: []func(context.Context, client.FieldIndexer) error{kube.IndexSubnets, controllertest.SelectSubnets},
+				New: func(s *controllertest.Server) controllertest.Step {
 					g := reconcile.AsReconciler(s, &Guard{
 						client: s, reader: s, recorder: &events.FakeRecorder{}, unbacked: func(context.Context, types.NamespacedName, string) {},
 						restores: newRestores(time.Minute, func(types.NamespacedName) time.Time { return clock }),
 					})
 
-					return func(ctx context.Context) (reconcile.Result, error) {
-						return g.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "n", Name: "c"}})
-					}
+					return controllertest.Reconciling(g, "n", "c")
 				},
 				Final: func() []client.ObjectList {
 					return []client.ObjectList{&v1alpha1.SubnetList{}, &v1alpha1.SubnetPoolList{}}
@@ -70,16 +64,4 @@ func TestGuardErrors(t *testing.T) {
 			})
 		})
 	}
-}
-
-// selectable indexes the field that the API server can select Subnets by.
-func selectable(ctx context.Context, i client.FieldIndexer) error {
-	return i.IndexField(ctx, &v1alpha1.Subnet{}, "spec.poolRef", func(o client.Object) []string {
-		s, ok := o.(*v1alpha1.Subnet)
-		if !ok {
-			return nil
-		}
-
-		return []string{s.Spec.PoolRef}
-	})
 }

@@ -1,6 +1,6 @@
-// Package subnetpool protects pools: a pool that something was taken from is deleted
-// only when nothing is left in it, and a child pool has a Subnet of its parent that
-// keeps its addresses from others.
+// Package subnetpool protects pools: a pool that something was taken from is deleted only when
+// nothing is left in it, and a child pool has a Subnet of its parent that keeps its addresses from
+// other claims.
 package subnetpool
 
 import (

@@ -82,13 +82,12 @@ func (g *Guard) release(ctx context.Context, p *v1alpha1.SubnetPool) error {
 	return g.patch(ctx, p, before)
 }
 
-// few is how many Subnets of a pool are looked at first.
+// few is how many Subnets of a pool are read first.
 const few = 20
 
-// used reports whether a pool has Subnets or child pools. The cache is asked first: a
-// pool that it shows to be used needs no other answer. That there is no Subnet, only
-// the API server can tell. An open child pool has a Subnet here, so this covers child
-// pools that the cache has not seen.
+// used reports whether a pool has Subnets or child pools. The cache is asked first: a pool that it
+// shows to be used needs no other answer. That there is no Subnet, only the API server knows. An
+// open child pool has a Subnet here, so this covers child pools that the cache has not seen.
 func (g *Guard) used(ctx context.Context, p *v1alpha1.SubnetPool) (bool, error) {
 	// Each Subnet that is deleted leads here, so a pool with many must not cost a list of
 	// all of them each time.

@@ -35,8 +35,8 @@ type Releaser struct {
 }
 
 // Reconcile releases a backing Subnet when nothing depends on it; see [release.Backing]. One
-// without the finalizer is released too: it was created by hand, or Arbor was uninstalled.
-// The cache is asked first. Only the API server can tell that nothing is left.
+// without the finalizer is released too: it was created by hand, or Arbor was uninstalled. The
+// cache is asked first. Only the API server knows that nothing is left.
 func (r *Releaser) Reconcile(ctx context.Context, s *v1alpha1.Subnet) (reconcile.Result, error) {
 	if !release.IsBacking(s) || s.DeletionTimestamp != nil && !protects(s) {
 		return reconcile.Result{}, nil // the API server deletes it

@@ -19,9 +19,9 @@ import (
 )
 
 // abandoned releases the claims for blocks of a SubnetPoolClaim that is gone; see
-// [release.PoolBlock]. A manager that was killed may have left one behind, and the finalizer
-// of a SubnetPoolClaim can be removed by force. The cache is asked first. Only the API server
-// can tell that nothing needs the block.
+// [release.PoolBlock]. A manager that was killed may have left one behind, and the finalizer of a
+// SubnetPoolClaim can be removed by force. The cache is asked first. Only the API server knows that
+// nothing needs the block.
 func (r *Reconciler) abandoned(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
 	blocks, pools := &v1alpha1.SubnetClaimList{}, &v1alpha1.SubnetPoolList{}
 	err := errors.Join(r.list(ctx, key, blocks), r.list(ctx, key, pools))

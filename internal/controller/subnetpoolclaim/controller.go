@@ -118,7 +118,7 @@ func (r *Reconciler) advance(ctx context.Context, c *v1alpha1.SubnetPoolClaim) e
 	}
 	block, err := r.block(ctx, c)
 	if err != nil {
-		return r.refuse(ctx, c, err)
+		return r.reject(ctx, c, err)
 	}
 	if block.Status.Phase != v1alpha1.ClaimBound {
 		phase := v1alpha1.ClaimPending
@@ -134,7 +134,7 @@ func (r *Reconciler) advance(ctx context.Context, c *v1alpha1.SubnetPoolClaim) e
 	}
 	pool, err := r.pool(ctx, c, block)
 	if err != nil {
-		return r.refuse(ctx, c, err)
+		return r.reject(ctx, c, err)
 	}
 
 	return r.report(ctx, c, resultOf(pool))
@@ -153,9 +153,9 @@ func resultOf(pool *v1alpha1.SubnetPool) result {
 	return result{phase: v1alpha1.ClaimBound, pool: pool.Name, reason: reasonBound, message: message}
 }
 
-// refuse reports on a claim why something cannot be made for it. Only an object with
-// the same name needs no retry: its deletion is an event.
-func (r *Reconciler) refuse(ctx context.Context, c *v1alpha1.SubnetPoolClaim, err error) error {
+// reject reports on a claim why something cannot be made for it. Only an object with the same name
+// needs no retry: its deletion is an event.
+func (r *Reconciler) reject(ctx context.Context, c *v1alpha1.SubnetPoolClaim, err error) error {
 	if taken, ok := errors.AsType[*nameTakenError](err); ok {
 		return r.report(ctx, c, result{phase: v1alpha1.ClaimError, reason: reasonTaken, message: taken.Error()})
 	}

@@ -1,5 +1,5 @@
 // Package subnetpoolclaim serves SubnetPoolClaims: it takes a block from the parent by
-// an ordinary SubnetClaim, so that the block is judged like all others, and makes a
+// an ordinary SubnetClaim, so that the block is checked like every other one, and makes a
 // pool of it.
 //
 //	SubnetPoolClaim x ──▶ SubnetClaim x ──▶ Subnet     the block, in the parent

@@ -6,10 +6,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/internal/controller/controllertest"
@@ -18,10 +16,7 @@ import (
 
 // TestErrors has each request fail while a block, and a pool of it, are created for a claim.
 func TestErrors(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	scheme := controllertest.Scheme(t, v1alpha1.AddToScheme)
 	clock := time.Unix(1_000_000, 0)
 	claim := func(change func(*v1alpha1.SubnetPoolClaim)) *v1alpha1.SubnetPoolClaim {
 		c := &v1alpha1.SubnetPoolClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "c"}, Spec: v1alpha1.SubnetPoolClaimSpec{ParentPoolRef: "p", DesiredBlockSize: 26}}
@@ -44,12 +39,10 @@ func TestErrors(t *testing.T) {
 			controllertest.Check(t, controllertest.Case{
 				Scheme: scheme, Objects: []client.Object{tc.object}, Status: []client.Object{&v1alpha1.SubnetClaim{}, &v1alpha1.SubnetPoolClaim{}, &v1alpha1.SubnetPool{}},
 				Index: []func(context.Context, client.FieldIndexer) error{kube.IndexSubnets, indexMadeFor},
-				New: func(s *controllertest.Server) func(context.Context) (reconcile.Result, error) {
+				New: func(s *controllertest.Server) controllertest.Step {
 					r := &Reconciler{client: s, reader: s, recorder: &events.FakeRecorder{}, grace: time.Minute, now: func() time.Time { return clock }, known: kube.NewFirstSeen(time.Minute)}
 
-					return func(ctx context.Context) (reconcile.Result, error) {
-						return r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "n", Name: "c"}})
-					}
+					return controllertest.Reconciling(r, "n", "c")
 				},
 				Final: func() []client.ObjectList {
 					return []client.ObjectList{&v1alpha1.SubnetPoolClaimList{}, &v1alpha1.SubnetClaimList{}, &v1alpha1.SubnetPoolList{}}

@@ -37,9 +37,9 @@ func (s *liveStore) Delete(_ context.Context, _ client.Object, options ...client
 	return nil
 }
 
-// What was made for a SubnetPoolClaim is deleted only while the API server has that very
-// claim. A cache that is behind shows a claim that is being deleted, although another was
-// restored since, with a pool and a block of the same names.
+// The objects of a SubnetPoolClaim are deleted only while the API server has that very claim. A
+// cache that is behind shows a claim that is being deleted, although another was restored since,
+// with a pool and a block of the same names.
 func TestReleaseAsksTheServer(t *testing.T) {
 	made := metav1.ObjectMeta{Namespace: "ns", Name: "x", UID: "u", ResourceVersion: "7", Labels: map[string]string{v1alpha1.PoolClaimLabel: "x"}}
 	pool := v1alpha1.SubnetPool{ObjectMeta: made, Spec: v1alpha1.SubnetPoolSpec{Parent: "parent"}}

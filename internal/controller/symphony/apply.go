@@ -22,7 +22,7 @@ func (r *Reconciler) apply(ctx context.Context, s *enov1.Symphony, d *decide.Dec
 		return r.finalizer(ctx, s, controllerutil.AddFinalizer)
 	}
 	if err := r.compositions(ctx, d); err != nil {
-		return errors.Join(err, r.refuse(ctx, s, d, err))
+		return errors.Join(err, r.reject(ctx, s, d, err))
 	}
 	if d.Release {
 		return r.finalizer(ctx, s, controllerutil.RemoveFinalizer)
@@ -48,10 +48,10 @@ type failureError struct {
 func (f *failureError) Error() string { return f.what + ": " + f.err.Error() }
 func (f *failureError) Unwrap() error { return f.err }
 
-// refuse reports on the Symphony what the API server rejects: only another spec can help. It has
+// reject reports on the Symphony what the API server rejects: only another spec can help. It has
 // the causes only, because the whole error has a name that was generated for the attempt, and each
 // attempt would be another message.
-func (r *Reconciler) refuse(ctx context.Context, s *enov1.Symphony, d *decide.Decision, err error) error {
+func (r *Reconciler) reject(ctx context.Context, s *enov1.Symphony, d *decide.Decision, err error) error {
 	var (
 		f      *failureError
 		answer apierrors.APIStatus

@@ -6,9 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/controller/controllertest"
@@ -16,10 +14,7 @@ import (
 
 // TestErrors has each request fail while the Compositions of a Symphony are created, and deleted.
 func TestErrors(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := enov1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	scheme := controllertest.Scheme(t, enov1.AddToScheme)
 	symphony := func(change func(*enov1.Symphony)) *enov1.Symphony {
 		s := &enov1.Symphony{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s", UID: "1", Generation: 1}, Spec: enov1.SymphonySpec{
 			Variations: []enov1.Variation{{Synthesizer: enov1.SynthesizerRef{Name: "a"}}, {Synthesizer: enov1.SynthesizerRef{Name: "b"}}},
@@ -48,12 +43,10 @@ func TestErrors(t *testing.T) {
 						c.Name = c.GenerateName + c.Spec.Synthesizer.Name
 					}
 				},
-				New: func(s *controllertest.Server) func(context.Context) (reconcile.Result, error) {
+				New: func(s *controllertest.Server) controllertest.Step {
 					r := &Reconciler{client: s, reader: s, now: func() time.Time { return time.Unix(1_000_000, 0) }}
 
-					return func(ctx context.Context) (reconcile.Result, error) {
-						return r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "n", Name: "s"}})
-					}
+					return controllertest.Reconciling(r, "n", "s")
 				},
 				Final: func() []client.ObjectList {
 					return []client.ObjectList{&enov1.SymphonyList{}, &enov1.CompositionList{}}

@@ -6,12 +6,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/controller/controllertest"
@@ -20,10 +18,7 @@ import (
 
 // TestErrors has each request fail while the status of a composition is kept, and while it is deleted.
 func TestErrors(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := enov1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	scheme := controllertest.Scheme(t, enov1.AddToScheme)
 	clock := time.Unix(1_000_000, 0)
 	composition := func(change func(*enov1.Composition)) *enov1.Composition {
 		c := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", UID: "c", Generation: 1, Finalizers: []string{enov1.Finalizer}}}
@@ -88,7 +83,7 @@ func TestErrors(t *testing.T) {
 				Advance: func(by time.Duration) { passed += by },
 				Scheme:  scheme, Objects: tc.objects, Status: []client.Object{&enov1.Composition{}, &enov1.ResourceSlice{}},
 				Index: []func(context.Context, client.FieldIndexer) error{index},
-				New: func(s *controllertest.Server) func(context.Context) (reconcile.Result, error) {
+				New: func(s *controllertest.Server) controllertest.Step {
 					passed = 0
 					now := func() time.Time { return clock.Add(passed) }
 					r := &Reconciler{
@@ -97,9 +92,7 @@ func TestErrors(t *testing.T) {
 						worker: &Worker{pods: true, recorder: &events.FakeRecorder{}, now: now, flights: map[types.UID]*flight{}},
 					}
 
-					return func(ctx context.Context) (reconcile.Result, error) {
-						return r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "n", Name: "c"}})
-					}
+					return controllertest.Reconciling(r, "n", "c")
 				},
 				Final: func() []client.ObjectList {
 					return []client.ObjectList{&enov1.CompositionList{}, &enov1.ResourceSliceList{}}

@@ -24,14 +24,14 @@ func (s *Scheduler) report(ctx context.Context, all []decide.Halt) error {
 			continue
 		}
 		s.ledger.SetSynthesizer(next)
-		s.tell(next, h, was)
+		s.record(next, h, was)
 	}
 
 	return failed
 }
 
-// tell records an event when a rollout halts, and when it continues.
-func (s *Scheduler) tell(of *enov1.Synthesizer, h decide.Halt, was bool) {
+// record records an event when a rollout halts, and when it continues.
+func (s *Scheduler) record(of *enov1.Synthesizer, h decide.Halt, was bool) {
 	switch {
 	case h.Message == "" && decide.Halted(of, "") != nil: // the halt of one namespace has become that of all
 	case h.Message != "" && !was:

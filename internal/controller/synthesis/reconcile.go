@@ -36,10 +36,10 @@ const (
 // Options of the part.
 type Options struct {
 	// Executor runs programs; nil if none are run here. Pods is whether they are run in pods
-	// instead. If neither is set, Refusal is the reason.
+	// instead. If neither is set, Disabled is the reason.
 	Executor executor.Executor
 	Pods     bool
-	Refusal  string
+	Disabled string
 	// Timeout of a synthesis, and Startup how long its pod may take to run, if it has one.
 	Timeout, Startup time.Duration
 	// Concurrency is how many syntheses are in flight at most, Cooldown the time
@@ -50,8 +50,8 @@ type Options struct {
 	MaxFailures int
 	// Namespace is the one that the manager is about, "" for all.
 	Namespace string
-	// Patience is how long a composition may be reconciling before it counts as stuck.
-	Patience time.Duration
+	// StuckAfter is how long a composition may be reconciling before it counts as stuck.
+	StuckAfter time.Duration
 	// HistoryLimit is how many syntheses before the previous one are kept.
 	HistoryLimit int
 	// Rules are those between tenants.
@@ -74,7 +74,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options, m *Metrics) error {
 	if err := index(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	m.census.of(mgr, o.Patience)
+	m.census.of(mgr, o.StuckAfter)
 	m.free.Set(float64(o.Concurrency)) // until the first reconciliation, nothing is in flight
 	in, err := newInputs(mgr, o.Rules)
 	if err != nil {
@@ -167,7 +167,7 @@ func (r *Reconciler) look(ctx context.Context, c *enov1.Composition, all, orphan
 
 // gather reads everything that is decided on, and returns after how long to requeue.
 func (r *Reconciler) gather(ctx context.Context, c *enov1.Composition, all []*enov1.ResourceSlice) (decide.View, time.Duration, error) {
-	v := decide.View{Composition: c, Refusal: r.options.Refusal, Timeout: r.options.Timeout, Startup: r.options.Startup, HistoryLimit: r.options.HistoryLimit, Scope: r.options.Namespace, Rules: r.options.Rules}
+	v := decide.View{Composition: c, Refusal: r.options.Disabled, Timeout: r.options.Timeout, Startup: r.options.Startup, HistoryLimit: r.options.HistoryLimit, Scope: r.options.Namespace, Rules: r.options.Rules}
 	var (
 		again time.Duration
 		err   error

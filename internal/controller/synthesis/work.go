@@ -179,12 +179,12 @@ func (w *Worker) run(ctx context.Context, f *flight, c *enov1.Composition, s *en
 	default:
 		w.metrics.ended(resultFailure, took)
 		log.Info("A synthesis failed", "reason", out.Reason())
-		if out.Said != "" {
-			w.tellFailed(c, c.Status.InFlightSynthesis, out.Said)
+		if out.Message != "" {
+			w.tellFailed(c, c.Status.InFlightSynthesis, out.Message)
 		}
-		if out.Unsaid != nil {
+		if out.MessageErr != nil {
 			// It is given up when its time is over.
-			log.Error(out.Unsaid, "Cannot record that a synthesis failed")
+			log.Error(out.MessageErr, "Cannot record that a synthesis failed")
 		}
 	}
 }

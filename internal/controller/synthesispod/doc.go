@@ -1,14 +1,12 @@
-// Package synthesispod gives every synthesis in flight a pod, and takes away the
-// pods that no synthesis needs.
+// Package synthesispod creates a pod for every synthesis in flight, and deletes the pods that no
+// synthesis needs.
 //
-// It goes by what is there and remembers nothing: decide.Pods looks at a
-// composition, its Synthesizer and its pods, and says what is missing and what is
-// too much. The name of a pod follows from its synthesis, so the API server sees
-// to it that there is one, whoever else makes it at the same time. Before
-// anything is done, what was decided on the cache is decided again on what the API
-// server has.
+// It keeps no state: decide.Pods compares a composition, its Synthesizer and its pods, and returns
+// which pods are missing and which are surplus. The name of a pod follows from its synthesis, so
+// two managers cannot create two of them. Before anything is written, the decision that was made
+// on the cache is made again on what the API server has.
 //
-// What becomes of the synthesis, its pod writes to the composition: see package
-// publisher. If it ends without having done so, or cannot begin, the synthesis is
-// given up here, with what the kubelet says about that.
+// The pod writes the result of the synthesis to the composition: see package executorpod. If it
+// ends without having done so, or cannot start, the synthesis is given up here, with the message
+// of the kubelet.
 package synthesispod

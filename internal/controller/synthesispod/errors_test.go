@@ -1,17 +1,14 @@
 package synthesispod
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/controller/controllertest"
@@ -20,12 +17,7 @@ import (
 
 // TestErrors has each request fail while the pod of a synthesis is created, and deleted.
 func TestErrors(t *testing.T) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, enov1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scheme := controllertest.Scheme(t, corev1.AddToScheme, enov1.AddToScheme)
 	clock := time.Unix(1_000_000, 0)
 	cases := map[string]struct {
 		reason string
@@ -48,16 +40,14 @@ func TestErrors(t *testing.T) {
 						o.SetName(o.GetGenerateName() + "x")
 					}
 				},
-				New: func(s *controllertest.Server) func(context.Context) (reconcile.Result, error) {
+				New: func(s *controllertest.Server) controllertest.Step {
 					now := func() time.Time { return clock }
 					r := &Reconciler{
 						client: s, reader: s, options: o, now: now, recorder: &events.FakeRecorder{}, runner: &synthesis.Runner{Client: s, Reader: s, Now: now},
 						deleted: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "deleted_total", Help: "Deleted pods."}, []string{"reason"}),
 					}
 
-					return func(ctx context.Context) (reconcile.Result, error) {
-						return r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)})
-					}
+					return controllertest.Reconciling(r, c.Namespace, c.Name)
 				},
 				Final: func() []client.ObjectList { return []client.ObjectList{&enov1.CompositionList{}, &corev1.PodList{}} },
 			})

@@ -25,8 +25,8 @@ const (
 	// managedBy is what pods of syntheses have as app.kubernetes.io/managed-by.
 	managedBy = "eno"
 
-	// nobody is the user that everything runs as.
-	nobody = 65532
+	// nonRoot is the user that everything runs as.
+	nonRoot = 65532
 
 	// executorPath is where the program is in Arbor's image.
 	executorPath = "/arbor-executor"
@@ -61,7 +61,7 @@ var sharedSize = resource.MustParse("256Mi")
 // temporarySize is how much a program may write to /tmp.
 var temporarySize = resource.MustParse("1Gi")
 
-// name is the one that the pod of a synthesis has, whoever makes it: there cannot
+// name is the one that the pod of a synthesis has, in every process that creates it: there cannot
 // be two.
 func name(composition, uuid string) string {
 	cut := composition[:min(len(composition), max(0, maxLabel-1-len(uuid)))]
@@ -82,9 +82,8 @@ func label(name string) string {
 
 // build returns the pod of the synthesis in flight of a composition.
 //
-// It is never restarted: a synthesis that failed says why and is tried again by a
-// synthesis, with a pause that grows, and a pod that tried by itself would hide
-// both.
+// It is never restarted: a synthesis that failed reports the error and is tried again by another
+// synthesis, with a back-off, and a pod that tried again by itself would hide both.
 func build(c *enov1.Composition, s *enov1.Synthesizer, o Options) *corev1.Pod {
 	uuid := c.Status.InFlightSynthesis.UUID
 	pod := &corev1.Pod{
@@ -100,7 +99,7 @@ func build(c *enov1.Composition, s *enov1.Synthesizer, o Options) *corev1.Pod {
 			ActiveDeadlineSeconds:         new(seconds(o.PullTimeout + o.Timeout + leeway)),
 			TerminationGracePeriodSeconds: new(int64(goodbye)),
 			SecurityContext: &corev1.PodSecurityContext{
-				RunAsUser: new(int64(nobody)), RunAsGroup: new(int64(nobody)), FSGroup: new(int64(nobody)), RunAsNonRoot: new(true),
+				RunAsUser: new(int64(nonRoot)), RunAsGroup: new(int64(nonRoot)), FSGroup: new(int64(nonRoot)), RunAsNonRoot: new(true),
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
 			Affinity:       affinity(s, o),
@@ -130,7 +129,7 @@ func ignoredLabels(s *enov1.Synthesizer) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Spec.PodOverrides.Labels)), func(key string) bool { return !isReserved(key) })
 }
 
-// mark writes whom a pod is for. What a Synthesizer adds to that cannot change it.
+// mark writes which composition a pod is for. What a Synthesizer adds to that cannot change it.
 func mark(pod *corev1.Pod, c *enov1.Composition, s *enov1.Synthesizer) {
 	whom := map[string]string{
 		enov1.LabelCompositionName:      c.Name,
@@ -314,8 +313,8 @@ func environment(c *enov1.Composition, s *enov1.Synthesizer, more []enov1.EnvVar
 	return env
 }
 
-// confined takes from a container what none of them needs. What it said last is
-// in its status if it fails.
+// confined takes from a container what none of them needs. The end of its log is in its status if
+// it fails.
 func confined(c corev1.Container) corev1.Container {
 	c.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
 	c.SecurityContext = &corev1.SecurityContext{
@@ -324,8 +323,8 @@ func confined(c corev1.Container) corev1.Container {
 		AllowPrivilegeEscalation: new(false),
 		Privileged:               new(false),
 		RunAsNonRoot:             new(true),
-		RunAsUser:                new(int64(nobody)),
-		RunAsGroup:               new(int64(nobody)),
+		RunAsUser:                new(int64(nonRoot)),
+		RunAsGroup:               new(int64(nonRoot)),
 	}
 
 	return c

@@ -55,7 +55,7 @@ func given() (*enov1.Composition, *enov1.Synthesizer, Options) {
 	return c, s, Options{Image: "arbor", Namespace: "pods", ServiceAccount: "account", Timeout: 2500 * time.Millisecond, PullTimeout: 5 * time.Minute}
 }
 
-// What is in every pod, whatever the Synthesizer says.
+// TestBuild has what is in every pod, whatever its Synthesizer is.
 func TestBuild(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
@@ -267,7 +267,7 @@ func TestAffinity(t *testing.T) {
 	}
 }
 
-// The environment of a composition is that of its program, and of nobody who has
+// The environment of a composition is that of its program, and of no container that has
 // credentials.
 func TestEnvironment(t *testing.T) {
 	p := build(given())

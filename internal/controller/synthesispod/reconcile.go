@@ -32,7 +32,7 @@ import (
 const (
 	// reconcilers is how many compositions are reconciled at once.
 	reconcilers = 8
-	// soon is the least time after which to look again.
+	// soon is the least time after which to requeue.
 	soon = 20 * time.Millisecond
 )
 
@@ -42,14 +42,14 @@ type Options struct {
 	Image string
 	// Namespace and ServiceAccount of the pods.
 	Namespace, ServiceAccount string
-	// Timeout of a synthesis, and CreationTTL how long the kubelet may take to say
-	// that it has heard of a pod.
+	// Timeout of a synthesis, and CreationTTL how long the kubelet may take to report that it has
+	// seen a pod.
 	Timeout, CreationTTL time.Duration
 	// PullTimeout is how long the kubelet may then take for volumes, network and images, and to
 	// start containers.
 	PullTimeout time.Duration
-	// Resources of the container that runs the program, unless its Synthesizer has some,
-	// and HelperResources of the others.
+	// Resources of the container that runs the program, unless its Synthesizer has some, and
+	// HelperResources of the rest.
 	Resources, HelperResources corev1.ResourceRequirements
 	// Tolerations of the pods, and what nodes must have for them, nil for nothing.
 	Tolerations  []corev1.Toleration
@@ -141,7 +141,7 @@ func (r *Reconciler) served(ctx context.Context, o client.Object) []reconcile.Re
 	return all
 }
 
-// Reconcile looks at the pods of one composition.
+// Reconcile reconciles the pods of one composition.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	v, err := r.gather(ctx, r.client, request.NamespacedName)
 	if err != nil {
@@ -215,7 +215,7 @@ func (r *Reconciler) warnings(ctx context.Context, pod *corev1.Pod) []corev1.Eve
 	return slices.Concat([]corev1.Event{}, list.Items)
 }
 
-// state looks at the namespace that pods are in.
+// state reads the namespace that pods are in.
 func (r *Reconciler) state(ctx context.Context) (decide.NamespaceState, error) {
 	ns := &metav1.PartialObjectMetadata{}
 	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))

@@ -39,5 +39,23 @@ func (d *Damper) Corrected(now time.Time) {
 // Hold is how long the object must be left alone, 0 if it need not be.
 func (d *Damper) Hold(now time.Time) time.Duration { return max(d.until.Sub(now), 0) }
 
+// HoldContested is how long an object must be left alone that another client keeps changing.
+func (d *Damper) HoldContested(drifted bool, now time.Time) time.Duration {
+	if !drifted {
+		return 0
+	}
+
+	return d.Hold(now)
+}
+
+// HoldReverting is how long an object must be left alone whose overrides take back what they do.
+func (d *Damper) HoldReverting(reverting, inSync bool, now time.Time) time.Duration {
+	if !reverting || inSync {
+		return 0
+	}
+
+	return d.Hold(now)
+}
+
 // Rounds is how many corrections it takes.
 func (d *Damper) Rounds() int { return maxCorrections }

@@ -3,6 +3,7 @@ package delivery
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 )
@@ -23,6 +24,16 @@ const (
 	MigrationReport = "report"
 	MigrationOn     = "on"
 )
+
+// IsDue reports whether an object is reconciled now even if it was not changed.
+func (s *Settings) IsDue(due, now time.Time) bool { return s.Interval > 0 && !now.Before(due) }
+
+// NeedsNoWrite reports whether an object that was written as desired needs no other write. same is
+// whether it is unchanged since, and applied whether it was written in this synthesis: a new
+// synthesis is delivered in every mode of drift.
+func NeedsNoWrite(drift string, same, applied, due bool) bool {
+	return (same || drift == DriftInterval && applied) && !due
+}
 
 // maintained are the fields of metadata that the server maintains.
 var maintained = []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"}

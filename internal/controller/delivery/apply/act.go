@@ -103,7 +103,7 @@ func (w *Worker) wrote(k queue.Key, v *model.Composition, it *model.Item, live *
 	}
 	if s.Drifted && !s.seen.Unserved && live.GetResourceVersion() != s.seen.Version {
 		it.Memory.Damper.Corrected(w.Now())
-		it.Memory.OtherWriter = "" // whoever changes it next
+		it.Memory.OtherWriter = "" // another client may change it next
 		w.Metrics.Drift.Inc()
 		w.corrected(v, it, s)
 	}
@@ -133,7 +133,7 @@ func (w *Worker) remember(k queue.Key, it *model.Item, live *unstructured.Unstru
 	m.Owned = decide.IsOurs(entries, w.Manager) || isKnown
 	m.Written.Store(true)
 	if it.IsPatch() {
-		m.OwnFields = "" // what it changes may be somebody else's for good: only the server can tell
+		m.OwnFields = "" // another field manager may own what it changes: only the server knows
 	}
 	w.track(k, it, live)
 	if m.Watched {
@@ -168,8 +168,7 @@ func (w *Worker) create(ctx context.Context, it *model.Item) (*unstructured.Unst
 	return o, nil
 }
 
-// replace writes an object as a whole, on condition that it is the one that was
-// looked at.
+// replace writes an object as a whole, on condition that it is the one that was read.
 func (w *Worker) replace(ctx context.Context, it *model.Item, s situation) (*unstructured.Unstructured, error) {
 	o := it.Object.DeepCopy()
 	o.SetResourceVersion(s.Live.GetResourceVersion())
@@ -181,7 +180,7 @@ func (w *Worker) replace(ctx context.Context, it *model.Item, s situation) (*uns
 	return o, nil
 }
 
-// patch changes an object that somebody else makes, if it is there.
+// patch changes an object that another client creates, if it exists.
 func (w *Worker) patch(ctx context.Context, it *model.Item) (*unstructured.Unstructured, error) {
 	o := it.Object.DeepCopy()
 	err := w.Remote.Patch(ctx, o, client.RawPatch(types.JSONPatchType, it.Ops), client.FieldOwner(w.Manager))
@@ -213,7 +212,7 @@ func withoutTarget(it *model.Item, err error) error {
 	return kube.WithText(err, fmt.Sprintf("the API server rejects it: %s; its message is not shown, because it may contain values of the Secret", strings.Join(why, ", ")))
 }
 
-// remove deletes the very object that was looked at.
+// remove deletes the object that was read, on condition that it was not replaced since.
 func (w *Worker) remove(ctx context.Context, it *model.Item, a decide.Action, s situation) (outcome, error) {
 	uid := s.Live.GetUID()
 	err := w.Remote.Delete(ctx, s.Live, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
@@ -228,9 +227,9 @@ func (w *Worker) remove(ctx context.Context, it *model.Item, a decide.Action, s 
 	return outcome{}, nil
 }
 
-// apply makes an object what is desired. Mostly that is one request. Where
-// something has to go that others may hold, or the server refuses what would be
-// left of it, ownership is put right first.
+// apply makes an object what is desired. Mostly that is one request. Where something must be
+// removed that other field managers may own, or the server rejects what would be left of it,
+// ownership is moved first.
 func (w *Worker) apply(ctx context.Context, v *model.Composition, it *model.Item) (*unstructured.Unstructured, error) {
 	scopes := w.scopes(it)
 	before := it.LastAppliedIn(scopes)
@@ -259,7 +258,7 @@ func (w *Worker) apply(ctx context.Context, v *model.Composition, it *model.Item
 // applyPlainly applies an object and does nothing about ownership.
 func (w *Worker) applyPlainly(ctx context.Context, it *model.Item) (*unstructured.Unstructured, error) {
 	o := it.Object.DeepCopy()
-	o.SetResourceVersion(it.BaseVersion) // what overrides took from another version may not hold
+	o.SetResourceVersion(it.BaseVersion) // another version may make overrides return something else
 	err := w.Remote.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.ForceOwnership, client.FieldOwner(w.Manager))
 	if kinds.IsUnserved(err) {
 		return nil, fmt.Errorf("cannot apply %s: the API server does not serve %s in version %s: change the apiVersion of the manifest, or have the version served again: %w",
@@ -272,8 +271,8 @@ func (w *Worker) applyPlainly(ctx context.Context, it *model.Item) (*unstructure
 	return o, nil
 }
 
-// explainNamespace says what to do about a namespace that is not there, which people mostly
-// look for in the wrong cluster.
+// explainNamespace adds to the error of a missing namespace that it is missing in the cluster that
+// is delivered to, and not in that of the composition.
 func explainNamespace(err error) error {
 	name, ok := kube.MissingNamespace(err)
 	if !ok {
@@ -305,7 +304,7 @@ func (w *Worker) migrate(ctx context.Context, v *model.Composition, it *model.It
 	p := result.Plan
 	switch {
 	case ownership.IsStale(err): // overrides are evaluated again first
-	// The server may refuse what is left of it, and the reason is that it is left.
+	// The server may reject what is left of it, and the reason is that it is left.
 	case p != nil && p.Skip == ownership.Contested:
 		message := fmt.Sprintf("%s take back what is moved to %s, and are left alone", strings.Join(p.Contested, ", "), w.Manager)
 		w.reportOwnership(v, it, finding{enov1.OwnershipSplit, message, reasonContested, p.Moves})
@@ -338,7 +337,7 @@ func (w *Worker) detect(ctx context.Context, v *model.Composition, it *model.Ite
 	}
 }
 
-// isSplit says whether there is anything that others hold.
+// isSplit reports whether other field managers own anything.
 func isSplit(p *ownership.Plan) bool { return p.Live != nil && len(p.Moves) > 0 }
 
 // sources are the managers that something is moved from.

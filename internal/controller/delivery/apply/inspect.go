@@ -35,10 +35,10 @@ func (w *Worker) reportOnly(v *model.Composition, it *model.Item) bool {
 	return wasDelivered(v.StateOf(it))
 }
 
-// wasDelivered reports whether a state that another process may have left says that an
-// object was delivered. What was ready once stays so, and an object whose errors are passed
-// over counts as reconciled: neither is enough. One that was deleted to be created again has
-// another UID once it is.
+// wasDelivered reports whether a state that another process may have left shows that an object was
+// delivered. What was ready once stays so, and an object whose errors are passed over counts as
+// reconciled: neither is enough. One that was deleted to be created again has another UID once it
+// is.
 func wasDelivered(s enov1.ResourceState) bool {
 	isPending := s.Replaced != "" && s.Replaced == s.UID
 

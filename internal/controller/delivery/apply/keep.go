@@ -27,7 +27,7 @@ func (w *Worker) keep(ctx context.Context, k queue.Key, v *model.Composition, it
 		return 0, nil
 	}
 	last := it.WithResource(&r, m.Desired, "")
-	last.Previous = "" // what is desired now may never have been applied
+	last.Previous = "" // the desired object may never have been applied
 	s := w.gatherKnown(v, last, decide.Situation{})
 	if !s.Drifted {
 		w.allow(v, it)

@@ -12,6 +12,7 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/controller/delivery/queue"
 	"github.com/arbor-control/arbor/internal/controller/delivery/watch"
+	"github.com/arbor-control/arbor/internal/decide/delivery/observed"
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
@@ -77,8 +78,8 @@ type contestedWatches struct{ contested bool }
 
 func (*contestedWatches) Track(watch.Location, queue.Key)   {}
 func (*contestedWatches) Untrack(watch.Location, queue.Key) {}
-func (*contestedWatches) Observe(watch.Location, string) watch.Observation {
-	return watch.Observation{}
+func (*contestedWatches) Observe(watch.Location, string) observed.Object {
+	return observed.Object{}
 }
 func (*contestedWatches) Written(watch.Location, string, queue.Key)    {}
 func (w *contestedWatches) IsContested(watch.Location, queue.Key) bool { return w.contested }

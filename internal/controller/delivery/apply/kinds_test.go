@@ -112,7 +112,7 @@ func TestKindBecomesKnown(t *testing.T) {
 	}
 }
 
-// TestKindCacheKeeps has lookups that say nothing about the next one.
+// TestKindCacheKeeps has lookups that do not count for the next one.
 func TestKindCacheKeeps(t *testing.T) {
 	d, mapper, now := newKindWorld()
 	mapper.err = errors.New("connection refused")
@@ -151,7 +151,7 @@ func TestKindCacheKeeps(t *testing.T) {
 		t.Errorf("%d lookups, want one in the version that is not served", mapper.lookups)
 	}
 
-	// While one caller asks again, others do not.
+	// While one caller asks again, the rest do not.
 	*now = now.Add(kinds.UnknownKindTTL)
 	mapper.during = func() {
 		mapper.during = nil

@@ -13,13 +13,12 @@ import (
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/controller/delivery/model"
 	"github.com/arbor-control/arbor/internal/controller/delivery/queue"
-	"github.com/arbor-control/arbor/internal/controller/delivery/watch"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 	"github.com/arbor-control/arbor/internal/kube"
 )
 
-// override returns an item as its overrides make it, with the live object if that
-// had to be looked at. One without overrides is returned as it is, for nothing.
+// override returns an item as its overrides make it, with the live object if that had to be read.
+// One without overrides is returned as it is, without a request.
 func (w *Worker) override(ctx context.Context, k queue.Key, v *model.Composition, it *model.Item) (*model.Item, decide.Situation, error) {
 	if !it.Overridden() {
 		return it, decide.Situation{}, nil
@@ -44,19 +43,15 @@ func (w *Worker) override(ctx context.Context, k queue.Key, v *model.Composition
 	return j.Item, decide.Situation{Looked: true, Live: live}, nil
 }
 
-// current says whether the live object is still the one that was judged by, as far
-// as its watch knows.
+// current reports whether the live object is still the one that overrides were evaluated with, as
+// far as its watch knows.
 func (w *Worker) current(j *model.Evaluation) bool {
 	m := j.Item.Memory
 	if !m.Watched || w.due(j.Item) {
 		return false
 	}
-	seen := w.Watches.Observe(m.Location, j.Version)
-	if !seen.Present {
-		return seen.Known && j.Version == ""
-	}
 
-	return seen.Version == j.Version || watch.Older(seen.Version, j.Version)
+	return w.Watches.Observe(m.Location, j.Version).IsStill(j.Version)
 }
 
 // evaluate evaluates the overrides of an item, and remembers what came of it.
@@ -85,8 +80,8 @@ func (w *Worker) evaluate(ctx context.Context, v *model.Composition, it *model.I
 	return nil
 }
 
-// reportOverrides tells what became of overrides. Those that fail are passed over, so people
-// have to be told. They often do before the object is there, and may then.
+// reportOverrides records events about overrides. Those that fail are passed over, so users need to
+// know. They often fail before the object exists, and may then.
 func (w *Worker) reportOverrides(ctx context.Context, v *model.Composition, it *model.Item, live *unstructured.Unstructured, states []decide.Override) {
 	var all, failed []string
 	for _, s := range states {
@@ -102,8 +97,8 @@ func (w *Worker) reportOverrides(ctx context.Context, v *model.Composition, it *
 	}
 }
 
-// reevaluate evaluates overrides again after a write. If they now want something else,
-// and only because of what they wanted before, they may go on like that for ever.
+// reevaluate evaluates overrides again after a write. If they now want something else, and only
+// because of what they wanted before, this may never end.
 func (w *Worker) reevaluate(ctx context.Context, k queue.Key, v *model.Composition, it *model.Item, live *unstructured.Unstructured) {
 	m := it.Memory
 	if !it.Overridden() || m.Evaluated == nil || live == nil {
@@ -123,11 +118,10 @@ func (w *Worker) reevaluate(ctx context.Context, k queue.Key, v *model.Compositi
 	}
 }
 
-// holdOverrides is how long an object is to be left alone whose overrides take back what
-// they do.
+// holdOverrides is how long an object must be left alone whose overrides take back what they do.
 func (w *Worker) holdOverrides(v *model.Composition, it *model.Item, s situation) time.Duration {
-	hold := it.Memory.Damper.Hold(w.Now())
-	if !it.Memory.Reverting || s.InSync || hold == 0 {
+	hold := it.Memory.Damper.HoldReverting(it.Memory.Reverting, s.InSync, w.Now())
+	if hold == 0 {
 		return 0
 	}
 	err := fmt.Errorf("annotation %s: its overrides take back what they do: they changed the object %d times, and it is left alone for a while; "+

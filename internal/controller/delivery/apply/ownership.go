@@ -28,16 +28,16 @@ const (
 // ReasonIgnored is that of events about settings that are ignored.
 const ReasonIgnored = "SettingIgnored"
 
-// A finding is what came of the ownership of an object. The zero value is that
-// there is nothing to be said.
+// A finding is the result of a check of the ownership of an object. The zero value is that there is
+// nothing to report.
 type finding struct {
 	// state and message are for the report, reason is that of the event.
 	state, message, reason string
-	// moves are what others hold, or held.
+	// moves are the fields that other managers own, or owned.
 	moves []fields.Move
 }
 
-// reportOwnership notes a finding, and tells people if it is another than before.
+// reportOwnership records a finding, with an event if it differs from the last one.
 func (w *Worker) reportOwnership(v *model.Composition, it *model.Item, f finding) {
 	f.message = kube.DiscreetText(f.message, it.SecretValues(nil)...)
 	state := f.state
@@ -50,7 +50,7 @@ func (w *Worker) reportOwnership(v *model.Composition, it *model.Item, f finding
 		return
 	}
 	w.Status.Report(v)
-	// Each attempt may fail in other words, and has failed all the same.
+	// Each attempt may fail with another message, and has failed all the same.
 	if again := state == enov1.OwnershipFailed && had.State == state; state != "" && !again {
 		w.Events.Record(v.Owner, it.Object, f.eventType(), f.reason, fmt.Sprintf("%s: %s", it.Identity, f.note()))
 	}
@@ -87,7 +87,7 @@ func (f finding) note() string {
 	case about == "":
 		return f.message
 	case f.state == enov1.OwnershipFailed:
-		// The server may have much to say.
+		// The message of the server may be long.
 		return fmt.Sprintf("%s of %s could not be moved: %s", about, sources(f.moves), f.message)
 	default:
 		return f.message + ": " + about
@@ -105,7 +105,7 @@ func (w *Worker) warnOverridden(v *model.Composition, it *model.Item, r *decide.
 	}
 }
 
-// report says on the composition that a resource is stuck, once for each reason.
+// report records an event on the composition that a resource is stuck, once for each reason.
 func (w *Worker) report(v *model.Composition, it *model.Item, reason, message string) {
 	if message = event.Clip(message); it.Memory.LastEvent == message {
 		return

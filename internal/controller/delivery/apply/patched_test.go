@@ -23,7 +23,7 @@ func TestIsPatched(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			it := &model.Item{Resource: &decide.Resource{Identity: decide.Identity{Patch: 1}, Ops: []byte(tc.ops)}}
+			it := &model.Item{Content: model.Content{Resource: &decide.Resource{Identity: decide.Identity{Patch: 1}, Ops: []byte(tc.ops)}}}
 			s := situation{Situation: decide.Situation{Drifted: true, Looked: true, Live: live}}
 			if got := isPatched(it, s); got != tc.want {
 				t.Errorf("%s\ngot %t", tc.reason, got)

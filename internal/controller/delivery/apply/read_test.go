@@ -16,7 +16,7 @@ func TestReadImpossibleNames(t *testing.T) {
 		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 		o.SetNamespace(name.namespace)
 		o.SetName(name.name)
-		live, err := (&Worker{}).get(t.Context(), &model.Item{Resource: &decide.Resource{Object: o}}, "v1")
+		live, err := (&Worker{}).get(t.Context(), &model.Item{Content: model.Content{Resource: &decide.Resource{Object: o}}}, "v1")
 		if live != nil || err != nil {
 			t.Errorf("%q in %q: got %v, %v", name.name, name.namespace, live, err)
 		}

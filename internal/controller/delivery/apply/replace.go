@@ -22,8 +22,8 @@ import (
 // watch mostly reports it earlier.
 const replacePoll = retryAfter / 10
 
-// replaceGrace is how long the deletion of an object that is created again may take before
-// it is reported as an error. Until then it is no failure of the synthesis.
+// replaceGrace is how long the deletion of an object that is created again may take before it is
+// reported as an error. Until then the synthesis has not failed.
 const replaceGrace = time.Minute
 
 // deleteToRecreate deletes an object whose change was rejected because a field is immutable, so that

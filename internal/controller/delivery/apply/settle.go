@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -22,7 +21,7 @@ import (
 type outcome struct {
 	// live is the object as it is now, if that is known.
 	live *unstructured.Unstructured
-	// again is when to look again, 0 for not before something happens.
+	// again is when to requeue, 0 for not before something happens.
 	again time.Duration
 	// waits is what is waited for, "" if the cluster agrees. stuck : it may take so
 	// long that people want to know.
@@ -53,7 +52,7 @@ func (w *Worker) settleDelivered(v *model.Composition, it *model.Item, out outco
 	return out
 }
 
-// ready says since when an object is ready.
+// ready returns since when an object is ready.
 func (w *Worker) ready(v *model.Composition, it *model.Item, live *unstructured.Unstructured) (metav1.Time, bool) {
 	switch {
 	case !it.Watched() || it.DisableReconciliation || it.IsPatch() && it.Removes || v.IsReady(it):
@@ -70,14 +69,14 @@ func (w *Worker) ready(v *model.Composition, it *model.Item, live *unstructured.
 	return metav1.NewTime(since).Rfc3339Copy(), ok
 }
 
-// isOutdated reports whether the status of an object is of an earlier generation, and
-// may still follow. If it does not for too long, readiness is judged all the same.
+// isOutdated reports whether the status of an object is of an earlier generation, and may still
+// follow. If it does not for too long, it decides about readiness all the same.
 func (w *Worker) isOutdated(v *model.Composition, it *model.Item, live *unstructured.Unstructured) bool {
 	m := it.Memory
 	seen, outdated := decide.Observe(m.Observed, live, w.Now())
 	m.Observed = seen
 	if seen.Behind() && !outdated && !m.Outdated {
-		w.Events.Record(v.Owner, it.Object, corev1.EventTypeWarning, "StatusOutdated", fmt.Sprintf("%s: status.observedGeneration is %d and the generation is %d for %s; readiness is judged by that status", it.Identity, seen.Observed, seen.Generation, decide.StatusTimeout))
+		w.Events.Record(v.Owner, it.Object, corev1.EventTypeWarning, "StatusOutdated", fmt.Sprintf("%s: status.observedGeneration is %d and the generation is %d for %s; readiness depends on that status now", it.Identity, seen.Observed, seen.Generation, decide.StatusTimeout))
 	}
 	m.Outdated = seen.Behind() && !outdated
 
@@ -109,20 +108,16 @@ func (w *Worker) settleRemoved(k queue.Key, v *model.Composition, it *model.Item
 
 // settleFailure settles a resource that the cluster could not be made to agree with.
 func (w *Worker) settleFailure(v *model.Composition, it *model.Item, err error, going bool) {
-	tries := w.Queue.NumRequeues(queue.Key{Composition: v.Name, Object: it.Identity})
-	// Who was faster than overrides may have changed what they depend on, and that is
-	// looked at first.
-	if errors.Is(err, context.Canceled) || it.BaseVersion != "" && apierrors.IsConflict(err) && tries < eventAfter {
+	f := decide.Failure{
+		Err: err, Tries: w.Queue.NumRequeues(queue.Key{Composition: v.Name, Object: it.Identity}), BaseVersion: it.BaseVersion,
+		Canceled: errors.Is(err, context.Canceled), Permanent: it.Problem != nil,
+	}
+	if f.IsPassing() {
 		return
 	}
 	text := event.Clip(err.Error())
-	s := enov1.ResourceState{ReconciliationError: &text}
-	if it.FailOpen && (!going || !it.Foreground) {
-		now := w.Timestamp()
-		s.Reconciled, s.Ready, s.Deleted = true, &now, going
-	}
-	w.Settle(v, it, s)
-	if tries >= eventAfter || it.Problem != nil {
+	w.Settle(v, it, it.FailedState(text, going, w.Timestamp()))
+	if f.IsReported() {
 		w.report(v, it, "NotDelivered", text)
 	}
 }
@@ -137,8 +132,7 @@ func (w *Worker) Settle(v *model.Composition, it *model.Item, s enov1.ResourceSt
 	}
 }
 
-// note has the state of an item of a view written, and others worked on that waited for
-// it.
+// note has the state of an item of a view written, and items queued that waited for it.
 func (w *Worker) note(v *model.Composition, it *model.Item, s enov1.ResourceState) {
 	s, changed, opened := v.Settle(it, s)
 	if changed {

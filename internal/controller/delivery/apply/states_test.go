@@ -87,8 +87,8 @@ func TestUnwrittenStates(t *testing.T) {
 	}
 }
 
-// TestPrunedStaysDeleted has a tombstone whose object is gone looked at again, for example
-// while the server does not answer.
+// TestPrunedStaysDeleted has a tombstone whose object is gone reconciled again, for example while
+// the server does not answer.
 func TestPrunedStaysDeleted(t *testing.T) {
 	text := "no answer"
 	cases := map[string]struct {

@@ -17,17 +17,16 @@ import (
 	"github.com/arbor-control/arbor/internal/controller/delivery/registry"
 	"github.com/arbor-control/arbor/internal/controller/delivery/watch"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/decide/delivery/observed"
 	"github.com/arbor-control/arbor/internal/ownership"
 )
 
 const (
 	// timeout is how long one resource may take.
 	timeout = time.Minute
-	// retryAfter is how often somebody is looked after who has something to do first.
-	// Mostly a watch tells earlier.
+	// retryAfter is how often an object is read that another client has to change first. Mostly an
+	// event of a watch comes earlier.
 	retryAfter = 15 * time.Second
-	// eventAfter is after how many failures people are told.
-	eventAfter = 3
 	// jitter of reconcile intervals, so that not all come at once.
 	jitter = 0.1
 )
@@ -52,7 +51,7 @@ type objectWatches interface {
 	Track(at watch.Location, who queue.Key)
 	Untrack(at watch.Location, who queue.Key)
 	// Observe returns what is known about an object that was last written as a version.
-	Observe(at watch.Location, version string) watch.Observation
+	Observe(at watch.Location, version string) observed.Object
 	// Written records that a version of an object is as a resource wants it, and disputed reports
 	// whether another resource has written it since.
 	Written(at watch.Location, version string, who queue.Key)
@@ -154,10 +153,10 @@ func (w *Worker) deliver(ctx context.Context, k queue.Key, v *model.Composition,
 type situation struct {
 	decide.Situation
 
-	seen watch.Observation
+	seen observed.Object
 }
 
-// gatherKnown asks nobody: it is about what is known already.
+// gatherKnown sends no request: it gathers what is known already.
 func (w *Worker) gatherKnown(v *model.Composition, it *model.Item, known decide.Situation) situation {
 	s := situation{Situation: known}
 	s.Deleting, s.Abandoned, s.Manager = v.Deleting, v.Abandoned, w.Manager
@@ -184,27 +183,26 @@ func (w *Worker) gatherKnown(v *model.Composition, it *model.Item, known decide.
 func (w *Worker) observe(v *model.Composition, it *model.Item, s *situation) {
 	m := it.Memory
 	s.seen = w.Watches.Observe(m.Location, m.Version)
-	s.Going = s.seen.Deleting && !watch.Older(s.seen.Version, m.Version)
+	s.Going = s.seen.IsTerminating(m.Version)
 	s.Replacing = s.Going && s.seen.UID == v.Replaced(it)
 	same := w.isUnchanged(v, it, s)
-	if same && watch.Older(m.Version, s.seen.Version) {
+	if same && observed.Older(m.Version, s.seen.Version) {
 		m.Version = s.seen.Version
 	}
 	if m.Desired == it.Desired() {
-		// A new synthesis is delivered whatever --drift says.
-		s.InSync = (same || w.Drift == decide.DriftInterval && m.Applied == v.SliceNames) && !w.due(it)
+		s.InSync = decide.NeedsNoWrite(w.Drift, same, m.Applied == v.SliceNames, w.due(it))
 		s.Drifted = !same && !s.InSync
 	}
 }
 
 // isUnchanged reports whether an object is as it was written last, and stays.
 func (w *Worker) isUnchanged(v *model.Composition, it *model.Item, s *situation) bool {
-	return isSame(it.Memory, s.seen) && !s.Going && !w.Watches.IsContested(it.Memory.Location, queue.Key{Composition: v.Name, Object: it.Identity})
+	return it.Memory.IsSame(s.seen) && !s.Going && !w.Watches.IsContested(it.Memory.Location, queue.Key{Composition: v.Name, Object: it.Identity})
 }
 
 // due reports whether an object is reconciled now even if it was not changed.
 func (w *Worker) due(it *model.Item) bool {
-	return it.Interval > 0 && !w.Now().Before(it.Memory.Due)
+	return it.IsDue(it.Memory.Due, w.Now())
 }
 
 // next is when it will be. What happens in between does not put it off.
@@ -217,39 +215,22 @@ func (w *Worker) next(it *model.Item) time.Duration {
 	return max(it.Memory.Due.Sub(w.Now()), time.Millisecond)
 }
 
-// isSame says whether an object is as it was written last, as far as that is ours.
-func isSame(m *model.Memory, seen watch.Observation) bool {
-	switch {
-	case seen.Unserved:
-		return false
-	case !seen.Known:
-		return true // who does not know better believes so
-	case !seen.Present:
-		return false
-	case seen.Version == m.Version || watch.Older(seen.Version, m.Version):
-		return true
-	}
-
-	return seen.UID == m.UID && seen.Own == m.OwnFields && m.OwnFields != "" && !seen.Deleting
-}
-
-// holdContested is how long an object is to be left alone that somebody else keeps
-// changing.
+// holdContested is how long an object must be left alone that another client keeps changing.
 func (w *Worker) holdContested(ctx context.Context, v *model.Composition, it *model.Item, s situation) time.Duration {
-	hold := it.Memory.Damper.Hold(w.Now())
-	if !s.Drifted || hold == 0 {
+	hold := it.Memory.Damper.HoldContested(s.Drifted, w.Now())
+	if hold == 0 {
 		return 0
 	}
-	err := fmt.Errorf("%s keeps changing it: it was put right %d times, and is left alone for a while; have only one of them write it", w.otherWriter(ctx, it, s), it.Memory.Damper.Rounds())
+	err := fmt.Errorf("%s keeps changing it: it was corrected %d times, and is left alone for a while; let only one client write it", w.otherWriter(ctx, it, s), it.Memory.Damper.Rounds())
 	w.settleFailure(v, it, err, false)
 	w.report(v, it, "Contested", err.Error())
 
 	return hold
 }
 
-// otherWriter is who keeps changing an object. Of one that we hold nothing of any more,
-// the watch remembers no names, so the object is asked, once for each time that it
-// is left alone. Whoever deletes it leaves no name.
+// otherWriter is the client that keeps changing an object. If we own nothing of the object any
+// more, the watch remembers no names, so the object is read, once for each time that it is left
+// alone. A client that deletes it leaves no name.
 func (w *Worker) otherWriter(ctx context.Context, it *model.Item, s situation) string {
 	m := it.Memory
 	if m.OtherWriter == "" {
@@ -261,7 +242,7 @@ func (w *Worker) otherWriter(ctx context.Context, it *model.Item, s situation) s
 		}
 	}
 
-	return cmp.Or(m.OtherWriter, "somebody")
+	return cmp.Or(m.OtherWriter, "another client")
 }
 
 // decide decides, with the live object where it is needed.

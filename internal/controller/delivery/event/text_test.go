@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A text that is longer than the server takes would be no event at all.
+// The API server rejects an event whose text is too long.
 func TestClip(t *testing.T) {
 	for _, text := range []string{strings.Repeat("a", 3000), strings.Repeat("é", 3000), "x" + strings.Repeat("é", 3000)} {
 		if got := Clip(text); len(got) > 1024 || !strings.HasSuffix(got, "...") || strings.ToValidUTF8(got, "") != got {

@@ -9,8 +9,8 @@ import (
 	"github.com/arbor-control/arbor/internal/decide/objecthealth"
 )
 
-// Summarize is the health of all items. complete is false while objects are not judged
-// yet, which a worker has in its queue.
+// Summarize is the health of all items. complete is false while objects are not evaluated yet,
+// which a worker has in its queue.
 func (t *Tracker) Summarize(name types.NamespacedName, items []model.HealthItem, limit time.Duration) (s objecthealth.Summary, complete bool) {
 	objects := make([]objecthealth.Object, 0, len(items))
 	t.mu.Lock()

@@ -17,6 +17,7 @@ import (
 	"github.com/arbor-control/arbor/internal/controller/delivery/queue"
 	"github.com/arbor-control/arbor/internal/controller/delivery/watch"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/decide/delivery/observed"
 	"github.com/arbor-control/arbor/internal/decide/objecthealth"
 )
 
@@ -59,7 +60,7 @@ const (
 type Tracker struct {
 	// get reads an object, nil if there is none. observe is what its watch knows.
 	get     func(context.Context, Target) (*unstructured.Unstructured, error)
-	watched func(at watch.Location, version string) watch.Observation
+	watched func(at watch.Location, version string) observed.Object
 	// admit waits until another object may be read.
 	admit func(context.Context) error
 	Now   func() time.Time
@@ -89,7 +90,7 @@ type Target struct {
 
 	GVK schema.GroupVersionKind
 	At  watch.Location
-	// version is the last one that was judged, "" if none was.
+	// version is the last one that was evaluated, "" if none was.
 	version string
 }
 
@@ -177,10 +178,10 @@ func (t *Tracker) take(k queue.Key, r *decide.Resource, m *model.Memory, live *u
 		o.At = m.Location
 	}
 	switch {
-	case r.DisableReconciliation: // an override says so, for now
+	case r.DisableReconciliation: // an override disables it, for now
 		changed = !o.assessed || o.record.State != objecthealth.Current
 		o.record, o.assessed, o.recheck = objecthealth.Record{}, true, false
-	case live != nil && !watch.Older(live.GetResourceVersion(), o.version):
+	case live != nil && !observed.Older(live.GetResourceVersion(), o.version):
 		changed = t.assess(k, o, live)
 	}
 
@@ -201,8 +202,8 @@ func (t *Tracker) assess(k queue.Key, o *trackedObject, live *unstructured.Unstr
 	return !known || before.Health != o.record.Health
 }
 
-// isStale reports whether an object has to be read: its watch has seen a later version
-// than the one that was judged, with a status.
+// isStale reports whether an object has to be read: its watch has seen a later version than the one
+// that was evaluated, with a status.
 func (t *Tracker) isStale(target Target) bool {
 	seen := t.watched(target.At, target.version)
 	switch {
@@ -212,7 +213,7 @@ func (t *Tracker) isStale(target Target) bool {
 		return false
 	case !seen.Present:
 		return true
-	case seen.Version == target.version || watch.Older(seen.Version, target.version):
+	case seen.Version == target.version || observed.Older(seen.Version, target.version):
 		return false
 	}
 
@@ -285,7 +286,7 @@ func (t *Tracker) Run(ctx context.Context, write func(context.Context, types.Nam
 	all.Wait()
 }
 
-// one reads an object and judges it, if that is still necessary.
+// one reads an object and evaluates its health, if that is still necessary.
 func (t *Tracker) one(ctx context.Context, k queue.Key) error {
 	if _, wait, ok := t.next(k); !ok {
 		return nil
@@ -336,8 +337,8 @@ func (t *Tracker) next(k queue.Key) (target Target, wait time.Duration, ok bool)
 	return target, wait, ok && (recheck || t.isStale(target) || !t.watched(target.At, target.version).Known)
 }
 
-// poll has an object read again after some time if its watch does not know it then: the manager may not
-// watch its kind, so that no event tells that its health has changed. The lock is held.
+// poll has an object read again after some time if its watch does not know it then: the manager may
+// not watch its kind, so that no event shows that its health has changed. The lock is held.
 func (t *Tracker) poll(k queue.Key, o *trackedObject) {
 	switch {
 	case t.watched(o.At, o.version).Known:
@@ -368,7 +369,7 @@ func (t *Tracker) recordRead(k queue.Key, target Target, live *unstructured.Unst
 	}
 	o := c.objects[k.Object]
 	if live != nil {
-		return !watch.Older(live.GetResourceVersion(), o.version) && t.assess(k, o, live)
+		return !observed.Older(live.GetResourceVersion(), o.version) && t.assess(k, o, live)
 	}
 	if o.version != target.version {
 		return false

@@ -19,6 +19,7 @@ import (
 	"github.com/arbor-control/arbor/internal/controller/delivery/queue"
 	"github.com/arbor-control/arbor/internal/controller/delivery/watch"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/decide/delivery/observed"
 	"github.com/arbor-control/arbor/internal/decide/objecthealth"
 )
 
@@ -49,10 +50,10 @@ func newHealthWorld(t *testing.T, kind schema.GroupVersionKind) *healthWorld {
 
 		return w.live(target.At.Name), w.fails
 	}
-	w.watched = func(at watch.Location, _ string) watch.Observation {
+	w.watched = func(at watch.Location, _ string) observed.Object {
 		n := w.versions[at.Name]
 
-		return watch.Observation{Known: true, Present: n > 0, Version: strconv.Itoa(n), NoStatus: w.stateless}
+		return observed.Object{Known: true, Present: n > 0, Version: strconv.Itoa(n), NoStatus: w.stateless}
 	}
 	w.admit = func(context.Context) error {
 		w.admitted++
@@ -155,13 +156,13 @@ func TestHealthReads(t *testing.T) {
 	}
 }
 
-// TestHealthUnwatched has an object of a kind that the manager may not watch: no event tells when it is
-// ready, so it is read again, more often until it is.
+// TestHealthUnwatched has an object of a kind that the manager may not watch: no event shows when
+// it is ready, so it is read again, more often until it is.
 func TestHealthUnwatched(t *testing.T) {
 	w := newHealthWorld(t, customKind)
 	watched := false
-	w.watched = func(watch.Location, string) watch.Observation {
-		return watch.Observation{Known: watched, Present: true, Version: "1"}
+	w.watched = func(watch.Location, string) observed.Object {
+		return observed.Object{Known: watched, Present: true, Version: "1"}
 	}
 	w.versions["a"] = 1
 	w.worker("a", true)
@@ -260,7 +261,7 @@ func TestHealthReadsOthers(t *testing.T) {
 	}
 }
 
-// TestHealthReadsNothing has versions that say nothing about health.
+// TestHealthReadsNothing has versions that do not concern health.
 func TestHealthReadsNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason    string
@@ -307,7 +308,7 @@ func TestHealthFollows(t *testing.T) {
 	step(0, true, false, objecthealth.Degraded)
 	step(5, true, false, objecthealth.Current)
 
-	// What was read before is not recorded after what is newer.
+	// A version that was read earlier is not recorded after a newer one.
 	old := w.live("a")
 	old.SetResourceVersion("4")
 	old.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Stalled", "status": "True"}}}

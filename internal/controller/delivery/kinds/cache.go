@@ -21,10 +21,10 @@ const (
 	MaxUnknownKinds = 1000
 )
 
-// A Cache is a RESTMapper that remembers for a short time which kinds the server does
-// not serve. The mapper below it remembers only those that are served, and sends requests
-// under a lock for all others: thousands of manifests whose CRD is missing would keep all
-// workers waiting. It is the mapper of the client, too, so that both agree about a kind.
+// A Cache is a RESTMapper that remembers for a short time which kinds the server does not serve.
+// The mapper below it remembers only those that are served, and sends requests under a lock for all
+// other kinds: thousands of manifests whose CRD is missing would keep all workers waiting. It is
+// the mapper of the client, too, so that both agree about a kind.
 type Cache struct {
 	meta.RESTMapper
 
@@ -48,8 +48,7 @@ func NewCache(m meta.RESTMapper, now func() time.Time) *Cache {
 	return &Cache{RESTMapper: m, now: now, Unknown: map[schema.GroupKind]map[string]unknownKind{}}
 }
 
-// RESTMapping implements meta.RESTMapper. Only errors that say that the kind is not served
-// are remembered.
+// RESTMapping implements meta.RESTMapper. Only the error that the kind is not served is remembered.
 func (c *Cache) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	key := strings.Join(versions, ",")
 	began, err := c.recall(kind, key)
@@ -62,8 +61,8 @@ func (c *Cache) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RE
 	return mapping, err
 }
 
-// recall is the error of an earlier lookup, nil if the mapper must be asked. Once the error
-// is out of date, one caller asks, and others get the error until there is an answer.
+// recall is the error of an earlier lookup, nil if the mapper must be asked. Once the error is out
+// of date, one caller asks, and all other callers get the error until there is an answer.
 func (c *Cache) recall(kind schema.GroupKind, key string) (began int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

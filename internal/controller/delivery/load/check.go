@@ -106,7 +106,7 @@ func (l *Loader) checkSlice(ctx context.Context, v *model.Composition, s *model.
 	switch {
 	case problem != "":
 		return &model.RejectedError{Reason: problem}
-	case was != "": // what was to be written was left out
+	case was != "": // a state that had to be written was left out
 		l.publishAll(v, slices.DeleteFunc(slices.Clone(v.Items), func(it *model.Item) bool { return it.Slice != s || it.Foreign }))
 	case !v.Shared: // otherwise the other delivery writes its states, too
 		l.publishAll(v, v.Overwritten(s, live))

@@ -7,8 +7,8 @@ import (
 	"github.com/arbor-control/arbor/internal/controller/delivery/model"
 )
 
-// applyFilter takes out of a view what somebody else delivers. What that is to become is
-// none of our business, and nobody waits for it here. But it is known to be wanted.
+// applyFilter removes the manifests from a view that another delivery applies. Nothing here waits
+// for them, but their objects count as wanted.
 func (l *Loader) applyFilter(v *model.Composition, c *enov1.Composition, all []enov1.ResourceSlice) {
 	if v.Foreign {
 		v.Items = nil
@@ -25,7 +25,7 @@ func (l *Loader) applyFilter(v *model.Composition, c *enov1.Composition, all []e
 			it := v.Items[at]
 			at++
 			if model.IsInvalid(it) {
-				continue // it is wrong whoever delivers it
+				continue // it is wrong for every delivery
 			}
 			admits, err := l.Filter.Admits(manifest.Manifest, of)
 			if admits {

@@ -55,10 +55,9 @@ func (l *Loader) Load(ctx context.Context, c *enov1.Composition, old *model.Comp
 	return v, nil
 }
 
-// readHistory finds out what earlier syntheses tell: what was desired by the one before,
-// if this one is not done yet, and which of the objects that are to go were
-// delivered. A tombstone may have been carried over from one to the other before
-// anybody came to it.
+// readHistory reads earlier syntheses: what the one before desired, if this one is not done yet,
+// and which of the objects that must be deleted were delivered. A tombstone may have been carried
+// over from one to the other before a worker had it.
 func (l *Loader) readHistory(ctx context.Context, c *enov1.Composition, v *model.Composition) error {
 	last := c.Status.PreviousSynthesis
 	if last == nil {
@@ -89,7 +88,7 @@ func (l *Loader) readSynthesis(ctx context.Context, c *enov1.Composition, from *
 	}
 	for _, s := range all {
 		for i, m := range s.Spec.Resources {
-			r, _ := l.ReadManifest(m, c.Annotations) // what is wrong with it is of no interest any more
+			r, _ := l.ReadManifest(m, c.Annotations) // errors of an earlier synthesis do not matter any more
 			if r == nil || v.ByID[r.Identity] == nil {
 				continue
 			}

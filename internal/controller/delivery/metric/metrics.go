@@ -19,7 +19,7 @@ type Metrics struct {
 	// Replacements are deletions of objects that are created again.
 	Replacements prometheus.Counter
 	Workers      prometheus.Gauge
-	// Unfiltered are manifests of which nobody knows who delivers them.
+	// Unfiltered counts manifests for which it is unknown which delivery applies them.
 	Unfiltered prometheus.Counter
 
 	Updates     *prometheus.CounterVec
@@ -27,12 +27,12 @@ type Metrics struct {
 	FlushSize   prometheus.Histogram
 	FlushTime   prometheus.Histogram
 
-	// Queued and unwritten are how much there is to do, asked when somebody wants to
-	// know. They are nil until there is a Deliverer.
+	// Queued and unwritten are how much work is left, read when the metrics are scraped. They are
+	// nil until there is a Deliverer.
 	Queued, Unwritten, PruneBlocked, Unhealthy, Forbidden func() int
 }
 
-// What came of writing the status of a slice, as a label.
+// These are the results of writing the status of a slice, as a label.
 const (
 	ResultSuccess  = "success"
 	ResultFailure  = "failure"
@@ -40,7 +40,7 @@ const (
 	ResultGone     = "gone"
 )
 
-// What of a write went wrong, as a label.
+// These are the problems of a write, as a label.
 const (
 	OpGet   = "get"
 	OpPatch = "patch"
@@ -68,7 +68,7 @@ func New(r prometheus.Registerer) *Metrics {
 		}),
 		Drift: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "eno_reconciliation_corrections_total",
-			Help: "How often an object was put right that somebody else had changed.",
+			Help: "Corrections of objects that another client had changed.",
 		}),
 		Replacements: newReplacements(),
 		Workers: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -77,7 +77,7 @@ func New(r prometheus.Registerer) *Metrics {
 		}),
 		Updates: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "eno_resource_slice_status_update_total",
-			Help: "Writes of states to resource slices, by what came of them: success, conflict (somebody else wrote), gone (there is no such slice) or failure.",
+			Help: "Writes of states to resource slices, by result: success, conflict (another client wrote first), gone (the slice does not exist) or failure.",
 		}, []string{"result"}),
 		WriteErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "eno_write_buffer_status_update_errors_total",

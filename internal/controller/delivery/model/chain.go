@@ -54,8 +54,8 @@ func (v *Composition) mayRun(it *Item) bool {
 	return v.schedule.Open(it.Position) && (v.Deleting || !slices.ContainsFunc(it.SupersededBy, v.schedule.Open))
 }
 
-// advance tells the schedule the state of an item, and returns the items that may run
-// because of it. The lock is held.
+// advance passes the state of an item to the schedule, and returns the items that may run because
+// of it. The lock is held.
 func (v *Composition) advance(it *Item) (opened []*Item) {
 	var places []int
 	if v.done(it.State) {
@@ -71,8 +71,8 @@ func (v *Composition) advance(it *Item) (opened []*Item) {
 	return opened
 }
 
-// unusable counts the manifests that nobody can apply. Nothing is pruned before they
-// are repaired: they may stand for what would be pruned.
+// unusable counts the manifests that cannot be applied. Nothing is pruned before they are repaired:
+// they may stand for what would be pruned.
 func (v *Composition) unusable() int {
 	n := 0
 	for _, it := range v.Items {

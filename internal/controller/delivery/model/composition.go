@@ -34,16 +34,16 @@ type Composition struct {
 	Rescoped atomic.Bool
 	// Shared is true if another delivery has some of the manifests.
 	Shared bool
-	// Wants are the objects that are to be there, whoever delivers them.
+	// Wants are the objects that must exist, delivered by this delivery or another one.
 	Wants []decide.Identity
 
 	mu       sync.Mutex
 	schedule *decide.Schedule
 	// next is the view that has replaced this one, nil if none has.
 	next *Composition
-	// tombstones are the places of items whose objects are to be deleted, and failing of
-	// those that cannot be applied. rejected is true if there were both when the condition
-	// PruneWaiting was last looked at.
+	// tombstones are the places of items whose objects must be deleted, and failing of those that
+	// cannot be applied. rejected is true if there were both when the condition PruneWaiting was
+	// last computed.
 	tombstones []int
 	failing    map[int]bool
 	rejected   bool
@@ -55,7 +55,7 @@ type Composition struct {
 	Corrections *correctionLog
 	// Denials has its own lock, too. Views of a composition with the same account share it.
 	Denials *denials
-	// metadata is what expressions are told about the composition.
+	// metadata is what expressions can read of the composition.
 	metadata *metav1.ObjectMeta
 }
 
@@ -105,7 +105,7 @@ func (v *Composition) resources() []*decide.Resource {
 	return all
 }
 
-// done says whether an item needs no more work for others to begin.
+// done reports whether an item needs no more work for later items to begin.
 func (v *Composition) done(s enov1.ResourceState) bool {
 	if v.Deleting {
 		return s.Deleted
@@ -114,9 +114,9 @@ func (v *Composition) done(s enov1.ResourceState) bool {
 	return s.Ready != nil
 }
 
-// Start marks what an earlier process has done already, and returns what there is
-// to do now. Whoever is marked as gone is looked at again if this process may
-// have made it since.
+// Start marks what an earlier process has done already, and returns the items to work on now. An
+// item that is marked as deleted is worked on again if this process may have created its object
+// since.
 func (v *Composition) Start() []*Item {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -139,7 +139,7 @@ func (v *Composition) Start() []*Item {
 	})
 }
 
-// Open says whether an item may be worked on.
+// Open reports whether an item may be worked on.
 func (v *Composition) Open(it *Item) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -147,19 +147,19 @@ func (v *Composition) Open(it *Item) bool {
 	return v.mayRun(it)
 }
 
-// isToDelete says whether an item is to go, and has not gone yet.
+// isToDelete reports whether the object of an item must be deleted, and is not deleted yet.
 func (v *Composition) isToDelete(it *Item) bool {
 	return !IsInvalid(it) && (v.Deleting || it.Tombstone) && !it.IsPatch() && !it.State.Deleted
 }
 
-// Deletes reports whether objects are to be deleted, or may have to be, in order to create
-// them again. It is for views that nothing works on yet.
+// Deletes reports whether objects must be deleted, or may have to be, in order to create them
+// again. It is for views that nothing works on yet.
 func (v *Composition) Deletes() bool {
 	return slices.ContainsFunc(v.Items, func(it *Item) bool { return v.isToDelete(it) || !IsInvalid(it) && !v.Deleting && it.MayReplace() })
 }
 
-// HasUnprovenDeletion says whether something is to go of which nobody left word that it was
-// delivered. It is for whoever makes the view.
+// HasUnprovenDeletion reports whether an object must be deleted although no state shows that it was
+// delivered. It is for views that nothing works on yet.
 func (v *Composition) HasUnprovenDeletion() bool {
 	return slices.ContainsFunc(v.Items, func(it *Item) bool { return v.isToDelete(it) && !it.Memory.Owned })
 }
@@ -186,7 +186,7 @@ func (v *Composition) IsReconciled(s *Slice) bool {
 	return !slices.ContainsFunc(v.Items, func(it *Item) bool { return it.Slice == s && !it.State.Reconciled })
 }
 
-// IsReady says whether an item was ready once.
+// IsReady reports whether an item was ready once.
 func (v *Composition) IsReady(it *Item) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -194,7 +194,7 @@ func (v *Composition) IsReady(it *Item) bool {
 	return v.Items[it.Position].State.Ready != nil
 }
 
-// CollectWants notes which objects are to be there.
+// CollectWants records which objects must exist.
 func (v *Composition) CollectWants() {
 	if v.Deleting {
 		return
@@ -272,7 +272,7 @@ func (v *Composition) AddSlice(from *enov1.ResourceSlice, read func(enov1.Manife
 	s := NewSlice(from)
 	v.Slices[s.Name] = s
 	for index, manifest := range from.Spec.Resources {
-		it := &Item{Slice: s, Index: index, Position: len(v.Items), Memory: &Memory{}}
+		it := &Item{Place: Place{Slice: s, Index: index, Position: len(v.Items)}, History: History{Memory: &Memory{}}}
 		it.Resource, it.Problem = read(manifest)
 		if !IsInvalid(it) {
 			it.Original, it.Packed = it.Resource, PackResource(it.Resource)

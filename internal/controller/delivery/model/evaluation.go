@@ -10,8 +10,8 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
-// A Evaluation is what overrides make of a manifest in view of one version of the
-// live object. As long as that is the current one, nobody has to look again.
+// An Evaluation is what overrides make of a manifest in view of one version of the live object. As
+// long as that is the current one, nothing needs to be evaluated again.
 type Evaluation struct {
 	Original *decide.Resource
 	Metadata *metav1.ObjectMeta
@@ -24,15 +24,15 @@ type Evaluation struct {
 // ExpressionMetadata is as much of the metadata of a composition as expressions can ask for.
 func ExpressionMetadata(c *enov1.Composition) *metav1.ObjectMeta {
 	known := &metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, Labels: maps.Clone(c.Labels), Annotations: maps.Clone(c.Annotations)}
-	if c.DeletionStarted() { // what depends on the composition must not notice earlier
+	if c.DeletionStarted() { // dependents of the composition must not notice earlier
 		known.DeletionTimestamp = c.DeletionTimestamp
 	}
 
 	return known
 }
 
-// UpdateMetadata tells a view what its composition is like now, and returns the items that
-// may be others for it.
+// UpdateMetadata updates the metadata of the composition, and returns the items whose overrides may
+// depend on them.
 func (v *Composition) UpdateMetadata(c *enov1.Composition) []*Item {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -46,7 +46,7 @@ func (v *Composition) UpdateMetadata(c *enov1.Composition) []*Item {
 	})
 }
 
-// Metadata is what expressions are told about the composition.
+// Metadata is what expressions can read of the composition.
 func (v *Composition) Metadata() *metav1.ObjectMeta {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -54,8 +54,8 @@ func (v *Composition) Metadata() *metav1.ObjectMeta {
 	return v.metadata
 }
 
-// OrGone is an error about the settings of an item, nil if its object is to be deleted:
-// they never keep it from that.
+// OrGone is an error about the settings of an item, nil if its object must be deleted: they never
+// keep it from that.
 func (v *Composition) OrGone(it *Item, err error) error {
 	if v.Deleting || it.Tombstone {
 		return nil

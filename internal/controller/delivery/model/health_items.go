@@ -57,13 +57,13 @@ func (v *Composition) HealthItems() []HealthItem {
 	return all
 }
 
-// UnknownHealth is the condition of a composition whose objects are not judged, nil if they are.
+// UnknownHealth is the condition of a composition whose objects are not evaluated, nil if they are.
 func (v *Composition) UnknownHealth() *metav1.Condition {
 	switch {
 	case v.Deleting:
 		return &metav1.Condition{Type: enov1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: enov1.ReasonDeleting, Message: "the composition is being deleted"}
 	case v.Suspended != "":
-		return &metav1.Condition{Type: enov1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: enov1.ReasonSuspended, Message: "the objects are not judged while the composition is suspended"}
+		return &metav1.Condition{Type: enov1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: enov1.ReasonSuspended, Message: "the health of objects is not evaluated while the composition is suspended"}
 	case v.Shared:
 		return &metav1.Condition{Type: enov1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: enov1.ReasonShared, Message: "several deliveries share the composition, and none of them knows all objects"}
 	default:

@@ -31,8 +31,8 @@ func (i *Item) LastApplied() *unstructured.Unstructured {
 	if i.Memory.Desired != "" && i.Memory.Desired != i.Desired() {
 		before = i.Memory.Desired
 	}
-	// What overrides have removed is left to others. If nobody knows what was applied,
-	// the live object would tell that it was, and must not be asked.
+	// Fields that overrides have removed are left to other field managers. If it is unknown what was
+	// applied, the live object would show that they were, and must not be read.
 	if before == "" && i.Releases() {
 		return i.Object
 	}
@@ -43,7 +43,10 @@ func (i *Item) LastApplied() *unstructured.Unstructured {
 // WithResource is the item with another resource, which was made for a version of the live
 // object. Its state stays that of the view.
 func (i *Item) WithResource(r *decide.Resource, t Packed, base string) *Item {
-	return &Item{Resource: r, Original: i.Original, Packed: t, Position: i.Position, Slice: i.Slice, Index: i.Index, Problem: i.Problem, Previous: i.Previous, SupersededBy: i.SupersededBy, Memory: i.Memory, BaseVersion: base}
+	return &Item{
+		Content: Content{Resource: r, Packed: t, Original: i.Original, BaseVersion: base},
+		Place:   i.Place, Obstacle: Obstacle{Problem: i.Problem}, History: i.History, Order: Order{SupersededBy: i.SupersededBy},
+	}
 }
 
 // Redact is an error without the values of a Secret.
@@ -65,8 +68,8 @@ func (i *Item) SecretValues(live *unstructured.Unstructured) []map[string]any {
 	return all
 }
 
-// Unpacked is the item with its object, for whoever works on it. Its state stays
-// that of the view.
+// Unpacked is the item with its object, for the worker that has it. Its state stays that of the
+// view.
 func (i *Item) Unpacked() *Item {
 	r := *i.Resource
 	r.Object = i.Packed.Unpack()
@@ -74,45 +77,74 @@ func (i *Item) Unpacked() *Item {
 	return i.WithResource(&r, i.Packed, "")
 }
 
-// Desired is what the object is to be, which is what is remembered when it is. An
-// object that is patched only says which.
+// Desired is the desired object, which is remembered once it was applied. Of an object that is
+// patched, it only has the identity.
 func (i *Item) Desired() Packed { return i.Packed + Packed(i.Ops) }
 
-// An Item is one manifest of a view.
+// An Item is one manifest of a view. What differs between its states is in its Content:
+//
+//	invalid      Resource is nil, and Invalid is the text
+//	packed       Resource has no object, and Packed is it; this is the item of a view
+//	unpacked     Resource has the object; this is the copy of a worker
+//	overridden   BaseVersion is set, too; this is the copy of a worker after its overrides
 type Item struct {
-	// Resource has no object while it is in the view: text is it.
+	Content
+	Place
+	Obstacle
+	History
+	Order
+
+	// State is guarded by the view. Copies have none.
+	State enov1.ResourceState
+}
+
+// A Content is the object that an item delivers.
+type Content struct {
+	// Resource has no object while it is in the view: Packed is it.
 	*decide.Resource
 
 	Packed Packed
-	// Invalid is the manifest if it is hidden, nil otherwise.
+	// Invalid is the manifest if it cannot be read, nil otherwise.
 	Invalid *enov1.Manifest
-	// Original is what the view has: those who work on it have it with its object.
+	// Original is the resource of the view: workers have copies with their objects.
 	Original *decide.Resource
-	// Position is that in the view, and slice and index are where its state is written.
+	// BaseVersion is the version of the live object that overrides have made the item for,
+	// "" if there are none.
+	BaseVersion string
+}
+
+// A Place is where an item is: Position in the view, and Index in the Slice to which its state is
+// written.
+type Place struct {
 	Position int
 	Slice    *Slice
 	Index    int
-	// Problem is why it cannot be delivered at all. elsewhere : somebody else delivers
-	// it, or there is no telling who, which is the problem then.
+}
+
+// An Obstacle keeps an item from being delivered at all: Problem is the reason. Foreign is true if
+// another delivery has the item, or if it is unknown which one does: then that is the problem.
+type Obstacle struct {
 	Problem error
 	Foreign bool
+}
+
+// A History is what was delivered before.
+type History struct {
 	// Previous is what the synthesis before desired, "" if it is not known.
 	Previous Packed
+	// Memory is only used by the worker that has the item.
+	Memory *Memory
+}
+
+// An Order is how an item relates to other items of the view.
+type Order struct {
 	// SupersededBy are the places of items that decide about the same fields of the same
 	// object later. Once one of them may run, this one does not run again.
 	SupersededBy []int
 	// chained is whether other items are about the same object.
 	chained bool
-	// Memory is only used by whoever works on the item.
-	Memory *Memory
 	// PruneNow is true for a tombstone that a user wants to have deleted now.
 	PruneNow bool
-	// BaseVersion is the version of the live object that overrides have made the item for,
-	// "" if there are none.
-	BaseVersion string
-
-	// State is guarded by the view.
-	State enov1.ResourceState
 }
 
 // IsInvalid are resources that nothing can be done about.

@@ -9,26 +9,26 @@ import (
 
 	"github.com/arbor-control/arbor/internal/controller/delivery/watch"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/decide/delivery/observed"
 )
 
 // A Memory is what this process knows about an object. It outlives the synthesis.
 type Memory struct {
 	driftMemory
+	observed.Write
 
-	// Desired was applied last, and what the object became then.
-	Desired   Packed
-	UID       types.UID
-	Version   string
-	OwnFields string
-	// Owned : something of it was held by us then. An earlier process may have left
-	// word of that, and of nothing else.
+	// Desired was applied last, and Write is what the object became then.
+	Desired Packed
+	// Owned is true if we owned something of it then. An earlier process may have left a record of
+	// that, and of nothing else.
 	Owned    bool
 	Location watch.Location
 	// Due is when it is reconciled even if it was not changed.
 	Due time.Time
-	// Watched : the object is watched.
+	// Watched is true if the object is watched.
 	Watched bool
-	// Written : this process has made or changed the object. Anybody may ask.
+	// Written is true if this process has created or changed the object. It may be read without a
+	// lock.
 	Written atomic.Bool
 
 	// Removed is the object that a Patch was about to delete in a synthesis.
@@ -42,39 +42,39 @@ type Memory struct {
 	Replacing time.Time
 
 	// Evaluated is what overrides made of the manifest last, nil if there are none.
-	// turned : what they made of it then has them want something else.
+	// Reverting is true if the result then makes them want something else.
 	Evaluated *Evaluation
 	Reverting bool
 
-	// Observed is which generation the status is about while readiness is waited for.
-	// outdated : it did not follow, and is judged all the same.
+	// Observed is which generation the status is about while readiness is waited for. outdated is
+	// true if it did not follow, and decides about readiness all the same.
 	Observed decide.Observation
 	Outdated bool
 	// Limited is set if a readiness expression exceeds a limit, and that was reported.
 	Limited bool
 
 	Damper decide.Damper
-	// OtherWriter is who keeps changing the object, once that was found out.
+	// OtherWriter is the client that keeps changing the object, once that is known.
 	OtherWriter string
-	// LastEvent is what the last event said.
+	// LastEvent is the message of the last event.
 	LastEvent string
 }
 
-// RestoreUID takes the word of an earlier process for which object was delivered.
+// RestoreUID sets the UID that an earlier process recorded for the object that it delivered.
 func (m *Memory) RestoreUID(uid types.UID) {
 	if m.UID == "" && uid != "" {
 		m.UID, m.Owned = uid, true
 	}
 }
 
-// Created notes that an object was created here, which nothing in it may say.
+// Created records that an object was created here, which the object itself may not show.
 func (m *Memory) Created(live *unstructured.Unstructured, verb decide.Verb) {
 	if live != nil && verb == decide.Create {
 		m.Owned = true
 	}
 }
 
-// IsOwned says whether an object is the one that was delivered.
+// IsOwned reports whether an object is the one that was delivered.
 func (m *Memory) IsOwned(live *unstructured.Unstructured) bool {
 	return live != nil && m.Owned && m.UID == live.GetUID()
 }

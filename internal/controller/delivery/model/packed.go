@@ -7,16 +7,16 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
-// A Packed is an object as JSON, with its keys in order, so that two of them are the
-// same if the objects are. It takes a seventh of the memory that an object takes,
-// and a composition can have thousands, of two syntheses. "" is none.
+// A Packed is an object as JSON, with its keys in order, so that two of them are the same if the
+// objects are. It takes a seventh of the memory that an object takes, and a composition can have
+// thousands, of two syntheses. "" means that there is no object.
 type Packed string
 
 // PackObject packs an object.
 func PackObject(o *unstructured.Unstructured) Packed {
 	data, err := json.Marshal(o.Object)
 	if err != nil {
-		return "" // what cannot be written cannot be applied either, which says why
+		return "" // it cannot be applied either, and that error has the reason
 	}
 
 	return Packed(data)

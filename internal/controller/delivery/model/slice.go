@@ -22,8 +22,8 @@ type Slice struct {
 	// mu is held while the slice is written.
 	mu    sync.Mutex
 	Count int
-	// Initialized : its status has a place for each resource. version is that of the
-	// slice while it has not.
+	// Initialized is true if its status has a place for each resource. version is that of the slice
+	// while it has not.
 	Initialized bool
 	Version     string
 
@@ -33,7 +33,8 @@ type Slice struct {
 
 	// UUID is spec.synthesisUUID.
 	UUID string
-	// Events tells changes of other clients from those of this process. Successive views share it.
+	// Events distinguishes changes of other clients from those of this process. Successive views
+	// share it.
 	Events *SliceEvents
 	// Rejected is why the slice of this name does not belong to the composition, "" if it does.
 	Rejected string

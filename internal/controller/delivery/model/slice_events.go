@@ -31,11 +31,11 @@ const (
 	ReloadDelay = 5 * time.Second
 )
 
-// SliceEvents tells events of other clients from those of this process. An event may come
+// SliceEvents distinguishes events of other clients from those of this process. An event may come
 // before the answer to the write that caused it.
 type SliceEvents struct {
 	mu sync.Mutex
-	// own are versions that this process has written and not seen, and seen are others.
+	// own are versions that this process has written and not seen, and seen are all other versions.
 	own, seen map[string]bool
 	deleted   bool
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // TestSliceEvents has writes of this process (wN), events (eN), the deletion of the slice (d) and
-// checks (?), which tell whether another client has written.
+// checks (?), which report whether another client has written.
 func TestSliceEvents(t *testing.T) {
 	cases := map[string]struct{ reason, steps, want string }{
 		"Own":      {"Events of own writes are not of another client.", "w1 w2 e1 e2 ?", "no"},

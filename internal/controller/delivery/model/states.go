@@ -57,7 +57,7 @@ func (v *Composition) Settle(it *Item, s enov1.ResourceState) (_ enov1.ResourceS
 	v.mu.Lock()
 	defer v.mu.Unlock()
 
-	return v.take(v.Items[it.Position], s) // overrides make others of it, which have no state
+	return v.take(v.Items[it.Position], s) // the result of overrides is a copy without a state
 }
 
 // SettleIf is settle on a condition about the present state, which may be another one by
@@ -77,7 +77,7 @@ func (v *Composition) SettleIf(it *Item, holds func(enov1.ResourceState) bool, s
 
 // take gives an item of the view a new state. The lock is held.
 func (v *Composition) take(it *Item, s enov1.ResourceState) (_ enov1.ResourceState, changed bool, opened []*Item) {
-	// What was ready once is ready in this synthesis.
+	// An item that was ready once stays ready in this synthesis.
 	if it.State.Ready != nil {
 		s.Ready = it.State.Ready
 	}

@@ -25,14 +25,14 @@ func (v *Composition) IsRead(c *enov1.Composition) bool {
 	return v != nil && v.UID == c.UID && v.SliceNames == SlicesOf(c.Status.CurrentSynthesis)
 }
 
-// A Version tells whether a view is still that of its composition.
+// A Version identifies the view of a composition, to see whether it is current.
 type Version struct {
 	UID types.UID
 	// SliceNames identify a synthesis: one that changes nothing takes them over.
 	SliceNames          string
 	Settings            string
 	Deleting, Abandoned bool
-	// Foreign : somebody else delivers the composition.
+	// Foreign is true if another delivery delivers the composition.
 	Foreign bool
 	// Suspended is why nothing is written, "" if something may be.
 	Suspended string

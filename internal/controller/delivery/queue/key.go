@@ -6,8 +6,8 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
-// A Key is what the queue of resources holds. It is the same in every synthesis,
-// so that nobody works on one object of a composition twice at a time.
+// A Key is what the queue of resources holds. It is the same in every synthesis, so that two
+// workers never have one object of a composition at the same time.
 type Key struct {
 	Composition types.NamespacedName
 	Object      decide.Identity

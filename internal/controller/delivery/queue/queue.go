@@ -32,7 +32,7 @@ func New(workers int) workqueue.TypedRateLimitingInterface[Key] {
 	})}
 }
 
-// A resourceQueue tells the fairQueue which resources workers have done: a work queue does not.
+// A resourceQueue passes to the fairQueue which resources workers have done: a work queue does not.
 type resourceQueue struct {
 	workqueue.TypedRateLimitingInterface[Key]
 
@@ -45,13 +45,13 @@ func (q *resourceQueue) Done(k Key) {
 	q.TypedRateLimitingInterface.Done(k)
 }
 
-// A fairQueue alternates between resources that failed last time and all others, among each of
-// these between namespaces, and in a namespace between compositions. So neither the size nor the
+// A fairQueue alternates between resources that failed last time and all that did not, among each
+// of these between namespaces, and in a namespace between compositions. So neither the size nor the
 // failures of one composition delay another one, and retries still make progress under load.
 //
 // While resources of other namespaces wait, a namespace gets no more workers than its share: one
 // whose requests are slow, for example because of a webhook, would otherwise occupy all workers,
-// since the requests of the others end sooner. While nothing else waits, it gets all of them.
+// since the requests of the rest end sooner. While nothing else waits, it gets all of them.
 type fairQueue struct {
 	// failed reports whether a resource failed last time.
 	failed  func(Key) bool
@@ -118,7 +118,7 @@ func (q *fairQueue) done(k Key) {
 	count(q.busy, k, -1)
 }
 
-// share is how many workers a namespace gets while others wait, too.
+// share is how many workers a namespace gets while other namespaces wait, too.
 func (q *fairQueue) share() int {
 	active := len(q.queued)
 	for namespace := range q.busy { // there are not more of them than workers

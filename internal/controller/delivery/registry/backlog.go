@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/internal/controller/delivery/model"
-	"github.com/arbor-control/arbor/internal/controller/delivery/watch"
+	"github.com/arbor-control/arbor/internal/decide/delivery/observed"
 )
 
 // A backlog has the compositions that are not read yet, and the views that must not
@@ -76,7 +76,7 @@ func (b *backlog) endList() {
 func (b *backlog) hasRead(name types.NamespacedName, version string) bool {
 	read, ok := b.Since[name]
 
-	return ok && !watch.Older(read, version)
+	return ok && !observed.Older(read, version)
 }
 
 // add has a view wait for compositions of its tenant, each with the version that it has now.
@@ -146,7 +146,7 @@ func (q *waitingQueues) add(v *model.Composition, unread []unreadEntry) {
 
 			continue
 		}
-		if e, ok := at.Value.(*unreadEntry); ok && e.version != one.version && watch.Older(e.version, one.version) {
+		if e, ok := at.Value.(*unreadEntry); ok && e.version != one.version && observed.Older(e.version, one.version) {
 			e.version = one.version
 		}
 	}
@@ -164,7 +164,7 @@ func (q *waitingQueues) read(name types.NamespacedName, version string) []*model
 	if !ok {
 		return nil
 	}
-	if e, ok := at.Value.(*unreadEntry); ok && watch.Older(version, e.version) {
+	if e, ok := at.Value.(*unreadEntry); ok && observed.Older(version, e.version) {
 		return nil
 	}
 	q.unread.Remove(at)

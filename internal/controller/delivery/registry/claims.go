@@ -14,10 +14,10 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
-// An object that another composition wants has moved there, and is not deleted. Who
-// wants what is counted from the views. So before a view deletes anything, all
-// compositions must have been read that were there when it was made: those that
-// wanted something before this one let go of it are among them, after a restart too.
+// An object that another composition wants has moved there, and is not deleted. The compositions
+// that want an object are counted from the views. So before a view deletes anything, all
+// compositions must have been read that existed when it was made: those that wanted an object
+// before this one released it are among them, after a restart too.
 
 // With --delivery-scope=namespace, only compositions of the same namespace count: a tenant
 // must not keep objects of another one by naming them, nor by a composition that cannot be
@@ -30,7 +30,7 @@ type Claim struct {
 	tenant string
 }
 
-// count counts who wants which object.
+// count counts the compositions that want each object.
 func (r *Registry) count(v *model.Composition, by int) { r.add(v.Name, v.Wants, by) }
 
 // add counts objects that a composition wants.
@@ -56,7 +56,7 @@ func (r *Registry) isNeighbor(a, b types.NamespacedName) bool {
 	return r.tenant(a.Namespace) == r.tenant(b.Namespace)
 }
 
-// IsWanted says whether another composition wants an object that this one does not.
+// IsWanted reports whether another composition wants an object that this one does not.
 func (r *Registry) IsWanted(own types.NamespacedName, id decide.Identity) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,9 +101,9 @@ func (r *Registry) claims(name types.NamespacedName, id decide.Identity) int {
 	return n
 }
 
-// AwaitOthers notes which compositions have to be read before a view deletes anything. It
-// is for views that nobody works on yet. The cache is asked, which has seen them if
-// it has seen the composition that lets go of something later.
+// AwaitOthers records which compositions have to be read before a view deletes anything. It is for
+// views that nothing works on yet. The cache is asked, which has seen them if it has seen the
+// composition that releases an object later.
 func (r *Registry) AwaitOthers(ctx context.Context, v *model.Composition) error {
 	if !v.Deletes() {
 		return nil

@@ -20,8 +20,8 @@ type Registry struct {
 
 	mu    sync.Mutex
 	views map[types.NamespacedName]*model.Composition
-	// unreadable are the compositions that cannot be read, and grace is how long others wait
-	// for them.
+	// unreadable are the compositions that cannot be read, and grace is how long other compositions
+	// wait for them.
 	unreadable map[types.NamespacedName]*unreadableComposition
 	Grace      time.Duration
 	// Wanted is by how many compositions of a tenant each object is wanted.

@@ -8,8 +8,8 @@ import (
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
 )
 
-// A composition that cannot be read may want an object that another one is about to
-// delete. What is known of it counts; for the rest, others wait for a limited time.
+// A composition that cannot be read may want an object that another one is about to delete. What is
+// known of it counts; for the rest, other compositions wait for a limited time.
 
 // unreadableComposition is what is known of a composition that cannot be read.
 type unreadableComposition struct {
@@ -28,8 +28,8 @@ func (r *Registry) forgetUnreadable(name types.NamespacedName) {
 	}
 }
 
-// overdue reports whether others no longer wait for a composition that cannot be read.
-// The lock is held.
+// overdue reports whether other compositions no longer wait for one that cannot be read. The lock
+// is held.
 func (r *Registry) overdue(name types.NamespacedName) bool {
 	b := r.unreadable[name]
 

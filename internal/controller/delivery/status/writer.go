@@ -46,8 +46,8 @@ type Writer struct {
 	metrics *metric.Metrics
 
 	mu sync.Mutex
-	// Dirty is by name, not by view: of two views of one slice, what was said last is
-	// written, and nothing that an earlier one said comes after it.
+	// Dirty is by name, not by view: of two views of one slice, the state that was set last is
+	// written, and no state of an earlier view is written after it.
 	Dirty map[types.NamespacedName]*unwritten
 	views map[compositionWrite]bool
 	// wake has an element if there is something to write, and complete if a slice has
@@ -60,7 +60,7 @@ type unwritten struct {
 	View   *model.Composition
 	slice  *model.Slice
 	states map[int]enov1.ResourceState
-	// hints are written where nobody else wrote anything.
+	// hints are written where no other client has written a state.
 	hints map[int]enov1.ResourceState
 	// notBefore is when to try again after a failed write.
 	notBefore time.Time
@@ -87,7 +87,7 @@ func (w *Writer) Persist(ctx context.Context, v *model.Composition, it *model.It
 	return w.write(ctx, it.Slice, &unwritten{View: v, slice: it.Slice, states: map[int]enov1.ResourceState{it.Index: s}})
 }
 
-// Hint has a state written if nobody else writes one.
+// Hint has a state written if no other client writes one.
 func (w *Writer) Hint(v *model.Composition, it *model.Item, s enov1.ResourceState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,7 +95,7 @@ func (w *Writer) Hint(v *model.Composition, it *model.Item, s enov1.ResourceStat
 	w.wakeUp()
 }
 
-// of is what is to be written of the slice of an item.
+// of returns the states of the slice of an item that have to be written.
 func (w *Writer) of(v *model.Composition, it *model.Item) *unwritten {
 	u := w.Dirty[it.Slice.NamespacedName]
 	if u == nil {
@@ -240,7 +240,7 @@ func (w *Writer) again(u *unwritten) {
 	maps.Copy(newer.hints, u.hints)
 }
 
-// All are the states of the whole slice. Another view may have said some of them.
+// All are the states of the whole slice. Another view may have set some of them.
 func (u *unwritten) All() []enov1.ResourceState {
 	states := u.View.States(u.slice)
 	for i, s := range u.states {
@@ -257,9 +257,8 @@ type Operation struct {
 	Value any    `json:"value"`
 }
 
-// write writes states by their index. Somebody else may write beside it: each
-// state has one place. The first write makes those places, on condition that
-// nobody else did.
+// write writes states by their index. Another client may write next to it: each state has one
+// place. The first write creates those places, on condition that no other client did.
 func (w *Writer) write(ctx context.Context, s *model.Slice, u *unwritten) error {
 	s.Lock()
 	defer s.Unlock()
@@ -294,7 +293,7 @@ func (w *Writer) write(ctx context.Context, s *model.Slice, u *unwritten) error 
 
 		return nil
 	case metric.ResultGone:
-		return nil // with the slice went whoever would read it
+		return nil // nothing reads the states of a slice that is deleted
 	}
 	w.metrics.WriteErrors.WithLabelValues(metric.OpPatch).Inc()
 	if result == metric.ResultConflict {
@@ -359,8 +358,8 @@ func resultOf(err error) string {
 	}
 }
 
-// refresh finds out why a write was refused, and returns that reason: the slice
-// was written by somebody else.
+// refresh finds out why a write was rejected, and returns that reason: another client has written
+// the slice.
 func (w *Writer) refresh(ctx context.Context, s *model.Slice, because error) error {
 	now := &enov1.ResourceSlice{}
 	switch err := w.Reader.Get(ctx, s.NamespacedName, now); {

@@ -23,13 +23,13 @@ import (
 	"github.com/arbor-control/arbor/internal/controller/delivery/model"
 )
 
-// A composition that is deleted has a new view, of the same slices. What its earlier
-// view said and is not written yet must not be written after what the new one says.
+// A composition that is deleted has a new view, of the same slices. States of its earlier view that
+// are not written yet must not be written after those of the new one.
 func TestLastWordIsWritten(t *testing.T) {
 	said := func(s enov1.ResourceState) (*model.Composition, *model.Item) {
 		at := &model.Slice{Events: &model.SliceEvents{}, NamespacedName: types.NamespacedName{Namespace: "n", Name: "s"}, Count: 2}
-		it := &model.Item{Slice: at, State: s}
-		v := &model.Composition{Items: []*model.Item{it, {Slice: at, Index: 1, Position: 1}}}
+		it := &model.Item{Place: model.Place{Slice: at}, State: s}
+		v := &model.Composition{Items: []*model.Item{it, {Place: model.Place{Slice: at, Index: 1, Position: 1}}}}
 
 		return v, it
 	}
@@ -40,7 +40,7 @@ func TestLastWordIsWritten(t *testing.T) {
 	w := NewWriter(nil, nil, nil)
 	w.Set(before, first, made)
 	w.Set(now, second, gone)
-	// Another item of the earlier view, which somebody was still working on.
+	// Another item of the earlier view, which a worker still has.
 	w.Set(before, before.Items[1], made)
 	if len(w.Dirty) != 1 {
 		t.Fatalf("one slice is written %d times at once", len(w.Dirty))
@@ -52,7 +52,7 @@ func TestLastWordIsWritten(t *testing.T) {
 		if diff := cmp.Diff(map[int]enov1.ResourceState{0: gone, 1: made}, u.states); diff != "" {
 			t.Errorf("-want, +got:\n%s", diff)
 		}
-		// It could not be written, and meanwhile something was said.
+		// It could not be written, and another state was set since.
 		w.Dirty = map[types.NamespacedName]*unwritten{}
 		w.Set(before, first, made)
 		w.again(u)
@@ -121,9 +121,9 @@ func TestSlowSliceRests(t *testing.T) {
 			s := &model.Slice{Count: len(tc.states), RestUntil: now.Add(tc.rest)}
 			v := &model.Composition{}
 			for i, state := range tc.states {
-				v.Items = append(v.Items, &model.Item{Slice: s, Index: i, State: state})
+				v.Items = append(v.Items, &model.Item{Place: model.Place{Slice: s, Index: i}, State: state})
 			}
-			v.Items = append(v.Items, &model.Item{Slice: &model.Slice{}, State: open}) // another slice does not count
+			v.Items = append(v.Items, &model.Item{Place: model.Place{Slice: &model.Slice{}}, State: open}) // another slice does not count
 			u := &unwritten{View: v, slice: s, notBefore: now.Add(tc.wait)}
 			if got := u.earliest().Sub(now); got != tc.want {
 				t.Errorf("%s: waits for %s, want %s", tc.reason, got, tc.want)
@@ -174,7 +174,7 @@ func TestCompleteSliceIsWrittenAtOnce(t *testing.T) {
 				s := &model.Slice{Events: &model.SliceEvents{}, Count: len(tc.states), Initialized: true}
 				v := &model.Composition{}
 				for i, state := range tc.states {
-					v.Items = append(v.Items, &model.Item{Slice: s, Index: i, Position: i, State: state})
+					v.Items = append(v.Items, &model.Item{Place: model.Place{Slice: s, Index: i, Position: i}, State: state})
 				}
 				go w.Run(ctx)
 				began := time.Now()

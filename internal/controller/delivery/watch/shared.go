@@ -4,17 +4,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/arbor-control/arbor/internal/controller/delivery/queue"
+	"github.com/arbor-control/arbor/internal/decide/delivery/observed"
 )
 
-// A lastWrite is a version of an object that was written here, and who agrees with it. What
-// two of us write within one second looks alike from outside.
+// A lastWrite is the newest version that this process wrote of an object that several compositions
+// manage, and the compositions that have confirmed it. Two writes of this process within one second
+// cannot be distinguished by their time.
 type lastWrite struct {
 	version   string
 	confirmed map[queue.Key]bool
 }
 
-// Written notes that somebody has written an object, or found it as it should be, and
-// tells others who want it.
+// Written records that a composition has written an object, or found it as desired, and queues it
+// for all other compositions that want it.
 func (w *Watches) Written(at Location, version string, who queue.Key) {
 	w.mu.Lock()
 	var others []queue.Key
@@ -27,17 +29,17 @@ func (w *Watches) Written(at Location, version string, who queue.Key) {
 	}
 }
 
-// written returns who has to look at the object.
+// written returns the keys to requeue.
 func (k *kindWatch) written(name types.NamespacedName, version string, who queue.Key) []queue.Key {
 	last := k.lastWrites[name]
 	switch {
 	case last == nil && len(k.interest[name]) < 2:
-		return nil // there is nobody else
+		return nil // no other composition wants it
 	case last != nil && last.version == version:
 		last.confirmed[who] = true
 
 		return nil
-	case last != nil && !Older(last.version, version):
+	case last != nil && !observed.Older(last.version, version):
 		return nil
 	}
 	k.lastWrites[name] = &lastWrite{version, map[queue.Key]bool{who: true}}
@@ -51,7 +53,7 @@ func (k *kindWatch) written(name types.NamespacedName, version string, who queue
 	return others
 }
 
-// IsContested says whether another of us has written an object since.
+// IsContested reports whether another composition of this process has written an object since.
 func (w *Watches) IsContested(at Location, who queue.Key) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

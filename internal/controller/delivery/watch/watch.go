@@ -17,17 +17,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/arbor-control/arbor/internal/controller/delivery/queue"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
+	"github.com/arbor-control/arbor/internal/decide/delivery/observed"
 )
 
-// What is remembered of a watched object besides its name, in the form of
-// annotations, since that is what informers can carry.
+// These annotations hold what is remembered of a watched object besides its name: informers can
+// carry annotations.
 const (
 	keptOwn    = "own"
 	keptWriter = "writer"
@@ -42,29 +42,13 @@ type Location struct {
 	types.NamespacedName
 }
 
-// An Observation is what a watch knows about an object.
-type Observation struct {
-	// Known : there is a watch, which is current. present : the object is there.
-	Known, Present bool
-	// Unserved : the server does not serve the version of the kind any more, so that the watch
-	// sees nothing.
-	Unserved bool
-	UID      types.UID
-	Version  string
-	// Own is what we hold of it, and writer who else wrote last.
-	Own, Writer string
-	Deleting    bool
-	// NoStatus is true if no field manager has written a status.
-	NoStatus bool
-}
-
 // Watches has one metadata-only watch for each kind that was applied, as long as
 // there are objects of it.
 type Watches struct {
 	client metadata.Interface
 	// manager is the field manager of this delivery.
 	manager string
-	// changed is called with whoever is interested in an object.
+	// changed is called with each key that is interested in an object.
 	changed func(queue.Key)
 
 	mu    sync.Mutex
@@ -77,7 +61,7 @@ type Watches struct {
 type kindWatch struct {
 	informer cache.SharedIndexInformer
 	stop     chan struct{}
-	// interest is who wants to know about which objects.
+	// interest are the keys to queue when an object changes.
 	interest map[types.NamespacedName]map[queue.Key]bool
 	// lastWrites are the last that were written here to objects that several want.
 	lastWrites map[types.NamespacedName]*lastWrite
@@ -108,7 +92,7 @@ func (w *Watches) end() {
 	}
 }
 
-// Track has an object watched for somebody.
+// Track has an object watched for a key.
 func (w *Watches) Track(at Location, who queue.Key) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -145,16 +129,16 @@ func (w *Watches) Untrack(at Location, who queue.Key) {
 	}
 }
 
-// Observe says what is known about an object that was last written as a version.
-func (w *Watches) Observe(at Location, version string) Observation {
+// Observe returns what is known about an object that was last written as a version.
+func (w *Watches) Observe(at Location, version string) observed.Object {
 	w.mu.Lock()
 	k, ok := w.kinds[at.GroupVersionResource]
 	w.mu.Unlock()
 	if !ok || !k.informer.HasSynced() {
-		return Observation{}
+		return observed.Object{}
 	}
 	if k.unserved.Load() {
-		return Observation{Unserved: true}
+		return observed.Object{Unserved: true}
 	}
 	name := at.Name
 	if at.Namespace != "" {
@@ -164,18 +148,18 @@ func (w *Watches) Observe(at Location, version string) Observation {
 	seen := cmp.Or(k.informer.GetIndexer().LastStoreSyncResourceVersion(), k.informer.LastSyncResourceVersion())
 	found, ok, err := k.informer.GetIndexer().GetByKey(name)
 	if err != nil {
-		return Observation{}
+		return observed.Object{}
 	}
 	if !ok {
 		// It may be younger than what the store has seen.
-		return Observation{Known: !Older(seen, version)}
+		return observed.Object{Known: !observed.Older(seen, version)}
 	}
 	o, ok := found.(*metav1.PartialObjectMetadata)
 	if !ok {
-		return Observation{}
+		return observed.Object{}
 	}
 
-	return Observation{
+	return observed.Object{
 		Known: true, Present: true, UID: o.UID, Version: o.ResourceVersion, Deleting: o.DeletionTimestamp != nil,
 		Own: o.Annotations[keptOwn], Writer: o.Annotations[keptWriter], NoStatus: o.Annotations[keptOwn] != "" && o.Annotations[keptStatus] == "",
 	}
@@ -204,7 +188,7 @@ func (w *Watches) watch(gvr schema.GroupVersionResource) *kindWatch {
 		DeleteFunc: tell,
 	})
 	go k.informer.Run(k.stop)
-	// What went before the first list was never seen.
+	// Deletions before the first list were never seen.
 	go func() {
 		if cache.WaitForCacheSync(k.stop, k.informer.HasSynced) {
 			w.notifyAll(k)
@@ -244,8 +228,8 @@ func (w *Watches) notifyAll(k *kindWatch) {
 	}
 }
 
-// slim keeps of an object only what drift is seen by. A cluster has many objects
-// that are none of ours.
+// slim keeps of an object only what drift is seen by. A cluster has many objects that were not
+// delivered.
 func slim(o any, manager string) (any, error) {
 	full, ok := o.(*metav1.PartialObjectMetadata)
 	if !ok || len(full.ManagedFields) == 0 {
@@ -271,10 +255,10 @@ func hasStatus(entries []metav1.ManagedFieldsEntry) bool {
 	})
 }
 
-// OwnedFields is a digest of what we hold of an object. Whoever changes a value of ours
-// takes the field away from us, and whoever removes it does too: so as long as
-// this is the same, an apply would change nothing. The time tells apart what two
-// of us wrote, in two processes and not in the same second; for the rest, see word.
+// OwnedFields is a digest of the fields of an object that we own. A client that changes or removes
+// a value of ours takes the field away from us: so as long as the digest is the same, an apply
+// would change nothing. The time distinguishes what two of us wrote, in two processes and not in
+// the same second; for the rest, see lastWrite.
 func OwnedFields(entries []metav1.ManagedFieldsEntry, manager string) string {
 	h := sha256.New()
 	for _, e := range entries {
@@ -299,7 +283,7 @@ func OwnedFields(entries []metav1.ManagedFieldsEntry, manager string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// LastWriter is who else wrote last.
+// LastWriter is the other field manager that wrote last.
 func LastWriter(entries []metav1.ManagedFieldsEntry, manager string) string {
 	last := metav1.ManagedFieldsEntry{}
 	for _, e := range entries {
@@ -312,12 +296,4 @@ func LastWriter(entries []metav1.ManagedFieldsEntry, manager string) string {
 	}
 
 	return last.Manager
-}
-
-// Older says whether a resource version is before another. Those that cannot be
-// compared are not.
-func Older(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-
-	return err == nil && order < 0
 }

@@ -70,27 +70,8 @@ func TestSlim(t *testing.T) {
 	}
 }
 
-func TestOlder(t *testing.T) {
-	cases := map[string]struct {
-		reason, a, b string
-		want         bool
-	}{
-		"Older":   {reason: "They are numbers, not texts.", a: "9", b: "10", want: true},
-		"Same":    {reason: "The same is not older.", a: "10", b: "10"},
-		"Newer":   {reason: "Nor is a newer one.", a: "11", b: "10"},
-		"Unknown": {reason: "What is no number cannot be compared.", a: "", b: "10"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := Older(tc.a, tc.b); got != tc.want {
-				t.Errorf("%s\nolder(%q, %q): %t", tc.reason, tc.a, tc.b, got)
-			}
-		})
-	}
-}
-
-// TestWords has two compositions that want one object, and write it within a second.
-func TestWords(t *testing.T) {
+// TestSharedObject has two compositions that want one object, and write it within a second.
+func TestSharedObject(t *testing.T) {
 	at := Location{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, NamespacedName: types.NamespacedName{Namespace: "ns", Name: "o"}}
 	a, b := queue.Key{Composition: types.NamespacedName{Name: "a"}}, queue.Key{Composition: types.NamespacedName{Name: "b"}}
 	var told []string

@@ -21,10 +21,10 @@ import (
 
 const action = "Judge"
 
-// judge reads what the verdict depends on, and writes the verdict. The pool is read
-// after the Subnet was known in the version that is judged: a pool that was found
-// empty to be deleted, or to give up addresses, is seen as such.
-func (r *Reconciler) judge(ctx context.Context, s *v1alpha1.Subnet) error {
+// decide reads what the phase depends on, and writes it. The pool is read after the Subnet was
+// known in the version that is decided on: a pool that was found empty to be deleted, or to give up
+// addresses, is seen as such.
+func (r *Reconciler) decide(ctx context.Context, s *v1alpha1.Subnet) error {
 	b, ok := block(s)
 	if !ok {
 		return r.apply(ctx, s, ipamrules.SubnetDecision{
@@ -39,7 +39,7 @@ func (r *Reconciler) judge(ctx context.Context, s *v1alpha1.Subnet) error {
 	if p != nil {
 		pool = ipamrules.PoolRangesOf(p)
 	}
-	others, err := r.others(ctx, s, b)
+	others, err := r.neighbors(ctx, s, b)
 	if err != nil {
 		return err
 	}
@@ -47,11 +47,10 @@ func (r *Reconciler) judge(ctx context.Context, s *v1alpha1.Subnet) error {
 	return r.apply(ctx, s, ipamrules.DecideSubnet(b, pool, others))
 }
 
-// others returns the Subnets of the pool that may overlap a block or have its
-// clusterID. They are read from the informer's store, which holds the block that is
-// judged; the judge asks no more of a snapshot. The proof compares pairs, so the store
-// may change between these reads.
-func (r *Reconciler) others(ctx context.Context, s *v1alpha1.Subnet, b ipamrules.SubnetFacts) (iter.Seq[ipamrules.SubnetFacts], error) {
+// neighbors returns the Subnets of the pool that may overlap a block or have its clusterID. They are
+// read from the informer's store, which holds the block that is decided on; the decision needs no
+// more of a snapshot. The proof compares pairs, so the store may change between these reads.
+func (r *Reconciler) neighbors(ctx context.Context, s *v1alpha1.Subnet, b ipamrules.SubnetFacts) (iter.Seq[ipamrules.SubnetFacts], error) {
 	near, err := kube.SubnetsNear(ctx, r.client, s.Namespace, s.Spec.PoolRef, b.Prefix)
 	if err != nil {
 		return nil, err
@@ -73,7 +72,7 @@ func (r *Reconciler) others(ctx context.Context, s *v1alpha1.Subnet, b ipamrules
 	}, nil
 }
 
-// apply writes a verdict, on condition that the Subnet is as it was judged.
+// apply writes a decision, on condition that the Subnet is in the version that was decided on.
 func (r *Reconciler) apply(ctx context.Context, s *v1alpha1.Subnet, v ipamrules.SubnetDecision) error {
 	if v.Phase == v1alpha1.SubnetPending {
 		// Nothing is written: a new resourceVersion would make this Subnet younger
@@ -95,7 +94,7 @@ func (r *Reconciler) apply(ctx context.Context, s *v1alpha1.Subnet, v ipamrules.
 		Type: v1alpha1.ConditionReady, Status: ready, Reason: v.Reason, Message: v.Message, ObservedGeneration: s.Generation,
 	})
 	if err := r.client.Status().Update(ctx, s); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("cannot write the verdict on Subnet %s/%s: %w", s.Namespace, s.Name, err))
+		return client.IgnoreNotFound(fmt.Errorf("cannot write the phase of Subnet %s/%s: %w", s.Namespace, s.Name, err))
 	}
 	if v.Phase == v1alpha1.SubnetFailed {
 		r.recorder.Eventf(s, nil, corev1.EventTypeWarning, v.Reason, action, "%s", v.Message)

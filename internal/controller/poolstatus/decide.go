@@ -22,27 +22,27 @@ const (
 	reasonNotCreated = "NotCreated"
 )
 
-// judge decides whether a pool, as the cache has it, gets the range of its spec. What
-// the decision depends on is read after the pool.
-func (r *Reconciler) judge(ctx context.Context, pool *v1alpha1.SubnetPool) (ipamrules.PoolDecision, error) {
+// decide decides whether a pool, as the cache has it, gets the range of its spec. What the decision
+// depends on is read after the pool.
+func (r *Reconciler) decide(ctx context.Context, pool *v1alpha1.SubnetPool) (ipamrules.PoolDecision, error) {
 	if !undecided(pool) {
 		return ipamrules.PoolDecision{}, nil
 	}
 	prefix, err := netip.ParsePrefix(pool.Spec.CIDR)
 	if err != nil {
-		return ipamrules.DecidePool(pool, ipamrules.PoolFacts{}), nil //nolint:nilerr // an invalid range is the verdict
+		return ipamrules.DecidePool(pool, ipamrules.PoolFacts{}), nil //nolint:nilerr // an invalid range is the decision
 	}
 	facts, err := gatherFacts(ctx, r.client, pool, prefix.Masked())
 	if err != nil {
 		return ipamrules.PoolDecision{}, err
 	}
-	verdict := ipamrules.DecidePool(pool, facts)
-	switch verdict.Action {
+	decision := ipamrules.DecidePool(pool, facts)
+	switch decision.Action {
 	case ipamrules.Keep:
 		return r.explain(ctx, pool, facts)
 	case ipamrules.NeedsList:
 	case ipamrules.Grant, ipamrules.Refuse, ipamrules.Clear:
-		return verdict, nil
+		return decision, nil
 	}
 	facts.Outside, err = liveOutside(ctx, r.reader, pool, prefix.Masked())
 	if err != nil {
@@ -52,9 +52,9 @@ func (r *Reconciler) judge(ctx context.Context, pool *v1alpha1.SubnetPool) (ipam
 	return ipamrules.DecidePool(pool, facts), nil
 }
 
-// explain returns why a pool is not decided yet, if it waits for its backing Subnet. The
-// pool is not refused for that: the parent must keep its addresses until the
-// SubnetPoolClaim is restored, or the Subnet can be created.
+// explain returns why a pool is not decided yet, if it waits for its backing Subnet. The pool is
+// not rejected for that: the parent must keep its addresses until the SubnetPoolClaim is restored,
+// or the Subnet can be created.
 func (r *Reconciler) explain(ctx context.Context, pool *v1alpha1.SubnetPool, facts ipamrules.PoolFacts) (ipamrules.PoolDecision, error) {
 	if pool.ParentName() == "" || !facts.HasParent || facts.Backing.Prefix.IsValid() {
 		return ipamrules.PoolDecision{}, nil
@@ -78,8 +78,8 @@ func (r *Reconciler) explain(ctx context.Context, pool *v1alpha1.SubnetPool, fac
 		"create that again if it does not exist", pool.ParentName(), claim)}, nil
 }
 
-// closedParent returns why a child pool waits if its parent has no addresses yet, and a
-// verdict without a reason if it has.
+// closedParent returns why a child pool waits if its parent has no addresses yet, and a decision
+// without a reason if it has.
 func (r *Reconciler) closedParent(ctx context.Context, pool *v1alpha1.SubnetPool) (ipamrules.PoolDecision, error) {
 	read := func(name string) (*v1alpha1.SubnetPool, error) {
 		if name == pool.Name {
@@ -104,15 +104,14 @@ func (r *Reconciler) closedParent(ctx context.Context, pool *v1alpha1.SubnetPool
 	return ipamrules.PoolDecision{Reason: reasonParentNotReady, Message: fmt.Sprintf("the parent %s has no addresses yet: see its condition Ready", parent.Name)}, nil
 }
 
-// undecided reports whether a pool asks for a range that it does not have, refused or
-// not.
+// undecided reports whether a pool asks for a range that it does not have, rejected or not.
 func undecided(p *v1alpha1.SubnetPool) bool {
 	return p.DeletionTimestamp == nil && p.Spec.CIDR != p.Open()
 }
 
-// cachedOutside looks in the cache for Subnets of a pool that are not inside of a
-// range, and returns the first by name. A Subnet that the cache shows needs no live
-// list. That there is none, only the API server can tell.
+// cachedOutside looks in the cache for Subnets of a pool that are not inside of a range, and
+// returns the first by name. A Subnet that the cache shows needs no live list. That there is none,
+// only the API server knows.
 func cachedOutside(ctx context.Context, cache client.Reader, pool *v1alpha1.SubnetPool, prefix netip.Prefix) (ipamrules.SubnetListing, error) {
 	list := &v1alpha1.SubnetList{}
 	fields := client.MatchingFields{kube.SubnetPoolRefIndexKey: pool.Name}
@@ -129,8 +128,7 @@ func cachedOutside(ctx context.Context, cache client.Reader, pool *v1alpha1.Subn
 	return ipamrules.SubnetListing{Example: example(first)}, nil
 }
 
-// liveOutside looks at the API server for Subnets of a pool that are not inside of a
-// range.
+// liveOutside asks the API server for Subnets of a pool that are not inside of a range.
 func liveOutside(ctx context.Context, live client.Reader, pool *v1alpha1.SubnetPool, prefix netip.Prefix) (ipamrules.SubnetListing, error) {
 	var first *v1alpha1.Subnet
 	err := kube.LiveSubnets(ctx, live, pool.Namespace, pool.Name, func(s *v1alpha1.Subnet) bool {
