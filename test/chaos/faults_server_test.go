@@ -111,7 +111,7 @@ func etcd(t testing.TB) *clientv3.Client {
 	return c
 }
 
-// compacted cuts the watches, which had no bookmarks before, compacts etcd meanwhile, and has the
+// compacted cuts the watches, which had no bookmarks before, compacts etcd during that time, and has the
 // API server forget the events that it remembers. So every watch begins at a resource version that
 // is too old.
 func compacted(w *world) {

@@ -28,7 +28,7 @@ type fault struct {
 	survives bool
 	// long : only in the long form.
 	long bool
-	// do does it as often as it should, and says how often that was. When it returns the
+	// do does it as often as it should, and reports how often that was. When it returns the
 	// fault is over.
 	do func(w *world) int
 }

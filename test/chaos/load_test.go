@@ -113,7 +113,7 @@ func (l *load) end(revive func()) {
 	})
 }
 
-// note writes down what came of a request about an object that is to be there, or not.
+// note writes down what came of a request about an object that must be there, or not.
 func (l *load) note(o client.Object, kind string, there bool, err error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,7 +220,7 @@ func (l *load) claim(ctx context.Context) {
 	l.note(o, v1alpha1.SubnetClaimKind, true, l.Create(ctx, o))
 }
 
-// ask notes the block that a claim says it has.
+// ask notes the block that a claim reports it has.
 func (l *load) ask(ctx context.Context, o *v1alpha1.SubnetClaim) {
 	if l.Get(ctx, client.ObjectKeyFromObject(o), o) != nil || o.Status.Phase != v1alpha1.ClaimBound {
 		return
@@ -260,7 +260,7 @@ func (l *load) poolClaim(ctx context.Context) {
 	l.note(o, v1alpha1.SubnetPoolClaimKind, false, l.Delete(ctx, o))
 }
 
-// group makes a PodGroup, or one that must be refused, or deletes one.
+// group makes a PodGroup, or one that must be rejected, or deletes one.
 func (l *load) group(ctx context.Context) {
 	mine := l.held(v2alpha2.PodGroupKind, func(string) bool { return true })
 	if len(mine) >= maxGroups {

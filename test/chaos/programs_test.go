@@ -180,7 +180,7 @@ func (l *load) tool(ctx context.Context, d *appsv1.Deployment) (string, error) {
 
 // workload goes one step: an even round follows when the tool is gone; when it is there
 // with the image of the round, somebody else writes a part of it, and an odd one follows.
-// While nobody delivers, nothing is to be done.
+// While nobody delivers, nothing must be done.
 func (l *load) workload(ctx context.Context) {
 	d := &appsv1.Deployment{}
 	image, err := l.tool(ctx, d)

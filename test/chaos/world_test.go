@@ -21,7 +21,7 @@ type world struct {
 
 	c     client.Client
 	proxy *network.Proxy
-	// kubeconfig is the flag of managers that go by the proxy, with the chart's rights.
+	// kubeconfig is the flag of managers that go by the proxy, with the chart's permissions.
 	kubeconfig string
 	load       *load
 	flags      [][]string
@@ -74,7 +74,7 @@ func (w *world) await(i int) {
 func (w *world) launch(i int) {
 	w.Helper()
 	w.managers[i] = server.LaunchManager(w.T, append([]string{w.kubeconfig, "--local-synthesizers", "--synthesis-timeout=5s", "--restore-grace=10s"}, w.flags[i]...)...)
-	w.managers[i].MayBeRefused() // an API server that was killed refuses everybody until it knows the roles again
+	w.managers[i].MayBeRefused() // an API server that was killed rejects everybody until it knows the roles again
 }
 
 func (w *world) end() {
@@ -104,7 +104,7 @@ func ended(m *cluster.Manager) bool {
 	}
 }
 
-// replace kills a manager, and starts it anew.
+// replace kills a manager, and starts it again.
 func (w *world) replace(i int) {
 	w.Helper()
 	w.managers[i].Kill()
@@ -176,7 +176,7 @@ const (
 )
 
 // rest measures a manager that has nothing to do. A watch that is just being opened
-// anew would be missed.
+// again would be missed.
 func (w *world) rest() level {
 	w.Helper()
 	var last level
@@ -213,7 +213,7 @@ func (w *world) flat(before level) level {
 	return after
 }
 
-// endure does something to a cluster under load, some times, and looks at everything.
+// endure does something to a cluster under load, some times, and checks everything.
 func (w *world) endure(f fault) {
 	w.Helper()
 	w.start(f.managers...)

@@ -37,15 +37,15 @@ func TestDoctorScheduler(t *testing.T) {
 	}
 	found, _ := check()
 	if c := found["leader"]; c.State != health.OK || c.Object != h.release.name+"/arbor-scheduler" || !strings.Contains(c.Message, "renewed") {
-		t.Errorf("a scheduler leads, and the doctor says %+v", c)
+		t.Errorf("a scheduler leads, and the doctor reports %+v", c)
 	}
 	if c := found["scheduler"]; !strings.HasSuffix(c.Message, "replicas are available, placing pods for arbor-scheduler") {
-		t.Errorf("there is a Deployment, and the doctor says %+v", c)
+		t.Errorf("there is a Deployment, and the doctor reports %+v", c)
 	}
 
 	s.Kill()
 	_, pods := h.gang(t, "waits", "")
-	cluster.Eventually(t, "the doctor says that the scheduler is gone", func() error {
+	cluster.Eventually(t, "the doctor reports that the scheduler is gone", func() error {
 		found, code := check()
 		c := found["leader"]
 		first := slices.ContainsFunc([]int{0, 1}, func(i int) bool { return strings.Contains(c.Message, h.namespace+"/"+pods[i].Name) })

@@ -1,6 +1,5 @@
-// Package chart_test shows the chart: what it renders, what it refuses, that a real
-// API server takes it, and that the manager works with exactly the rights that it
-// gives.
+// Package chart_test tests the chart: the rendered objects, the rejected values, the installation
+// on a real API server, and that the manager needs exactly the permissions of the chart.
 package chart_test
 
 import (

@@ -316,7 +316,7 @@ func TestPoliciesWarn(t *testing.T) {
 		return nil
 	})
 
-	// The token of a pod says which pod it is of.
+	// The token of a pod reports which pod it is of.
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.release.name + "-synthesizers", Name: "own-" + inFlight}, Spec: corev1.PodSpec{
 		ServiceAccountName: w.release.name + "-synthesizer", AutomountServiceAccountToken: new(false),
 		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},

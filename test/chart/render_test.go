@@ -221,7 +221,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// Values that cannot work are refused, in words that name them.
+// Values that cannot work are rejected, in words that name them.
 func TestBadValues(t *testing.T) {
 	cases := map[string]struct {
 		values []string

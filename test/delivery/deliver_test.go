@@ -95,7 +95,7 @@ func TestReadiness(t *testing.T) {
 		return nil
 	})
 	if s := w.state("ConfigMap", "first"); s.Ready != nil || w.config("second") != nil || w.config("third") != nil {
-		t.Errorf("the others did not wait: %s", describe(s))
+		t.Errorf("the rest did not wait: %s", describe(s))
 	}
 	w.merge(w.config("first"), `{data: {"go": "yes"}}`)
 	w.ready()
@@ -128,8 +128,8 @@ spec: {height: 4}
 `
 )
 
-// TestDefinition has a definition and an object of it in one synthesis, with the
-// definition in a later group than the object.
+// TestDefinition has a CRD and an object of it in one synthesis, with the
+// CRD in a later group than the object.
 func TestDefinition(t *testing.T) {
 	w := newWorld(t)
 	start(t)
@@ -150,7 +150,7 @@ func TestDefinition(t *testing.T) {
 	w.deleted()
 }
 
-// TestRefused has manifests that cannot be delivered, beside one that can.
+// TestRefused has manifests that cannot be delivered, next to one that can.
 func TestRefused(t *testing.T) {
 	w := newWorld(t)
 	start(t)
@@ -183,7 +183,7 @@ func TestRefused(t *testing.T) {
 	if w.config("after") != nil {
 		t.Error("the next group did not wait for the one with errors")
 	}
-	cluster.Eventually(t, "an event says what is stuck", func() error {
+	cluster.Eventually(t, "an event reports what is stuck", func() error {
 		list := &corev1.EventList{}
 		must(t, w.c.List(t.Context(), list, client.InNamespace(w.ns)))
 		for _, e := range list.Items {

@@ -35,7 +35,7 @@ func requests(t *testing.T, m *cluster.Manager) float64 {
 // between two writes of the condition Healthy.
 const healthPause = 5 * time.Second
 
-// quiet waits until a manager has made no request for a while, and says how long.
+// quiet waits until a manager has made no request for a while, and reports how long.
 func quiet(t *testing.T, m *cluster.Manager, long time.Duration) {
 	t.Helper()
 	last, since := requests(t, m), time.Now()
@@ -51,7 +51,7 @@ func quiet(t *testing.T, m *cluster.Manager, long time.Duration) {
 	})
 }
 
-// TestDrift has somebody change, remove and add things.
+// TestDrift has another client change, remove and add things.
 func TestDrift(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
@@ -83,7 +83,7 @@ func TestDrift(t *testing.T) {
 		t.Errorf("there were %v requests for a change that is none of ours", got)
 	}
 	if got := w.value("one", "b"); got != "added" {
-		t.Errorf("what somebody else added is %q", got)
+		t.Errorf("what another client added is %q", got)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestStatusIsNoDrift(t *testing.T) {
 	}
 }
 
-// TestIdle has many objects that nobody touches.
+// TestIdle has many objects that no client touches.
 func TestIdle(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
@@ -144,7 +144,7 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestContested has somebody who takes back what is put right.
+// TestContested has another client that takes back what is put right.
 func TestContested(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
@@ -166,7 +166,7 @@ func TestContested(t *testing.T) {
 	w.merge(w.config("two"), `{data: {a: stolen}}`)
 	w.eventually("two", "a", "1")
 	if got := applies(t, m) - before; got > 2 {
-		t.Errorf("%v applies were made of what is to be left alone", got-1)
+		t.Errorf("%v applies were made of what must be left alone", got-1)
 	}
 	// When they stop, it is put right.
 	w.eventually("one", "a", "1")
@@ -200,7 +200,7 @@ func TestSettings(t *testing.T) {
 		t.Error("what is disabled was made")
 	}
 
-	// Changes by somebody else.
+	// Changes by another client.
 	w.merge(w.config("once"), `{data: {a: theirs}}`)
 	w.merge(w.config("whole"), `{data: {a: theirs, b: theirs}}`)
 	w.merge(w.config("theirs"), `{data: {patched: "no"}}`)
@@ -214,7 +214,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("what is made once was changed: %q", got)
 	}
 	before := applies(t, m)
-	cluster.Eventually(t, "it is looked at every second", func() error {
+	cluster.Eventually(t, "it is checked every second", func() error {
 		if got := applies(t, m) - before; got < 2 {
 			return fmt.Errorf("%v times", got)
 		}
@@ -262,7 +262,7 @@ func TestNotOurs(t *testing.T) {
 	w.write([]enov1.Manifest{tombstone, gone})
 	w.deleted()
 	if w.config("theirs") == nil {
-		t.Error("what somebody else made was deleted")
+		t.Error("what another client made was deleted")
 	}
 	// Until then both wanted it, so the last word may still be on its way.
 	w.eventually("moved", "a", "2")
@@ -279,7 +279,7 @@ func TestCompositionSettings(t *testing.T) {
 	w.remove()
 	w.deleted()
 	if w.config("stays") == nil || w.config("goes") != nil {
-		t.Error("the composition says that objects stay, unless they say otherwise")
+		t.Error("the composition reports that objects stay, unless they say otherwise")
 	}
 }
 
@@ -298,7 +298,7 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// TestContestedDeleted has somebody who holds every field of an object when it is to
+// TestContestedDeleted has another client that holds every field of an object when it is to
 // go. It was delivered all the same.
 func TestContestedDeleted(t *testing.T) {
 	w := newWorld(t)

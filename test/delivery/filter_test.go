@@ -122,7 +122,7 @@ func TestOtherCompositions(t *testing.T) {
 	foreign.synthesize(bare("one"))
 	foreign.until("everything is done", func(s enov1.ResourceState) bool { return s.Reconciled })
 	if foreign.config("two") == nil {
-		t.Error("what a composition of somebody else wants was deleted")
+		t.Error("what a composition of another client wants was deleted")
 	}
 	// One that leaves is left alone, with its objects.
 	quiet(t, two, time.Second)
@@ -130,7 +130,7 @@ func TestOtherCompositions(t *testing.T) {
 	foreign.label("moved", "true")
 	cluster.Eventually(t, "it is seen that the composition leaves", func() error {
 		if requests(t, two) == before {
-			return errors.New("it was not looked at again")
+			return errors.New("it was not checked again")
 		}
 
 		return nil
@@ -167,7 +167,7 @@ func TestFilterRefused(t *testing.T) {
 	}
 }
 
-// TestReadyByComposition has an object that is ready when its composition says so.
+// TestReadyByComposition has an object that is ready when its composition reports it.
 func TestReadyByComposition(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)

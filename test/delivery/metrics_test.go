@@ -134,7 +134,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// events are those on the composition with a reason, and with an object beside it.
+// events are those on the composition with a reason, and with an object next to it.
 func (w *world) events(reason string) []corev1.Event {
 	w.Helper()
 	list := &corev1.EventList{}
@@ -149,7 +149,7 @@ func (w *world) events(reason string) []corev1.Event {
 func (w *world) event(reason, kind string, says ...string) {
 	w.Helper()
 	var found corev1.Event
-	cluster.Eventually(w, "an event says "+reason, func() error {
+	cluster.Eventually(w, "an event reports "+reason, func() error {
 		all := w.events(reason)
 		if len(all) == 0 {
 			return errors.New("there is none")
@@ -171,7 +171,7 @@ func (w *world) event(reason, kind string, says ...string) {
 	}
 }
 
-// TestOwnershipFails has the server refuse a migration, and then allow it.
+// TestOwnershipFails has the server reject a migration, and then allow it.
 func TestOwnershipFails(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
@@ -185,7 +185,7 @@ func TestOwnershipFails(t *testing.T) {
 	w.event("OwnershipNotMigrated", corev1.EventTypeWarning, "could not be moved", "not now")
 	cluster.Eventually(t, "the report says so", func() error {
 		if got := w.composition().Status.Ownership; got == nil || got.Failed != 1 {
-			return fmt.Errorf("it says %+v", got)
+			return fmt.Errorf("it reports %+v", got)
 		}
 
 		return nil
@@ -197,7 +197,7 @@ func TestOwnershipFails(t *testing.T) {
 	value(t, m, "eno_ownership_migration_duration_seconds_count", "the number of migrations", is(m.Sum(t, "eno_ownership_migrations_total")))
 }
 
-// TestOwnershipContested has somebody take back what is moved, until they are left
+// TestOwnershipContested has another client take back what is moved, until they are left
 // alone.
 func TestOwnershipContested(t *testing.T) {
 	w := newWorld(t)

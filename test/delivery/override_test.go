@@ -58,7 +58,7 @@ func (w *world) scaled(want int64) {
 }
 
 // TestOverride has replicas follow what an operator sets as long as an annotation
-// of the live object says so.
+// of the live object reports it.
 func TestOverride(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
@@ -187,7 +187,7 @@ func TestOverrideComposition(t *testing.T) {
 	w.remove()
 	w.deleted()
 	if w.config("one") == nil || w.config("two") != nil {
-		t.Error("one was to stay, and two to go")
+		t.Error("one had to stay, and two to go")
 	}
 }
 
@@ -211,7 +211,7 @@ func TestOverrideReleases(t *testing.T) {
 	w.ready()
 }
 
-// TestOverrideRefused has overrides that cannot be read or evaluated, beside those
+// TestOverrideRefused has overrides that cannot be read or evaluated, next to those
 // that can.
 func TestOverrideRefused(t *testing.T) {
 	w := newWorld(t)
@@ -235,7 +235,7 @@ func TestOverrideRefused(t *testing.T) {
 		"OverridePassedOver": "override 0 (self.data.a) is InvalidCondition: no such key: never",
 		"SettingIgnored":     `annotation eno.azure.io/overrides[1].path: cannot use "data.a"`,
 	} {
-		cluster.Eventually(t, "an event says which was passed over", func() error {
+		cluster.Eventually(t, "an event reports which was passed over", func() error {
 			list := &corev1.EventList{}
 			must(t, w.c.List(t.Context(), list, client.InNamespace(w.ns)))
 			for _, e := range list.Items {

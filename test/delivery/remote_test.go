@@ -107,7 +107,7 @@ func TestRemote(t *testing.T) {
 	}
 	w.untouched()
 
-	// While it is down, the composition says so, whoever is started meanwhile.
+	// While it is down, the composition reports it, whoever is started during that time.
 	dir, web := r.Dir, w.last
 	r.Stop()
 	w.synthesize(configMap("one", "2"))
@@ -156,7 +156,7 @@ func TestRemoteUnreadable(t *testing.T) {
 	}
 }
 
-// deletedOnly waits until the one object that is to go is gone.
+// deletedOnly waits until the one object that must be deleted is gone.
 func (w *world) deletedOnly(name string) {
 	w.Helper()
 	cluster.Eventually(w, name+" is deleted", func() error {

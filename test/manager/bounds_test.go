@@ -22,7 +22,7 @@ func TestLargeRequests(t *testing.T) {
 	m := server.StartManager(t, "--controllers=podgroups")
 	post := func(path string, header http.Header, body []byte) (code int, answer string) {
 		t.Helper()
-		// The server hangs up half a second after it has refused what it did not read to
+		// The server hangs up half a second after it has rejected what it did not read to
 		// the end. Who is late then does not get the answer.
 		cluster.Eventually(t, "there is an answer", func() error {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("https://127.0.0.1:%d%s", m.WebhookPort, path), bytes.NewReader(body))

@@ -46,7 +46,7 @@ func TestDoctor(t *testing.T) {
 
 		return nil
 	})
-	cluster.Eventually(t, "the doctor says so", func() error {
+	cluster.Eventually(t, "the doctor reports it", func() error {
 		if out, _, code := server.Arbor(t, "doctor"); code != 0 || !strings.Contains(out, "refuses what it should") {
 			return fmt.Errorf("exit code %d:\n%s", code, out)
 		}
@@ -54,7 +54,7 @@ func TestDoctor(t *testing.T) {
 		return nil
 	})
 	m.Kill()
-	cluster.Eventually(t, "the doctor says that it is gone", func() error {
+	cluster.Eventually(t, "the doctor reports that it is gone", func() error {
 		r, code := examine(t)
 		leader, why := stateOf(r, "leader", "")
 		hook, because := stateOf(r, "webhook", "podgroups")

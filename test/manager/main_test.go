@@ -1,5 +1,5 @@
-// Package manager_test shows arbor-manager as a process on a real API server:
-// its flags, its endpoints, what it installs and what it leaves alone.
+// Package manager_test tests arbor-manager as a process on a real API server: its flags, its
+// endpoints, the objects that it installs and those that it does not change.
 package manager_test
 
 import (
@@ -59,12 +59,12 @@ func TestBadFlags(t *testing.T) {
 		"UnknownController": {"A typo must not silently run nothing.", []string{"--controllers=podgroup"}, `Error: --controllers: unknown controller "podgroup"; known are podgroups`},
 		"NoController":      {"Running nothing is not what anybody means.", []string{"--controllers="}, "Error: --controllers is empty"},
 		"PlainMetrics":      {"Metrics for everybody need TLS and authorization.", []string{"--metrics-secure=false", "--metrics-bind-address=:8080"}, `Error: --metrics-bind-address ":8080": metrics without TLS`},
-		"CRDs":              {"There are two ways to treat definitions.", []string{"--crds=maybe"}, `Error: --crds "maybe": it must be install or check`},
+		"CRDs":              {"There are two ways to treat CRDs.", []string{"--crds=maybe"}, `Error: --crds "maybe": it must be install or check`},
 		"LogLevel":          {"Levels have names.", []string{"--log-level=loud"}, `Error: --log-level "loud": it must be debug, info, warn or error`},
 		"ShortLife":         {"A certificate that ends at once helps nobody.", []string{"--webhook-ca-lifetime=1s"}, "Error: --webhook-ca-lifetime 1s: it must be at least 10s"},
 		"CertDir":           {"A directory without a certificate is named.", []string{"--webhook-cert-dir=/nowhere"}, `Error: --webhook-cert-dir "/nowhere": it must have a certificate in tls.crt and its key in tls.key: open /nowhere/tls.crt`},
 		"NoKubeconfig":      {"A missing file is named.", []string{"--kubeconfig=/nowhere/config"}, "Error: cannot find a cluster: stat /nowhere/config: no such file or directory"},
-		"UnknownFlag":       {"Flags that do not exist are refused.", []string{"--frobnicate"}, "Error: unknown flag: --frobnicate"},
+		"UnknownFlag":       {"Flags that do not exist are rejected.", []string{"--frobnicate"}, "Error: unknown flag: --frobnicate"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +206,7 @@ func awaitHolder(t *testing.T, c client.Client, not string) string {
 	return holder
 }
 
-// A definition that somebody else installed is used if it fits, refused if it
+// A CRD that somebody else installed is used if it fits, rejected if it
 // does not, and changed never.
 func TestDefinitionsOfOthers(t *testing.T) {
 	c := newClient(t)
@@ -222,7 +222,7 @@ func TestDefinitionsOfOthers(t *testing.T) {
 		args   []string
 		want   string // "" means that it runs
 	}{
-		"Fits":       {"Another installation's definition serves us too.", fits, nil, ""},
+		"Fits":       {"Another installation's CRD serves us too.", fits, nil, ""},
 		"FitsCheck":  {"Checking finds the same.", fits, []string{"--crds=check"}, ""},
 		"NoVersion":  {"Without our version there is nothing to work on.", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Name = "v1" }, nil, "does not serve version v2alpha2"},
 		"NoStatus":   {"Without a status the condition has no place.", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Subresources = nil }, nil, "has no status in version v2alpha2"},
@@ -272,7 +272,7 @@ func definition() *apiextensionsv1.CustomResourceDefinition {
 func removeDefinition(t *testing.T, c client.Client) {
 	t.Helper()
 	must(t, client.IgnoreNotFound(c.Delete(t.Context(), definition())))
-	cluster.Eventually(t, "the definition is gone", func() error {
+	cluster.Eventually(t, "the CRD is gone", func() error {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(definition()), definition()); !apierrors.IsNotFound(err) {
 			return errors.Join(errors.New("it is still there"), err)
 		}

@@ -23,7 +23,7 @@ import (
 const (
 	// plainJob is scraped over plain HTTP, as arbor up serves it on a laptop.
 	plainJob = "arbor"
-	// securedJob is scraped as docs/tasks/monitoring.md says, with a token.
+	// securedJob is scraped as docs/tasks/monitoring.md describes, with a token.
 	securedJob = "arbor-secured"
 	// tenantsJob is a manager that delivers as ServiceAccounts.
 	tenantsJob = "arbor-tenants"

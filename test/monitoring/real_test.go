@@ -47,12 +47,12 @@ type sight struct {
 	fired, resolved time.Duration
 }
 
-// A scenario makes an alert fire on a real cluster, and then mends what was wrong.
+// A scenario makes an alert fire on a real cluster, and then fixes what was wrong.
 type scenario struct {
 	alert string
 	// what is wrong, for the reader of the report.
 	what string
-	// breaks returns which alert of that name it is, by its labels, and how to mend
+	// breaks returns which alert of that name it is, by its labels, and how to fix
 	// what was broken. It may leave something running until the test ends.
 	breaks func(*testing.T, *world) (labels map[string]string, mend func())
 }
@@ -133,7 +133,7 @@ func (w *world) play(t *testing.T, s scenario) {
 	w.seen = append(w.seen, sight{alert: s.alert, scenario: s.what, fired: fired.Sub(broken), resolved: time.Since(mended)})
 }
 
-// fires says whether an alert with these labels does, among all that fire.
+// fires reports whether an alert with these labels does, among all that fire.
 func (w *world) fires(name string, labels map[string]string) ([]alert, bool, error) {
 	all, err := w.firing()
 	for _, a := range all {

@@ -72,7 +72,7 @@ func TestRules(t *testing.T) {
 var recorded = regexp.MustCompile(`^([a-z]+(?:_[a-z]+)*):[a-z0-9_]+:[a-z0-9_]+$`)
 
 // known returns what is served, and what rules make of it. The level of a name
-// says which labels are left; that it is true, promtool's tests say, which
+// reports which labels are left; that it is true, promtool's tests say, which
 // compare labels too.
 func known(t *testing.T) series {
 	t.Helper()

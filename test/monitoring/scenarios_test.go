@@ -489,7 +489,7 @@ func expiring(t *testing.T, w *world) (map[string]string, func()) {
 	return map[string]string{"job": securedJob, "certificate": "serving"}, p.Forbid(t, secretOfCA)
 }
 
-// account makes one for Prometheus, and returns what gives it the right to read
+// account makes one for Prometheus, and returns what gives it the permission to read
 // metrics.
 func (w *world) account(t *testing.T) (grant func()) {
 	t.Helper()

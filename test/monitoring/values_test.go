@@ -86,7 +86,7 @@ func TestValuesAreWritten(t *testing.T) {
 
 var named = regexp.MustCompile(`Named\("([^"]+)"\)`)
 
-// TestQueuesAreWatched finds controllers of the parts whose queue nobody looks at.
+// TestQueuesAreWatched finds controllers of the parts whose queue nobody checks.
 func TestQueuesAreWatched(t *testing.T) {
 	there := map[string]bool{}
 	for _, pattern := range []string{"internal/controller/subnet*", "internal/controller/po*", "internal/controller/sy*", "internal/controller/delivery", "internal/webhook/serving"} {

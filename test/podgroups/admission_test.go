@@ -45,8 +45,8 @@ func TestExamples(t *testing.T) {
 	}{
 		"podgroup-valid.yaml":             {"Lower case names are what everybody should write.", ""},
 		"podgroup-hierarchy.yaml":         {"A tree of two levels is fine.", ""},
-		"podgroup-mixed-case.yaml":        {"An upper case name is refused.", `subgroup name "Master" must be lowercase`},
-		"podgroup-mixed-case-parent.yaml": {"An upper case parent is refused.", `parent of subgroup "workers": subgroup name "Master" must be lowercase`},
+		"podgroup-mixed-case.yaml":        {"An upper case name is rejected.", `subgroup name "Master" must be lowercase`},
+		"podgroup-mixed-case-parent.yaml": {"An upper case parent is rejected.", `parent of subgroup "workers": subgroup name "Master" must be lowercase`},
 		"podgroup-camel-case.yaml":        {"Of several, the first is named.", `subgroup name "dataLoader" must be lowercase`},
 	}
 
@@ -108,14 +108,14 @@ func TestCreate(t *testing.T) {
 			reason: "Subgroups are optional.",
 		},
 		"Name": {
-			reason:   "An upper case name is refused, and the answer says what to write.",
+			reason:   "An upper case name is rejected, and the answer reports what to write.",
 			groups:   []v2alpha2.SubGroup{sub("Workers")},
 			want:     `subgroup name "Workers" must be lowercase`,
 			causes:   causes{"spec.subGroups[0].name": `subgroup name "Workers" must be lowercase`},
 			warnings: []string{`spec.subGroups[0].name: rename it to "workers"`},
 		},
 		"Parent": {
-			reason:   "An upper case parent is refused.",
+			reason:   "An upper case parent is rejected.",
 			groups:   []v2alpha2.SubGroup{sub("master"), under("Master", "workers")},
 			want:     `parent of subgroup "workers": subgroup name "Master" must be lowercase`,
 			causes:   causes{"spec.subGroups[1].parent": `parent of subgroup "workers": subgroup name "Master" must be lowercase`},

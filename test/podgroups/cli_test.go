@@ -89,7 +89,7 @@ func TestCommandLine(t *testing.T) {
 	})
 }
 
-// Lint says of a file what the webhook says of the object.
+// Lint says of a file what the webhook reports of the object.
 func TestLintAgreesWithAdmission(t *testing.T) {
 	startManager(t)
 	c := newClient(t, nil)
@@ -110,9 +110,9 @@ func TestLintAgreesWithAdmission(t *testing.T) {
 			denied := verdict(t, c.Create(t.Context(), pg))
 			switch {
 			case denied == "" && (code != 0 || len(report.Findings) > 0):
-				t.Errorf("it was admitted, but lint says %s", out)
+				t.Errorf("it was admitted, but lint reports %s", out)
 			case denied != "" && (code != 1 || len(report.Findings) == 0 || report.Findings[0].Message != denied):
-				t.Errorf("it was denied with %q, but lint says %s", denied, out)
+				t.Errorf("it was denied with %q, but lint reports %s", denied, out)
 			}
 		})
 	}

@@ -165,7 +165,7 @@ func TestPreemptionWithoutAVolume(t *testing.T) {
 	}
 }
 
-// A member that waits for the others is preempted without being deleted, and
+// A member that waits for the rest is preempted without being deleted, and
 // the whole gang gives up its room.
 func TestPreemptedDuringRound(t *testing.T) {
 	l := newLab(t, 1, 8).unprovisioned().own()

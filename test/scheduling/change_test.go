@@ -181,7 +181,7 @@ func TestFailed(t *testing.T) {
 		l.phase(pod, corev1.PodFailed)
 	}
 	l.create(l.pod("g", "", "again", 1))
-	cluster.Eventually(t, "the new one is told that it is alone", func() error {
+	cluster.Eventually(t, "the new one gets the message that it is alone", func() error {
 		for _, pod := range l.members("g") {
 			if c := condition(&pod, corev1.PodScheduled); pod.Name == "again" && c != nil && c.Status == corev1.ConditionFalse {
 				return nil

@@ -58,7 +58,7 @@ func (l *lab) nudge(victims bool) {
 	})
 }
 
-// names are the members of a group that nobody has deleted.
+// names are the members of a group that are not being deleted.
 func (l *lab) names(group string) []string {
 	l.Helper()
 	var names []string
@@ -75,7 +75,7 @@ func TestPreemption(t *testing.T) {
 	l := newLab(t, 2, 4)
 	low, high := l.classes()
 	l.group("low", simple(8))
-	// The API server keeps the victims, so that they can be looked at.
+	// The API server keeps the victims, so that they can be checked.
 	l.pods("low", "", 8, 1, low, lingering)
 	l.runs("low", 8)
 	l.gang("high", 6, high)
@@ -130,13 +130,13 @@ func TestDisruptionBudget(t *testing.T) {
 	l.gang("first", 4, high)
 	l.runs("first", 4)
 	if left := l.names(""); !slices.Equal(left, []string{"guarded"}) {
-		t.Fatalf("of the others %v are there", left)
+		t.Fatalf("of the rest %v are there", left)
 	}
 	l.gang("second", 4, high)
 	l.runs("second", 4)
 }
 
-// A gang that was asked to wait before it sends away anybody does, and then needs
+// A gang that was asked to wait before it evicts any pod does, and then needs
 // nobody to remind it.
 func TestPreemptionDelay(t *testing.T) {
 	const delay = 4 * time.Second
@@ -168,7 +168,7 @@ func TestMostImportantFirst(t *testing.T) {
 		l.group(g.name, simple(8))
 		l.pods(g.name, "", 8, 1, g.use)
 	}
-	// Nobody is sent away, so who is placed was placed first.
+	// No pod is evicted, so who is placed was placed first.
 	l.own("--gang-preemption=false")
 	l.runs("third", 8)
 	for _, name := range []string{"first", "second", "fourth"} {
@@ -177,7 +177,7 @@ func TestMostImportantFirst(t *testing.T) {
 	}
 }
 
-// lingering pods are there until somebody takes the finalizer away.
+// lingering pods are there until a user takes the finalizer away.
 func lingering(p *corev1.Pod) { p.Finalizers = []string{"example.com/linger"} }
 
 // Nobody goes for a gang that does not fit anyway.
@@ -349,7 +349,7 @@ func TestSurplusFirst(t *testing.T) {
 	l.runs("large", 4)
 }
 
-// Those as important, and those that asked not to, evict nobody.
+// Those as important, and those that asked not to, evict no pod.
 func TestWhoMayNotPreempt(t *testing.T) {
 	l := newLab(t, 1, 4)
 	low, _ := l.classes()
@@ -364,7 +364,7 @@ func TestWhoMayNotPreempt(t *testing.T) {
 	l.runs("low", 4)
 }
 
-// A gang waits for those that are going already before it sends away others.
+// A gang waits for those that are going already before it evicts others.
 func TestTerminatingVictims(t *testing.T) {
 	l := newLab(t, 1, 8)
 	low, high := l.classes()
@@ -379,7 +379,7 @@ func TestTerminatingVictims(t *testing.T) {
 	l.waits("high", "of min 4 pods")
 	l.nudge(false)
 	if n := len(l.names("staying")); n != 4 {
-		t.Errorf("four pods were going, which is enough, and %d of the others were sent away", 4-n)
+		t.Errorf("four pods were going, which is enough, and %d of the rest were evicted", 4-n)
 	}
 	for _, pod := range going {
 		change(l, pod, func(p *corev1.Pod) { p.Finalizers = nil })

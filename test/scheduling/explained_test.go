@@ -109,7 +109,7 @@ func (a *arena) leave(i int) {
 	}
 }
 
-// quiet waits until nobody has been bound or evicted for a while, which is longer
+// quiet waits until no pod has been bound or evicted for a while, which is longer
 // than a gang may back off as long as there is an eviction that is not explained.
 func (a *arena) quiet() {
 	a.Helper()
@@ -195,7 +195,7 @@ func (a *arena) excused(victim story) bool {
 	return false
 }
 
-// preempts reports whether a pod says that it was evicted for a gang.
+// preempts reports whether a pod reports that it was evicted for a gang.
 func (a *arena) preempts(gang string, victim *corev1.Pod) bool {
 	c := condition(victim, corev1.DisruptionTarget)
 
@@ -203,7 +203,7 @@ func (a *arena) preempts(gang string, victim *corev1.Pod) bool {
 }
 
 // Gangs of random sizes and priorities come, change and end on four nodes, and
-// victims take up to two seconds. In the end every eviction is explained, nobody was
+// victims take up to two seconds. In the end every eviction is explained, no pod was
 // evicted who must not be, and no gang runs in part.
 func TestEveryEvictionIsExplained(t *testing.T) {
 	for _, seed := range []uint64{1, 2} { // with many evictions
@@ -224,7 +224,7 @@ func TestEveryEvictionIsExplained(t *testing.T) {
 	}
 }
 
-// check looks at what has happened.
+// check checks what has happened.
 func (a *arena) check(t *testing.T) {
 	t.Helper()
 	evicted := a.evicted()
@@ -245,11 +245,11 @@ func (a *arena) check(t *testing.T) {
 		}
 	}
 	for _, victim := range a.unexplained() {
-		t.Errorf("pod %s was evicted from %s at %s for nobody: %v",
+		t.Errorf("pod %s was evicted from %s at %s for no gang: %v",
 			victim.pod.Name, victim.pod.Spec.NodeName, victim.evicted.Format(time.StampMilli), condition(victim.pod, corev1.DisruptionTarget))
 	}
 	for _, name := range a.names {
-		// A gang that ran when its minimum was raised goes on.
+		// A gang that ran when its minimum was raised continues.
 		if n := a.bound(name); n != 0 && n < a.gangs[name].least {
 			t.Errorf("%d pods of gang %s run, whose minimum was never below %d", n, name, a.gangs[name].least)
 		}

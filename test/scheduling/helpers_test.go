@@ -335,7 +335,7 @@ func (k *keeper) evictsFor(n int, gangs map[string]int) {
 	k.must(k.count(n))
 }
 
-// evictsNobody gives the scheduler time to do it, and fails if anybody is evicted.
+// evictsNobody gives the scheduler time to do it, and fails if any pod is evicted.
 func (k *keeper) evictsNobody(d time.Duration) {
 	k.Helper()
 	k.after(d)
@@ -343,7 +343,7 @@ func (k *keeper) evictsNobody(d time.Duration) {
 	k.must(k.count(0))
 }
 
-// message is what a PodGroup says about its placement.
+// message is what a PodGroup reports about its placement.
 func (l *lab) message(group string) string {
 	l.Helper()
 	pg := &v2alpha2.PodGroup{}

@@ -42,7 +42,7 @@ func TestTwoGangs(t *testing.T) {
 		loser = "one"
 	}
 	l.runs(winner, 20)
-	// How many nodes is a figure, too: one may be heard of after the first sentence.
+	// How many nodes is a figure, too: one may be heard of after the first message.
 	l.waits(loser, l.ns+"/"+loser, "of min 20 pods", "Insufficient nvidia.com/gpu")
 	l.says(winner, metav1.ConditionTrue)
 	l.says(loser, metav1.ConditionFalse, "of min 20 pods", "Insufficient nvidia.com/gpu")
@@ -74,7 +74,7 @@ func TestSubGroupWithoutRoom(t *testing.T) {
 }
 
 // T3: every minimum comes before anybody's further pods, and those that remain
-// are told that their gang runs.
+// get the message that their gang runs.
 func TestMinimumsFirst(t *testing.T) {
 	l := newLab(t, 4, 8)
 	l.pods("g", "a", 30, 1)
@@ -224,7 +224,7 @@ func TestAffinity(t *testing.T) {
 }
 
 // T9: pods wait for their PodGroup, and for each other. Nobody buys nodes for
-// them meanwhile.
+// them during that time.
 func TestPodsBeforeGroup(t *testing.T) {
 	l := newLab(t, 1, 8)
 	l.pods("g", "", 3, 1)

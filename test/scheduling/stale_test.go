@@ -212,7 +212,7 @@ func TestStaleFromTheStart(t *testing.T) {
 	l.runs("g", 2, "r2")
 }
 
-// A scheduler that starts goes on with the clock of the one before.
+// A scheduler that starts continues with the clock of the one before.
 func TestStaleRestart(t *testing.T) {
 	const grace = 12 * time.Second
 	l := newLab(t, 1, 4).own("--stale-grace=" + grace.String())
@@ -384,7 +384,7 @@ func TestStale(t *testing.T) {
 // A gang that gets its pods back within the grace period stays.
 func TestStaleMended(t *testing.T) {
 	l := newLab(t, 1, 4)
-	const grace = 30 * time.Second // a slow machine mends in time, too
+	const grace = 30 * time.Second // a slow machine recovers in time, too
 	l.group("mended", v2alpha2.PodGroupSpec{MinMember: num(4), StalenessGracePeriod: &v2alpha2.Duration{Duration: grace}})
 	pods := l.pods("mended", "", 4, 1)
 	l.runs("mended", 4)

@@ -57,7 +57,7 @@ func allocated(t *testing.T, c client.Client, s *v1alpha1.Subnet) {
 	awaitSubnet(t, c, s, v1alpha1.SubnetAllocated)
 }
 
-// A bad tree of pools is refused at the door, with words that say how to mend
+// A bad tree of pools is rejected at the door, with words that say how to fix
 // it.
 func TestAdmission(t *testing.T) {
 	c := newClient(t)
@@ -167,7 +167,7 @@ func TestResize(t *testing.T) {
 }
 
 // What was stored before there was a rule stays usable: it can be labelled,
-// counted, emptied and deleted, and mended. It cannot be made worse.
+// counted, emptied and deleted, and fixed. It cannot be made worse.
 func TestStoredBad(t *testing.T) {
 	c := newClient(t)
 	ns := cluster.Namespace(t, c)
@@ -179,7 +179,7 @@ func TestStoredBad(t *testing.T) {
 	// Either may be judged first.
 	var bad *v1alpha1.SubnetPool
 	var worse, good string
-	cluster.Eventually(t, "one is refused", func() error {
+	cluster.Eventually(t, "one is rejected", func() error {
 		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(large), large))
 		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(small), small))
 		switch {

@@ -68,7 +68,7 @@ func awaitSubnet(t *testing.T, c client.Client, s *v1alpha1.Subnet, phase v1alph
 	})
 }
 
-// awaitStatus waits until a pool's status says what a count of its Subnets
+// awaitStatus waits until a pool's status reports what a count of its Subnets
 // says.
 func awaitStatus(t *testing.T, c client.Client, pool *v1alpha1.SubnetPool, count int64, free map[string]int64) {
 	t.Helper()
@@ -247,7 +247,7 @@ func TestPoolClaims(t *testing.T) {
 
 	must(t, c.Delete(t.Context(), claim))
 	child := newPool(ns, "p", "")
-	cluster.Eventually(t, "the pool is to be deleted, and waits", func() error {
+	cluster.Eventually(t, "the pool must be deleted, and waits", func() error {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(child), child); err != nil {
 			t.Fatalf("the pool went with somebody in it: %v", err)
 		}
@@ -485,7 +485,7 @@ func inParallel(some, n int, do func(int) error) (wait func() error) {
 	}
 }
 
-// A database that comes back without any status: every block is judged anew, and
+// A database that comes back without any status: every block is judged again, and
 // everybody has what he had.
 func TestRestored(t *testing.T) {
 	const claims = 40
@@ -586,7 +586,7 @@ func TestSameClusterAtOnce(t *testing.T) {
 		must(t, c.Create(t.Context(), claim))
 	}
 	server.StartManager(t, only)
-	cluster.Eventually(t, "one is bound and the others say why not", func() error {
+	cluster.Eventually(t, "one is bound and the rest say why not", func() error {
 		list := &v1alpha1.SubnetClaimList{}
 		must(t, c.List(t.Context(), list, client.InNamespace(ns)))
 		bound, told := 0, 0

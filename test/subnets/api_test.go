@@ -21,8 +21,8 @@ func object(t *testing.T, kind, name, spec string) *unstructured.Unstructured {
 	return u
 }
 
-// What the schema says, the API server says: manifests of plexaubnet pass, and
-// what CEL can refuse is refused with words.
+// What the schema reports, the API server reports: manifests of plexaubnet pass, and
+// what CEL can reject is rejected with words.
 func TestSchema(t *testing.T) {
 	c := newClient(t)
 
@@ -34,7 +34,7 @@ func TestSchema(t *testing.T) {
 	}{
 		"Pool":            {"The smallest pool.", "SubnetPool", "{cidr: 10.0.0.0/16}", ""},
 		"PoolWhole":       {"Every field of the old API.", "SubnetPool", "{cidr: 10.0.0.0/16, defaultBlockSize: 24, minBlockSize: 20, maxBlockSize: 28, strategy: Buddy}", ""},
-		"PoolLarge":       {"Lengths that the old API refused.", "SubnetPool", "{cidr: 10.0.0.0/8, minBlockSize: 9, maxBlockSize: 32}", ""},
+		"PoolLarge":       {"Lengths that the old API rejected.", "SubnetPool", "{cidr: 10.0.0.0/8, minBlockSize: 9, maxBlockSize: 32}", ""},
 		"PoolSix":         {"IPv6.", "SubnetPool", "{cidr: 'fd00::/32', defaultBlockSize: 64}", ""},
 		"PoolChild":       {"A pool of a pool.", "SubnetPool", "{cidr: 10.0.0.0/20, parent: big}", ""},
 		"PoolReuse":       {"Blocks that rest after their release.", "SubnetPool", "{cidr: 10.0.0.0/16, reuseAfter: 1h30m}", ""},
@@ -56,7 +56,7 @@ func TestSchema(t *testing.T) {
 		"SubnetSix":       {"IPv6 too.", "Subnet", "{poolRef: p, cidr: 'fd00::/64', clusterID: c}", ""},
 		"SubnetNoCluster": {"A block belongs to somebody.", "Subnet", "{poolRef: p, cidr: 10.0.0.0/24}", "spec.clusterID: Required value"},
 		"PoolClaim":       {"A claim for a pool.", "SubnetPoolClaim", "{parentPoolRef: p, desiredBlockSize: 20}", ""},
-		"PoolClaimNoSize": {"It says how large.", "SubnetPoolClaim", "{parentPoolRef: p}", "spec.desiredBlockSize: Required value"},
+		"PoolClaimNoSize": {"A size is required.", "SubnetPoolClaim", "{parentPoolRef: p}", "spec.desiredBlockSize: Required value"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// What would make a lie of what was handed out cannot be changed.
+// What would make a lie of what was allocated cannot be changed.
 func TestImmutable(t *testing.T) {
 	c := newClient(t)
 

@@ -49,7 +49,7 @@ func awaitSound(t *testing.T, ns, want string) {
 	})
 }
 
-// tryIt does what "Try it" of docs/concepts/subnets.md says, and compares what the commands
+// tryIt does what "Try it" of docs/concepts/subnets.md describes, and compares what the commands
 // print. Only the age of objects may differ.
 func tryIt(t *testing.T, c client.Client) {
 	t.Helper()

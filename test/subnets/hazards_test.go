@@ -228,7 +228,7 @@ func shrinkUnderSubnet(w *world) {
 }
 
 // keptOrFailed returns an error until a pool has shrunk and a Subnet outside of its new
-// range is Failed, or the pool says that the Subnet is in use. An Allocated Subnet outside
+// range is Failed, or the pool reports that the Subnet is in use. An Allocated Subnet outside
 // of its pool fails the test.
 func (w *world) keptOrFailed(p *v1alpha1.SubnetPool, s *v1alpha1.Subnet) error {
 	if err := errors.Join(w.get(s), w.get(p)); err != nil {
@@ -269,7 +269,7 @@ func childGrows(w *world) {
 			return err
 		}
 		if len(over.Status.Conditions) == 0 {
-			return errors.New("the claim says nothing")
+			return errors.New("the claim reports nothing")
 		}
 
 		return nil
@@ -522,7 +522,7 @@ func TestSameClusterTwoManagers(t *testing.T) {
 
 		return c.Create(t.Context(), claim)
 	})())
-	w.eventually("each cluster has one block, and the other claims say why not", func() error {
+	w.eventually("each cluster has one block, and the other claims report why not", func() error {
 		bound, told, err := w.byCluster()
 		if err != nil {
 			return err

@@ -45,7 +45,7 @@ func TestLaggingCache(t *testing.T) {
 	result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
 	must(t, err)
 	if result.RequeueAfter == 0 {
-		t.Fatal("the cache is behind, and the pool is not looked at again")
+		t.Fatal("the cache is behind, and the pool is not checked again")
 	}
 	cached.has = nil
 	counts(0)

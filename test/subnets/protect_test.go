@@ -137,9 +137,9 @@ func TestReuseAfter(t *testing.T) {
 		t.Errorf("%s was handed out again at once", got)
 	}
 	w.waits(again, "RequestedCIDRTaken")
-	w.eventually("the claim says until when the block stays unused", func() error {
+	w.eventually("the claim reports until when the block stays unused", func() error {
 		if err := w.get(again); err != nil || !strings.Contains(again.Status.Message, blocks["long"]+" was released and stays unused until ") {
-			return errors.Join(err, fmt.Errorf("it says %q", again.Status.Message))
+			return errors.Join(err, fmt.Errorf("it reports %q", again.Status.Message))
 		}
 
 		return nil
@@ -231,7 +231,7 @@ func (w *world) limit(name corev1.ResourceName, most string) *corev1.ResourceQuo
 		if _, known := limit.Status.Used[name]; known {
 			return nil
 		}
-		// The quota controller learns of new kinds every 30 seconds, and looks at a quota
+		// The quota controller learns of new kinds every 30 seconds, and checks a quota
 		// again when its spec changes.
 		if time.Since(touched) > 2*time.Second {
 			touched = time.Now()

@@ -27,7 +27,7 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// lastLook is when the status of a pool was last looked at.
+// lastLook is when the status of a pool was last checked.
 func lastLook(t *testing.T, m *cluster.Manager, ns string) float64 {
 	t.Helper()
 
@@ -35,7 +35,7 @@ func lastLook(t *testing.T, m *cluster.Manager, ns string) float64 {
 }
 
 // Each of the six events that make a pool be counted again does so by itself:
-// nothing else happens to the pool meanwhile.
+// nothing else happens to the pool during that time.
 func TestTriggers(t *testing.T) {
 	c := newClient(t)
 	m := startAdmission(t, c)
@@ -43,10 +43,10 @@ func TestTriggers(t *testing.T) {
 	pool := newPool(ns, "p", "10.0.0.0/16")
 	must(t, c.Create(t.Context(), pool))
 	awaitStatus(t, c, pool, 0, map[string]int64{"24": 256})
-	// What kubectl says beside that, of a slow server perhaps, does not matter.
+	// What kubectl says next to that, of a slow server perhaps, does not matter.
 	out, errs, code := server.Arbor(t, "kubectl", "get", "subnetpool", "p", "-n", ns, "-o", "jsonpath={.status.allocatedCount}/{.status.utilizationPercent}")
 	if out != "0/0" || code != 0 {
-		t.Errorf("an empty pool says %q, not that it has nothing: %s", out, errs)
+		t.Errorf("an empty pool reports %q, not that it has nothing: %s", out, errs)
 	}
 	// A pool that nothing happens to.
 	quiet := newPool(cluster.Namespace(t, c), "p", "10.0.0.0/16")
@@ -120,7 +120,7 @@ func TestTriggers(t *testing.T) {
 		before := lastLook(t, m, quiet.Namespace)
 		call := newCaller(t, c, m)
 		call.awaitRight(quiet.Namespace, call.token(quiet.Namespace, "subnetpools/recalculate"))
-		cluster.Eventually(t, "it is looked at", func() error {
+		cluster.Eventually(t, "it is checked", func() error {
 			if now := lastLook(t, m, quiet.Namespace); now <= before {
 				return fmt.Errorf("last at %f, before that at %f", now, before)
 			}
@@ -176,7 +176,7 @@ func forbidStatus(t *testing.T, c client.Client, ns string) client.Object {
 	t.Cleanup(func() { _ = client.IgnoreNotFound(c.Delete(context.Background(), policy)) })
 	cluster.Eventually(t, "statuses cannot be written", func() error {
 		pool := newPool(ns, "p", "")
-		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)) // each time, since an old one is refused for that
+		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)) // each time, since an old one is rejected for that
 		if err := c.Status().Update(t.Context(), pool, client.DryRunAll); !apierrors.IsInvalid(err) {
 			return fmt.Errorf("they can: %w", err)
 		}
