@@ -40,8 +40,8 @@ func (r right) covers(asked right) bool {
 		(r.name == "" || r.name == asked.name) && r.verb == asked.verb
 }
 
-// granted are the permissions of a service account that do not come from Kubernetes: what
-// its own roles have, nobody here can make smaller.
+// granted are the permissions of a service account that do not come from Kubernetes: what its own
+// roles have, cannot be reduced here.
 func granted(t *testing.T, c client.Client, namespace, account string) []right {
 	t.Helper()
 	all := map[right]bool{}
@@ -112,10 +112,10 @@ func expand(into map[right]bool, namespace string, rules []rbacv1.PolicyRule) {
 	}
 }
 
-// asked is what an account has asked the API server for, as its audit log reports:
-// what it was given, and what it was denied. What everybody may, such as
-// discovery, is left out. A request that impersonates another account is one of that account,
-// and shows that the sender may impersonate it.
+// asked is what an account has asked the API server for, as its audit log reports: what it was
+// given, and what it was denied. Permissions of all users, such as discovery, is left out. A
+// request that impersonates another account is one of that account, and shows that the sender may
+// impersonate it.
 func asked(t *testing.T, user string) (given, refused map[right]bool) {
 	t.Helper()
 	given, refused = map[right]bool{}, map[right]bool{}
@@ -175,8 +175,8 @@ func audited(t *testing.T, user string) []auditv1.Event {
 	return all
 }
 
-// unused are the permissions that nobody made use of. An event that happens again is
-// counted by a patch, and none does so for sure while a test looks on.
+// unused are the permissions that were not used. An event that happens again is counted by a patch,
+// and none does so for sure while a test looks on.
 func unused(have []right, given map[right]bool) []string {
 	var words []string
 	for _, r := range have {

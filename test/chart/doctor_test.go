@@ -13,7 +13,8 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// arbor doctor finds the scheduler of a release, and says when pods wait for one that is gone.
+// arbor doctor finds the scheduler of a release, and reports pods that wait for a scheduler that is
+// gone.
 func TestDoctorScheduler(t *testing.T) {
 	h := newTheatre(t, "arbor-examined")
 	s := h.start(t)

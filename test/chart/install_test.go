@@ -60,7 +60,7 @@ func TestRestricted(t *testing.T) {
 			})
 		})
 	}
-	// The standard is enforced here, or the above says nothing.
+	// The standard is enforced here, or the above proves nothing.
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "arbor-own", Name: "root"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
 	if err := c.Create(t.Context(), pod, client.DryRunAll); !apierrors.IsForbidden(err) {
 		t.Errorf("a pod that may be root was answered with %v", err)
@@ -113,9 +113,9 @@ func TestUpgradeAndUninstall(t *testing.T) {
 	purge(t, c)
 }
 
-// Definitions that Helm installs are there before the manager, and stay when the
-// release goes.
-func TestDefinitionsOfHelm(t *testing.T) {
+// Definitions that Helm installs are there before the manager, and stay when the release is
+// uninstalled.
+func TestCRDsOfHelm(t *testing.T) {
 	c := server.Client(t, nil)
 	purge(t, c)
 	r := install(t, c, "arbor-definitions", only("podgroups", "crds.manage=helm")...)
@@ -159,8 +159,8 @@ func (f *certificates) bundle(t *testing.T) []byte {
 	return bytes.TrimSpace(pair.Cert)
 }
 
-// With certificates of somebody else's the manager registers nothing and reads no
-// Secret; what it shows is what the files say, also after they change.
+// With certificates of another issuer, the manager registers nothing and reads no Secret; its
+// metrics describe the files, also after they change.
 func TestCertificatesOfOthers(t *testing.T) {
 	c := server.Client(t, nil)
 	foreign(t, c)

@@ -60,8 +60,8 @@ func objects(t testing.TB, text string) []*unstructured.Unstructured {
 	return all
 }
 
-// find returns the object of a kind, nil if there is none. More than one must be
-// told apart by name.
+// find returns the object of a kind, nil if there is none. More than one must be distinguished by
+// name.
 func find(all []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
 	for _, o := range all {
 		if o.GetKind() == kind && (name == "" || o.GetName() == name) {

@@ -311,7 +311,7 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
-// Kustomize's base is the chart with its own values, but for what only Helm says.
+// Kustomize's base is the chart with its own values, without the fields that only Helm sets.
 func TestKustomize(t *testing.T) {
 	out, errs, code := server.Arbor(t, "kubectl", "kustomize", filepath.Join(cluster.Root(), "deploy", "kustomize"))
 	if code != 0 {

@@ -32,7 +32,7 @@ var (
 // chart gives: everything works, nothing is rejected, and no permission is left over. That
 // is asked of each part by itself: together, what one uses would hide what another
 // does not.
-func TestRights(t *testing.T) {
+func TestPermissions(t *testing.T) {
 	cases := map[string]struct {
 		values []string
 		play   []func(*testing.T, *stage)
@@ -142,7 +142,7 @@ func playMetrics(t *testing.T, s *stage) {
 	token := tokenOf(t, reader)
 	cluster.Eventually(t, "a reader reads the metrics", func() error { return scrape(t, s.release.metrics, token) })
 	if err := scrape(t, s.release.metrics, s.release.token); err == nil {
-		t.Error("whoever is no reader reads the metrics")
+		t.Error("a user who may not read the metrics reads them")
 	}
 }
 
@@ -334,7 +334,7 @@ func playSynthesis(t *testing.T, s *stage) {
 		must(t, s.List(t.Context(), rest, client.InNamespace(s.namespace)))
 		for i := range rest.Items {
 			if rest.Items[i].DeletionTimestamp != nil {
-				// If no client delivers here, nobody reports that its objects are gone; else it
+				// If no client delivers here, no client reports that its objects are gone; else it
 				// may be gone itself by now.
 				orphan := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"annotations": {"eno.azure.io/deletion-strategy": "orphan"}}}`))
 				must(t, client.IgnoreNotFound(s.Patch(t.Context(), &rest.Items[i], orphan)))
@@ -424,7 +424,7 @@ func playDelivery(t *testing.T, s *stage) {
 	made := &corev1.ConfigMap{ObjectMeta: s.meta("stays")}
 	s.await(t, "it is delivered", made, func() bool { return made.Data["color"] == "red" })
 	s.await(t, "the other too", &corev1.ConfigMap{ObjectMeta: s.meta("goes")}, func() bool { return true })
-	cluster.Eventually(t, "an event tells of what cannot be delivered", func() error {
+	cluster.Eventually(t, "an event reports what cannot be delivered", func() error {
 		list := &corev1.EventList{}
 		must(t, s.List(t.Context(), list, client.InNamespace(s.namespace)))
 		if !slices.ContainsFunc(list.Items, func(e corev1.Event) bool { return e.Reason == "NotDelivered" }) {

@@ -186,7 +186,7 @@ func TestDiffOfUnknownKinds(t *testing.T) {
 	w.says(w.delivery(1, "diff", "web"), "+kind: Gate", "it could not be rehearsed", "1 new")
 }
 
-func TestDiffWithoutRights(t *testing.T) {
+func TestDiffWithoutPermissions(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("old"))
 	w.compose(enov1.CompositionStatus{CurrentSynthesis: w.slice("web-1", newer, w.manifest(set("new")))})

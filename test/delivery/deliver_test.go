@@ -128,9 +128,9 @@ spec: {height: 4}
 `
 )
 
-// TestDefinition has a CRD and an object of it in one synthesis, with the
+// TestCRDWithObject has a CRD and an object of it in one synthesis, with the
 // CRD in a later group than the object.
-func TestDefinition(t *testing.T) {
+func TestCRDWithObject(t *testing.T) {
 	w := newWorld(t)
 	start(t)
 	w.synthesize(tree, definition)
@@ -150,8 +150,8 @@ func TestDefinition(t *testing.T) {
 	w.deleted()
 }
 
-// TestRefused has manifests that cannot be delivered, next to one that can.
-func TestRefused(t *testing.T) {
+// TestRejectedManifests has manifests that cannot be delivered, next to one that can.
+func TestRejectedManifests(t *testing.T) {
 	w := newWorld(t)
 	start(t)
 	w.synthesize(

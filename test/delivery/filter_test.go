@@ -155,8 +155,8 @@ func (w *world) unseen(name string) {
 	}
 }
 
-// TestFilterRefused has filters that are none.
-func TestFilterRefused(t *testing.T) {
+// TestFilterRejected has filters that are none.
+func TestFilterRejected(t *testing.T) {
 	for flag, value := range map[string]string{
 		"--resource-filter": "self.kind ==", "--composition-label-selector": "a==b==c", "--leader-election-id": "",
 	} {

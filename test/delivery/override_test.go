@@ -211,9 +211,9 @@ func TestOverrideReleases(t *testing.T) {
 	w.ready()
 }
 
-// TestOverrideRefused has overrides that cannot be read or evaluated, next to those
+// TestOverrideRejected has overrides that cannot be read or evaluated, next to those
 // that can.
-func TestOverrideRefused(t *testing.T) {
+func TestOverrideRejected(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
 	w.synthesize(

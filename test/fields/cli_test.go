@@ -197,7 +197,7 @@ func TestCommandApplies(t *testing.T) {
 }
 
 // Whoever may only look is told so, and changes nothing.
-func TestCommandsWithoutRights(t *testing.T) {
+func TestCommandsWithoutPermissions(t *testing.T) {
 	p := newPrompt(t)
 	before := p.seed()
 	const reader = "reader"

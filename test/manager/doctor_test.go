@@ -34,12 +34,12 @@ func stateOf(r doctor.Report, about, object string) (health.State, string) {
 	return r.Checks[i].State, r.Checks[i].Message
 }
 
-// TestDoctor is about a manager that is well, and then killed.
+// TestDoctor is about a manager that is healthy, and then killed.
 func TestDoctor(t *testing.T) {
 	forgetLease(t, newClient(t))
 	defer forgetLease(t, newClient(t))
 	m := server.StartManager(t, "--leader-elect=true")
-	cluster.Eventually(t, "the manager is well", func() error {
+	cluster.Eventually(t, "the manager is healthy", func() error {
 		if r, code := examine(t); r.State != health.OK || code != 0 {
 			return fmt.Errorf("exit code %d: %+v", code, r)
 		}

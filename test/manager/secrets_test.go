@@ -45,7 +45,7 @@ printf '{"kind":"ResourceList","items":[
 const fail = `cat >&2; exit 1`
 
 // No value of a Secret is ever in a log, an event, a status or a metric.
-func TestSecretsAreNotTold(t *testing.T) {
+func TestSecretsAreNotRevealed(t *testing.T) {
 	c := newClient(t)
 	m := server.StartManager(t, "--log-level=debug", "--controllers=podgroups,subnets,synthesis,delivery", "--local-synthesizers", "--webhook-configuration=secrets")
 	ns := cluster.Namespace(t, c)
@@ -140,10 +140,10 @@ func compose(t *testing.T, c client.Client, ns, name, script string) {
 }
 
 // awaitTrouble waits until everything has gone wrong that should go wrong, so that there is
-// something to be told.
+// something to reveal.
 func awaitTrouble(t *testing.T, c client.Client, ns string) {
 	t.Helper()
-	cluster.Eventually(t, "all is told", func() error {
+	cluster.Eventually(t, "everything has failed", func() error {
 		slices, events := &enov1.ResourceSliceList{}, &eventsv1.EventList{}
 		must(t, c.List(t.Context(), slices, client.InNamespace(ns)))
 		must(t, c.List(t.Context(), events, client.InNamespace(ns)))
@@ -210,7 +210,7 @@ func whatIsSeen(t *testing.T, c client.Client, ns string, m *cluster.Manager) ma
 	} {
 		stdout, stderr, code := server.Arbor(t, args...)
 		if stdout+stderr == "" || strings.Contains(stderr, "--help") {
-			t.Fatalf("arbor %s says nothing (%d): %s", strings.Join(args, " "), code, stderr)
+			t.Fatalf("arbor %s prints nothing (%d): %s", strings.Join(args, " "), code, stderr)
 		}
 		seen["arbor "+strings.Join(args, " ")] = stdout + stderr
 	}

@@ -178,8 +178,8 @@ func TestVariablesAsk(t *testing.T) {
 	}
 }
 
-// TestDashboardsBelongToNobody finds what only works where it was drawn.
-func TestDashboardsBelongToNobody(t *testing.T) {
+// TestDashboardsAreGeneric finds what only works where it was drawn.
+func TestDashboardsAreGeneric(t *testing.T) {
 	for _, name := range files(t, "dashboards/*.json") {
 		data, err := os.ReadFile(name)
 		if err != nil {

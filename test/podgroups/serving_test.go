@@ -148,8 +148,7 @@ func TestReplicasShareAnAuthority(t *testing.T) {
 		t.Error(err)
 	}
 
-	// Whichever of them the API server was told of: when it goes, the other
-	// takes over.
+	// Whichever of them the API server was told of: when it ends, the other takes over.
 	for _, m := range []*cluster.Manager{a, b} {
 		if strings.Contains(*getRegistration(t, c).Webhooks[0].ClientConfig.URL, fmt.Sprintf(":%d/", m.WebhookPort)) {
 			m.Kill()
@@ -162,8 +161,7 @@ func TestReplicasShareAnAuthority(t *testing.T) {
 	})
 }
 
-// A Secret that somebody deletes or damages, and a registration that somebody
-// edits, are put right.
+// A Secret that a user deletes or damages, and a registration that a user edits, are repaired.
 func TestServingHeals(t *testing.T) {
 	c := newClient(t, nil)
 	startManager(t).MayBeRefused() // between a deletion and the upgrade
@@ -214,7 +212,7 @@ func TestServingHeals(t *testing.T) {
 			healed: func() error {
 				w := getRegistration(t, c).Webhooks[0]
 				if *w.FailurePolicy != admissionregistrationv1.Fail || len(w.ClientConfig.CABundle) == 0 {
-					return errors.New("it fails open or trusts nobody")
+					return errors.New("it fails open or has no CA")
 				}
 
 				return nil
@@ -257,8 +255,8 @@ func registered(t *testing.T, c client.Client) error {
 	return nil
 }
 
-// Without Helm nobody makes a registration but the manager. The chart does not give it
-// that right, others may.
+// Without Helm only the manager creates a registration. The chart does not give it that right,
+// others may.
 func TestRegistrationOfItsOwn(t *testing.T) {
 	c := newClient(t, nil)
 	unregister(t, c)

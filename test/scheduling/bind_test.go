@@ -228,7 +228,7 @@ func TestBindRetried(t *testing.T) {
 }
 
 // Asynchronous API calls would take the binding out of Arbor's hands.
-func TestAsyncAPICallsRefused(t *testing.T) {
+func TestAsyncAPICallsRejected(t *testing.T) {
 	s, err := server.Scheduler("--feature-gates=SchedulerAsyncAPICalls=true")
 	if err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func TestPreemption(t *testing.T) {
 	l.pods("low", "", 8, 1, low, lingering)
 	l.runs("low", 8)
 	l.gang("high", 6, high)
-	cluster.Eventually(t, "all of the gang goes", func() error {
+	cluster.Eventually(t, "all of the gang is evicted", func() error {
 		if left := l.names("low"); len(left) > 0 {
 			return fmt.Errorf("%v stay", left)
 		}
@@ -96,7 +96,7 @@ func TestPreemption(t *testing.T) {
 		}
 	}
 
-	// Room is kept for those for whom it was made.
+	// Released capacity is reserved for the preemptor.
 	l.pods("", "", 3, 1, low)
 	for _, pod := range list.Items {
 		change(l, &pod, func(p *corev1.Pod) { p.Finalizers = nil })
@@ -105,7 +105,7 @@ func TestPreemption(t *testing.T) {
 	l.runs("", 2)
 }
 
-// A PodDisruptionBudget has others go first, more important ones too, as long as
+// With a PodDisruptionBudget, other pods are evicted first, more important ones too, as long as
 // there are any.
 func TestDisruptionBudget(t *testing.T) {
 	l := newLab(t, 2, 4)
@@ -136,8 +136,7 @@ func TestDisruptionBudget(t *testing.T) {
 	l.runs("second", 4)
 }
 
-// A gang that was asked to wait before it evicts any pod does, and then needs
-// nobody to remind it.
+// A gang that was asked to wait before it evicts any pod does, and then needs no further event.
 func TestPreemptionDelay(t *testing.T) {
 	const delay = 4 * time.Second
 	l := newLab(t, 2, 4)
@@ -168,7 +167,7 @@ func TestMostImportantFirst(t *testing.T) {
 		l.group(g.name, simple(8))
 		l.pods(g.name, "", 8, 1, g.use)
 	}
-	// No pod is evicted, so who is placed was placed first.
+	// No pod is evicted, so the gang that is placed was placed first.
 	l.own("--gang-preemption=false")
 	l.runs("third", 8)
 	for _, name := range []string{"first", "second", "fourth"} {
@@ -180,7 +179,7 @@ func TestMostImportantFirst(t *testing.T) {
 // lingering pods are there until a user takes the finalizer away.
 func lingering(p *corev1.Pod) { p.Finalizers = []string{"example.com/linger"} }
 
-// Nobody goes for a gang that does not fit anyway.
+// No pod is evicted for a gang that does not fit anyway.
 func TestNoPointlessEviction(t *testing.T) {
 	l := newLab(t, 2, 4)
 	low, high := l.classes()
@@ -209,7 +208,7 @@ func TestNoPointlessEviction(t *testing.T) {
 }
 
 // Room that was made for a gang is not kept for one that is given up.
-func TestRoomIsNotKeptForNobody(t *testing.T) {
+func TestUnusedReservationIsReleased(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		giveUp func(l *lab)
@@ -240,7 +239,7 @@ func TestRoomIsNotKeptForNobody(t *testing.T) {
 			victims := l.pods("low", "", 4, 1, low, lingering)
 			l.runs("low", 4)
 			l.gang("high", 4, high)
-			cluster.Eventually(t, "all of the gang goes", func() error {
+			cluster.Eventually(t, "all of the gang is evicted", func() error {
 				if left := l.names("low"); len(left) > 0 {
 					return fmt.Errorf("%v stay", left)
 				}
@@ -341,7 +340,7 @@ func TestSurplusFirst(t *testing.T) {
 	l.runs("large", 4)
 	l.runs("small", 2)
 
-	// No surplus is left: the smaller gang goes, and whole. The room of one of its pods is
+	// No surplus is left: the smaller gang is evicted completely. The room of one of its pods is
 	// enough, so the other one may be evicted a little later.
 	l.gang("more", 1, high)
 	l.runs("more", 1)
@@ -364,7 +363,7 @@ func TestWhoMayNotPreempt(t *testing.T) {
 	l.runs("low", 4)
 }
 
-// A gang waits for those that are going already before it evicts others.
+// A gang waits for those that are going already before it evicts more pods.
 func TestTerminatingVictims(t *testing.T) {
 	l := newLab(t, 1, 8)
 	low, high := l.classes()

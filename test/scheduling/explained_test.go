@@ -125,7 +125,7 @@ func (a *arena) quiet() {
 	})
 }
 
-// unexplained are the evictions that were of no use to anybody.
+// unexplained are the evictions that helped no gang.
 func (a *arena) unexplained() []story {
 	a.Helper()
 	evicted := a.evicted()
@@ -157,7 +157,7 @@ func (a *arena) explains(victim story, evicted []story) bool {
 			continue
 		}
 		nodes[other.pod.Spec.NodeName] = true
-		// Pods of one gang are evicted together, and some requests take longer than others.
+		// Pods of one gang are evicted together, and some requests take longer than other requests.
 		if other.evicted.Before(began) && victim.evicted.Sub(other.evicted) < 10*time.Second {
 			began = other.evicted
 		}
@@ -202,9 +202,9 @@ func (a *arena) preempts(gang string, victim *corev1.Pod) bool {
 	return c != nil && strings.Contains(c.Message, fmt.Sprintf("PodGroup %s/%s of priority", a.ns, gang))
 }
 
-// Gangs of random sizes and priorities come, change and end on four nodes, and
-// victims take up to two seconds. In the end every eviction is explained, no pod was
-// evicted who must not be, and no gang runs in part.
+// Gangs of random sizes and priorities come, change and end on four nodes, and victims take up to
+// two seconds. In the end every eviction is explained, no protected pod was evicted, and no gang
+// runs in part.
 func TestEveryEvictionIsExplained(t *testing.T) {
 	for _, seed := range []uint64{1, 2} { // with many evictions
 		t.Run(fmt.Sprintf("Seed%d", seed), func(t *testing.T) {
@@ -269,7 +269,7 @@ func (a *arena) moreImportant(message string, than int32) bool {
 	return false
 }
 
-// A pod that is bound is not told afterwards that there is no room for it.
+// A pod that is bound gets no later message that there is no room for it.
 func TestBoundPodsKeepTheirCondition(t *testing.T) {
 	l := newLab(t, 2, 16)
 	for i := range 3 {

@@ -213,8 +213,8 @@ func TestLeaderKilled(t *testing.T) {
 	}
 }
 
-// refuse has the API server refuse to bind the pods that an expression chooses,
-// until the function that it returns is called.
+// refuse has the API server reject bindings of the pods that an expression chooses, until the
+// function that it returns is called.
 func (l *lab) refuse(expression string) (allow func()) {
 	l.Helper()
 	fail := admissionregistrationv1.Fail
@@ -265,7 +265,7 @@ func (l *lab) refuse(expression string) (allow func()) {
 
 // Some members cannot be bound for a while. The gang is fixed with them, where
 // the rest are, as soon as they can.
-func TestBindRefused(t *testing.T) {
+func TestBindRejected(t *testing.T) {
 	l := newLab(t, 2, 4)
 	l.scheduler = shared
 	allow := l.refuse(`request.name.startsWith("refused") || request.name in ["g-02", "g-05"]`)
@@ -293,7 +293,7 @@ func TestBindRefused(t *testing.T) {
 }
 
 // Some members can never be bound: the rest do not stay.
-func TestBindRefusedForEver(t *testing.T) {
+func TestBindRejectedForever(t *testing.T) {
 	l := newLab(t, 2, 4).own("--stale-grace=500ms")
 	allow := l.refuse(`request.name.startsWith("refused") || request.name in ["g-02", "g-05"]`)
 	l.gang("g", 6)
@@ -364,9 +364,9 @@ func TestTwoSchedulers(t *testing.T) {
 	l.none("never")
 }
 
-// Of two replicas the leader is suspended for longer than its lease, in the middle of
-// evictions: some are under way, and others are not sent yet. The gang that needed the
-// room is deleted in the meantime. The leader resumes as a former leader, and must not write.
+// Of two replicas the leader is suspended for longer than its lease, in the middle of evictions:
+// some are under way, and some are not sent yet. The gang that needed the room is deleted in the
+// meantime. The leader resumes as a former leader, and must not write.
 func TestLeaderSuspended(t *testing.T) {
 	const (
 		pods     = 20

@@ -134,9 +134,9 @@ type story struct {
 	gone           bool
 }
 
-// A keeper watches the pods of a lab. It records who was evicted, and plays the
-// part of kubelets that take their time: pods that have the finalizer of
-// lingering are there until they have taken as long as takes says.
+// A keeper watches the pods of a lab. It records the evicted pods, and plays the part of kubelets
+// that take their time: pods that have the finalizer of lingering are there until they have taken
+// the time that takes returns.
 type keeper struct {
 	*lab
 

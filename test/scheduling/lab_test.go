@@ -72,8 +72,7 @@ func (l *lab) own(args ...string) *lab {
 	return l
 }
 
-// clear leaves nothing behind that could matter to others. The namespace goes
-// in its own time.
+// clear leaves nothing behind that could affect other tests. The namespace is deleted later.
 func (l *lab) clear() {
 	ctx := context.Background()
 	for _, o := range []client.Object{&v2alpha2.PodGroup{}, &corev1.Pod{}} {
@@ -306,10 +305,9 @@ func (l *lab) runs(group string, n int, part ...string) {
 	})
 }
 
-// waits is over when every member without a node has been told why, in words that
-// contain all of texts, and all the same. It returns what they were told. How many
-// found room is no good text: a message that differs in its figures only is not
-// written again at once.
+// waits is over when every member without a node has the reason as a message that contains all of
+// texts, and all the same. It returns the message. How many found room is no good text: a message
+// that differs in its figures only is not written again at once.
 func (l *lab) waits(group string, texts ...string) *corev1.PodCondition {
 	l.Helper()
 	var told *corev1.PodCondition
@@ -321,10 +319,10 @@ func (l *lab) waits(group string, texts ...string) *corev1.PodCondition {
 			}
 			c := condition(&pod, corev1.PodScheduled)
 			if c == nil || c.Status != corev1.ConditionFalse {
-				return fmt.Errorf("pod %s has been told nothing", pod.Name)
+				return fmt.Errorf("pod %s has no message", pod.Name)
 			}
 			if told != nil && c.Message != told.Message {
-				return fmt.Errorf("two pods are told %q and %q", told.Message, c.Message)
+				return fmt.Errorf("two pods have the messages %q and %q", told.Message, c.Message)
 			}
 			told = c
 		}
@@ -333,7 +331,7 @@ func (l *lab) waits(group string, texts ...string) *corev1.PodCondition {
 		}
 		for _, text := range texts {
 			if !strings.Contains(told.Message, text) {
-				return fmt.Errorf("they are told %q, which does not contain %q", told.Message, text)
+				return fmt.Errorf("they have the message %q, which does not contain %q", told.Message, text)
 			}
 		}
 
@@ -395,8 +393,8 @@ func (l *lab) none(group string) {
 	}
 }
 
-// holdsNothing waits until the scheduler has no place for anybody that it has not
-// told the API server of.
+// holdsNothing waits until the scheduler has no place for any pod that is not bound in the API
+// server.
 func (l *lab) holdsNothing() {
 	l.Helper()
 	cluster.Eventually(l, "nothing is held", func() error {
@@ -411,8 +409,7 @@ func (l *lab) holdsNothing() {
 	}
 }
 
-// takesAll has plain pods of one GPU each take n, which only works at once if
-// nobody holds them.
+// takesAll has plain pods of one GPU each take n, which only works at once without finalizers.
 func (l *lab) takesAll(n int) {
 	l.Helper()
 	l.pods("", "", n, 1)

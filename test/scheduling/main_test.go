@@ -27,7 +27,7 @@ var (
 	shared *cluster.Scheduler
 )
 
-// sharedName is whom pods ask for to get there.
+// sharedName is the schedulerName of pods for it.
 const sharedName = "arbor-scheduler"
 
 func TestMain(m *testing.M) {

@@ -113,7 +113,7 @@ func TestVictimNeverEnds(t *testing.T) {
 	l.pods("third", "", 4, 1, high, l.pin(2))
 	l.bindsSoon("third", 4)
 	l.must(k.count(12))
-	l.within(3*time.Minute, "the PodGroup still says so after the back-off, when there is nobody left to evict", func() error {
+	l.within(3*time.Minute, "the PodGroup still says so after the back-off, when there is no pod left to evict", func() error {
 		says := l.message("stuck")
 		if !strings.Contains(says, v2alpha2.ReasonPreemptionBlocked) || !strings.Contains(says, "low-2-000") || strings.Contains(says, "backs off") {
 			return fmt.Errorf("it reports %q", says)
@@ -230,7 +230,7 @@ func (e *extender) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse has the extender reject nodes, and no others.
+// refuse has the extender reject these nodes only.
 func (e *extender) refuse(nodes ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -260,7 +260,7 @@ func (l *lab) startWith(e *extender, args ...string) {
 }
 
 // No pod is evicted on a node that an extender rejects.
-func TestExtenderRefuses(t *testing.T) {
+func TestExtenderRejects(t *testing.T) {
 	e := newExtender(t)
 	l := newLab(t, 2, 4)
 	l.startWith(e)

@@ -102,8 +102,7 @@ func TestDevices(t *testing.T) {
 	l.none("four")
 }
 
-// D3: members share a claim that nobody has allocated before. All of them come to
-// be where the device is.
+// D3: members share a claim that is not allocated yet. All of them come to be where the device is.
 func TestSharedDevice(t *testing.T) {
 	l := newLab(t, 2, 0)
 	l.devices(l.ns+"-node-1", 1)
@@ -127,7 +126,7 @@ func TestSharedDevice(t *testing.T) {
 	t.Logf("%v members could not be bound at once", l.scheduler.Sum(t, "arbor_gang_bind_failures_total")-before)
 }
 
-// disks has volumes on one node, that are bound when a user comes who wants one.
+// disks has volumes on one node, that are bound when a pod needs one.
 func (l *lab) disks(node string, n int) {
 	l.Helper()
 	wait := storagev1.VolumeBindingWaitForFirstConsumer

@@ -378,7 +378,7 @@ func TestWokenByTheCluster(t *testing.T) {
 	})
 }
 
-// Room that is reserved for a gang is free for others as soon as that gang is gone.
+// Room that is reserved for a gang is free for other gangs as soon as that gang is gone.
 func TestWokenByAReservationThatIsGivenUp(t *testing.T) {
 	l := newLab(t, 2, 4)
 	low, high := l.classes()
@@ -454,7 +454,7 @@ func TestWokenByAPriorityClass(t *testing.T) {
 			l.waits(group, "of min 4 pods")
 		}
 		l.raise()
-		l.after(13 * time.Second) // the scheduler knows the new value, and nobody backs off any more
+		l.after(13 * time.Second) // the scheduler knows the new value, and no pod backs off any more
 		l.end("")
 		l.bindsSoon("own", 4)
 		l.none("rival")

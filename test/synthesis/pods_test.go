@@ -247,7 +247,7 @@ func TestPodQuota(t *testing.T) {
 
 // Rights that are missing are named. The operator has let the manager read Secrets by
 // hand, next to the chart, and forgotten the pods.
-func TestPodRights(t *testing.T) {
+func TestPodPermissions(t *testing.T) {
 	k := newKubelet(t)
 	k.release()
 	server.StartManager(t, k.args("--synthesis-timeout=20s")...)

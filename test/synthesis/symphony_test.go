@@ -297,7 +297,7 @@ func TestSymphonyAnnotations(t *testing.T) {
 }
 
 // What cannot be played says why, and nothing is lost by it.
-func TestSymphonyRefused(t *testing.T) {
+func TestSymphonyRejected(t *testing.T) {
 	server.StartManager(t, managerArgs...)
 	s := newStage(t)
 	o := s.symphony("s", s.variation("a"), s.variation("b"))

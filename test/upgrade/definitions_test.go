@@ -52,8 +52,8 @@ var deliberate = map[string]string{
 	"subnetpools.plexaubnet.io: v1alpha1: .status.freeCountBySize is merged in another way, which changes who owns its parts":        statusOfManager,
 }
 
-// TestDefinitions holds the CRDs against those of the last release.
-func TestDefinitions(t *testing.T) {
+// TestCRDs holds the CRDs against those of the last release.
+func TestCRDs(t *testing.T) {
 	for _, before := range released(t) {
 		now, ok := crds.ByKind(before.Spec.Group, before.Spec.Names.Kind)
 		if !ok {
