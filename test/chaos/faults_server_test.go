@@ -142,7 +142,7 @@ func compacted(w *world) {
 }
 
 // admitted waits until the API server knows again what the manager may read. Until then it rejects
-// its watches, and the manager does not say where they shall begin when it tries again.
+// its watches, and the manager does not choose where they begin when it retries.
 func (w *world) admitted() {
 	w.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", strings.TrimPrefix(w.kubeconfig, "--kubeconfig="))

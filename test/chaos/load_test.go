@@ -36,7 +36,7 @@ const (
 	patience = 10 * time.Second
 )
 
-// A load is somebody who uses a cluster, and remembers what he was told.
+// A load is a client of a cluster that records the results it got.
 type load struct {
 	client.Client
 	testing.TB
@@ -77,7 +77,7 @@ func newLoad(t testing.TB, c client.Client) *load {
 	return l
 }
 
-// start has everybody at work until stop is called.
+// start runs all clients until stop is called.
 func (l *load) start() {
 	ctx, cancel := context.WithCancel(l.Context())
 	l.stop = cancel
@@ -229,7 +229,7 @@ func (l *load) ask(ctx context.Context, o *v1alpha1.SubnetClaim) {
 	defer l.mu.Unlock()
 	key := client.ObjectKeyFromObject(o)
 	if told := l.ledger.Blocks[key]; told != "" && told != o.Status.AllocatedCIDR {
-		l.Errorf("claim %s was told %s, and then %s", o.Name, told, o.Status.AllocatedCIDR)
+		l.Errorf("claim %s had %s, and then %s", o.Name, told, o.Status.AllocatedCIDR)
 	}
 	l.ledger.Blocks[key] = o.Status.AllocatedCIDR
 }
@@ -326,7 +326,7 @@ func (l *load) guest(ctx context.Context) {
 	l.note(o, enov1.CompositionKind, true, l.Create(ctx, o))
 }
 
-// finish writes the last inputs, and says what is to come of them.
+// finish writes the last inputs, and returns the expected results.
 func (l *load) finish() error {
 	l.ledger.Made = nil
 	for i := range compositions {

@@ -36,10 +36,10 @@ func TestDeliver(t *testing.T) {
 		t.Errorf("it was not changed: %q", got)
 	}
 	if now := w.config("two"); now.GetResourceVersion() != two.GetResourceVersion() || now.GetUID() != two.GetUID() {
-		t.Error("what did not change was written")
+		t.Error("an unchanged object was written")
 	}
 	if w.config("three") != nil {
-		t.Error("what was dropped is still there")
+		t.Error("a dropped object still exists")
 	}
 	if s := w.state("ConfigMap", "three"); !s.Deleted || !s.Reconciled {
 		t.Errorf("the tombstone: %s", describe(s))
@@ -103,7 +103,7 @@ func TestReadiness(t *testing.T) {
 	if second == nil || third == nil || third.GetCreationTimestamp().Time.Before(second.GetCreationTimestamp().Time) {
 		t.Error("the third was made before the second")
 	}
-	// Who is ready stays so.
+	// An object that is ready stays ready.
 	w.merge(w.config("first"), `{data: {"go": "no"}}`)
 	w.synthesize(configMap("first", "1", group(1)...), configMap("third", "3", group(7)...))
 	w.ready()
@@ -209,7 +209,7 @@ func TestNamespace(t *testing.T) {
 	w.ready()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: inside}}
 	must(t, w.c.Delete(t.Context(), ns))
-	cluster.Eventually(t, "it is said that the object is going", func() error {
+	cluster.Eventually(t, "it is reported that the object is being deleted", func() error {
 		s := w.states()["ConfigMap "+inside+"/one"]
 		if s.ReconciliationError == nil || !strings.Contains(*s.ReconciliationError, "being deleted") {
 			return errors.New(describe(s))

@@ -243,7 +243,7 @@ func describe(s enov1.ResourceState) string {
 	return fmt.Sprintf("reconciled: %t, ready: %v, deleted: %t, %s", s.Reconciled, s.Ready, s.Deleted, text)
 }
 
-// fails waits until an object has an error that says something.
+// fails waits until an object has an error with some text.
 func (w *world) fails(kind, name, says string) {
 	w.Helper()
 	cluster.Eventually(w, kind+" "+name+" fails: "+says, func() error {

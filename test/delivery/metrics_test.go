@@ -19,8 +19,8 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// forbid keeps everybody from changing something in the namespace, and waits until
-// a try says so. What is returned allows it again.
+// forbid keeps every client from changing something in the namespace, and waits until an attempt is
+// denied. The returned function allows it again.
 func (w *world) forbid(group, resource string, try func() error) (allow func()) {
 	w.Helper()
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
@@ -145,7 +145,7 @@ func (w *world) events(reason string) []corev1.Event {
 	})
 }
 
-// event waits for the one event with a reason. It is one, and was told once.
+// event waits for the one event with a reason. There is one, with a count of one.
 func (w *world) event(reason, kind string, says ...string) {
 	w.Helper()
 	var found corev1.Event
@@ -159,14 +159,14 @@ func (w *world) event(reason, kind string, says ...string) {
 		return nil
 	})
 	if all := w.events(reason); len(all) != 1 || found.Series != nil {
-		w.Errorf("%s was told more than once: %+v", reason, all)
+		w.Errorf("%s was reported more than once: %+v", reason, all)
 	}
 	if found.Type != kind || found.Related.Kind != "Deployment" || found.Related.Name != name(0) || found.Related.Namespace != w.ns {
 		w.Errorf("event %s %s about %+v", found.Type, found.Reason, found.Related)
 	}
 	for _, text := range append(says, "Go-http-client", "spec.template.spec.initContainers[name=base-os-bash]") {
 		if !strings.Contains(found.Message, text) {
-			w.Errorf("event %s says %q, and nothing of %q", reason, found.Message, text)
+			w.Errorf("event %s has the message %q, without %q", reason, found.Message, text)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func TestOwnershipFails(t *testing.T) {
 	w.fails("Deployment", name(0), "not now")
 	value(t, m, `eno_ownership_migrations_total{status="failure"}`, "more than one: it is tried again", func(n float64) bool { return n > 1 })
 	w.event("OwnershipNotMigrated", corev1.EventTypeWarning, "could not be moved", "not now")
-	cluster.Eventually(t, "the report says so", func() error {
+	cluster.Eventually(t, "the report has it", func() error {
 		if got := w.composition().Status.Ownership; got == nil || got.Failed != 1 {
 			return fmt.Errorf("it reports %+v", got)
 		}

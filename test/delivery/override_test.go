@@ -140,7 +140,7 @@ func TestOverride(t *testing.T) {
 	w.scaled(3)
 }
 
-// TestOverrideComposition has a composition say that an object is left alone.
+// TestOverrideComposition has a composition with an annotation that leaves an object alone.
 func TestOverrideComposition(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
@@ -158,7 +158,7 @@ func TestOverrideComposition(t *testing.T) {
 	w.synthesize(configMap("one", "1", enov1.AnnotationOverrides, overrides(paused)), configMap("two", "2", enov1.AnnotationOverrides, overrides(self)))
 	w.ready()
 	if w.config("one") != nil {
-		t.Error("what is disabled was made")
+		t.Error("a disabled object was created")
 	}
 	annotate("null")
 	w.eventually("one", "a", "1")
@@ -175,14 +175,14 @@ func TestOverrideComposition(t *testing.T) {
 	annotate("null")
 	w.eventually("one", "a", "1")
 
-	// The object itself can say so, and that it is over.
+	// The object itself can have the annotation, and remove it.
 	w.merge(w.config("two"), `{data: {a: stolen, pause: "1"}}`)
 	quiet(t, m, time.Second)
 	w.eventually("two", "a", "stolen")
 	w.merge(w.config("two"), `{data: {pause: null}}`)
 	w.eventually("two", "a", "2")
 
-	// What is left alone outlives its composition.
+	// An object that is left alone outlives its composition.
 	annotate(`"true"`)
 	w.remove()
 	w.deleted()
@@ -191,8 +191,8 @@ func TestOverrideComposition(t *testing.T) {
 	}
 }
 
-// TestOverrideReleases has a field given up to whoever sets it. It is in the scope
-// of what is taken over from others, and is not: it is not to go.
+// TestOverrideReleases has a field released to the client that sets it. It is in the scope of what
+// is taken over from others, and is not: it is not to go.
 func TestOverrideReleases(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)

@@ -156,8 +156,8 @@ func TestDroppedWhileDead(t *testing.T) {
 	}
 }
 
-// TestSplitOwnershipReported has it only reported: the server refuses to leave a
-// container without an image, and nothing is changed.
+// TestSplitOwnershipReported has it only reported: the server does not allow to leave a container
+// without an image, and nothing is changed.
 func TestSplitOwnershipReported(t *testing.T) {
 	w := newWorld(t)
 	m := start(t, "--ownership-migration=report")

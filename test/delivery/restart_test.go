@@ -34,8 +34,8 @@ func (w *world) remembered() {
 	w.until("it is written down what was delivered", func(s enov1.ResourceState) bool { return s.UID != "" })
 }
 
-// TestStolenWhileDead has another client take every field of an object while there is no
-// manager, so that nothing of it reports who delivered it.
+// TestStolenWhileDead has another client take every field of an object while there is no manager,
+// so that nothing in it identifies its manager.
 func TestStolenWhileDead(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
@@ -65,10 +65,10 @@ func TestStolenWhileDead(t *testing.T) {
 	m = start(t)
 	w.until("everything is done", func(s enov1.ResourceState) bool { return s.Reconciled })
 	if w.config("dropped") != nil {
-		t.Error("what was delivered was left behind")
+		t.Error("a delivered object was left behind")
 	}
 	if w.config("remade") == nil {
-		t.Error("what another client created again was deleted")
+		t.Error("an object that another client created again was deleted")
 	}
 	m.Kill()
 
@@ -95,8 +95,8 @@ func (w *world) in(text string) string {
 	return strings.Replace(text, "metadata: {", "metadata: {namespace: "+w.ns+", ", 1)
 }
 
-// TestMovedWhileDead has an object that another composition has when its own lets go
-// of it, and managers that do not remember either.
+// TestMovedWhileDead has an object that another composition has when its own composition releases
+// it, and managers that do not remember either.
 func TestMovedWhileDead(t *testing.T) {
 	w, heir := newWorld(t), newWorld(t)
 	m := start(t)
@@ -108,7 +108,7 @@ func TestMovedWhileDead(t *testing.T) {
 	uid := w.config("moved").GetUID()
 	m.Kill()
 
-	// Many others must be read first, so that the heir is not the first of all.
+	// Many other compositions must be read first, so that the heir is not the first of all.
 	w.synthesize(bare("kept"))
 	for range 10 {
 		newWorld(t).synthesize(bare("filler"))
@@ -116,7 +116,7 @@ func TestMovedWhileDead(t *testing.T) {
 	m = start(t)
 	w.until("everything is done", func(s enov1.ResourceState) bool { return s.Reconciled })
 	if o := w.config("moved"); o == nil || o.GetUID() != uid {
-		t.Fatal("what another composition has was deleted")
+		t.Fatal("an object of another composition was deleted")
 	}
 	m.Kill()
 
@@ -131,7 +131,7 @@ func TestMovedWhileDead(t *testing.T) {
 	heir.synthesize(w.in(bare("kept")))
 	w.deleted()
 	if w.config("kept") == nil {
-		t.Error("what another composition wants was deleted")
+		t.Error("an object of another composition's synthesis was deleted")
 	}
 	cluster.Eventually(t, "it belongs to the other", func() error {
 		if s := heir.states()["ConfigMap "+w.ns+"/kept"]; !s.Reconciled {

@@ -101,7 +101,7 @@ func TestMetricsAreGuarded(t *testing.T) {
 		token  string
 		want   int
 	}{
-		"NoToken":    {"An account without permissions is denied.", "", http.StatusUnauthorized},
+		"NoToken":    {"A request without a token is rejected.", "", http.StatusUnauthorized},
 		"WrongToken": {"A made-up token is not valid.", "made-up", http.StatusUnauthorized},
 		"Audience":   {"A token for another audience is not accepted.", tokenFor(t, "allowed", "somebody-else"), http.StatusUnauthorized},
 		"Stranger":   {"A known account without the right may not look.", stranger, http.StatusForbidden},

@@ -107,8 +107,8 @@ func (d dashboard) plain(expr string) (string, error) {
 	return plain, nil
 }
 
-// TestDashboardsAsk lets promtool read every expression, as if it were a rule,
-// and looks for names and labels that nobody serves.
+// TestDashboardsAsk lets promtool read every expression, as if it were a rule, and looks for names
+// and labels that are not served.
 func TestDashboardsAsk(t *testing.T) {
 	all := known(t)
 	var g ruleGroup

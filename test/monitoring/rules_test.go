@@ -108,7 +108,7 @@ func TestAlertsTell(t *testing.T) {
 			continue
 		}
 		if r.For == "" {
-			t.Errorf("%s fires at once: a moment is no reason to wake somebody", r.Alert)
+			t.Errorf("%s fires at once: a short problem must not alert", r.Alert)
 		}
 		if s := r.Labels["severity"]; s != "warning" && s != "critical" {
 			t.Errorf("%s has the severity %q, want warning (in working hours) or critical (now)", r.Alert, s)
