@@ -32,7 +32,7 @@ type listed struct {
 	Imports, TestImports, XTestImports []string
 }
 
-// check returns a sentence per violation, in order.
+// check returns a message per violation, in order.
 func check(g graph, rules []rule) []string {
 	var found []string
 	for _, p := range slices.Sorted(maps.Keys(g)) {

@@ -28,7 +28,7 @@ func TestMainsAreShort(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := bytes.Count(data, []byte("\n")); n > maxMain {
-			t.Errorf("%s has %d lines, want at most %d: a main says what is put together, and leaves the rest to packages that can be tested", name, n, maxMain)
+			t.Errorf("%s has %d lines, want at most %d: a main only assembles packages, which can be tested", name, n, maxMain)
 		}
 	}
 }
@@ -63,8 +63,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// shapeless are names that say nothing about what is inside, so that anything
-// ends up there.
+// shapeless are names that do not describe the contents, so that anything ends up there.
 var shapeless = []string{"base", "common", "helper", "helpers", "misc", "util", "utils"}
 
 func TestNamesSaySomething(t *testing.T) {
@@ -73,7 +72,7 @@ func TestNamesSaySomething(t *testing.T) {
 			continue
 		}
 		if slices.Contains(shapeless, l.Name) || slices.Contains(shapeless, path.Base(p)) {
-			t.Errorf("%s is named %s, which says nothing: name it after what it does", short(p), l.Name)
+			t.Errorf("%s is named %s, which describes nothing: name it after what it does", short(p), l.Name)
 		}
 	}
 }
@@ -90,7 +89,7 @@ func TestControllersArePatient(t *testing.T) {
 		data, err := fs.ReadFile(all, name)
 		made, patient := bytes.Count(data, []byte("NewControllerManagedBy(")), bytes.Count(data, []byte("Complete(kube.Patient("))
 		if made != patient {
-			t.Errorf("internal/%s makes %d controllers, and %d of them with Complete(kube.Patient(…)): say so for all", name, made, patient)
+			t.Errorf("internal/%s makes %d controllers, and %d of them with Complete(kube.Patient(…)): use it for all", name, made, patient)
 		}
 		controllers += made
 

@@ -30,7 +30,7 @@ import (
 const webhookTimeout = 5 * time.Second
 
 // slowWebhook has the webhooks take some time for every review. Controllers whose own writes go
-// through them, those of pools, are slow, or fail and try again; the others go on.
+// through them, those of pools, are slow, or fail and try again; the rest go on.
 func slowWebhook(by time.Duration) func(w *world) {
 	return func(w *world) {
 		w.Helper()

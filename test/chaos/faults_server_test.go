@@ -111,7 +111,7 @@ func etcd(t testing.TB) *clientv3.Client {
 	return c
 }
 
-// compacted cuts the watches, which had no bookmarks before, compacts etcd meanwhile, and has the
+// compacted cuts the watches, which had no bookmarks before, compacts etcd during that time, and has the
 // API server forget the events that it remembers. So every watch begins at a resource version that
 // is too old.
 func compacted(w *world) {
@@ -142,7 +142,7 @@ func compacted(w *world) {
 }
 
 // admitted waits until the API server knows again what the manager may read. Until then it rejects
-// its watches, and the manager does not say where they shall begin when it tries again.
+// its watches, and the manager does not choose where they begin when it retries.
 func (w *world) admitted() {
 	w.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", strings.TrimPrefix(w.kubeconfig, "--kubeconfig="))

@@ -28,7 +28,7 @@ type fault struct {
 	survives bool
 	// long : only in the long form.
 	long bool
-	// do does it as often as it should, and says how often that was. When it returns the
+	// do does it as often as it should, and reports how often that was. When it returns the
 	// fault is over.
 	do func(w *world) int
 }
@@ -37,7 +37,7 @@ var (
 	one = [][]string{nil}
 	// pair is two managers of which one leads.
 	pair = [][]string{{"--leader-elect"}, {"--leader-elect"}}
-	// rivals are two managers that both hand out blocks.
+	// rivals are two managers that both allocate blocks.
 	rivals = [][]string{nil, {"--controllers=subnets", "--webhooks=false"}}
 )
 
@@ -200,14 +200,14 @@ func errorsIn(log string) []string {
 	return all[max(0, len(all)-10):]
 }
 
-// unreachable has nobody at the door for a while: it stays shut, and says why.
+// unreachable stops all webhooks for a while: objects are rejected, with the reason.
 func unreachable(w *world) {
 	w.Helper()
 	w.managers[0].Kill()
 	pg := group(w.load.ns, w.load.name("shut"), "workers")
 	err := w.c.Create(w.Context(), pg)
 	if err == nil || !strings.Contains(err.Error(), "podgroups.admission.arbor") || !strings.Contains(err.Error(), "failed calling webhook") {
-		w.Errorf("with nobody at the door, a PodGroup got: %v", err)
+		w.Errorf("without webhooks, a PodGroup got: %v", err)
 	}
 	// Claims do not go through that door. Nobody may be revived before they have gone on.
 	away := w.managers
@@ -240,7 +240,7 @@ func lease() *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: names.Namespace, Name: names.Lease}}
 }
 
-// held waits until the lease is held by somebody who will do.
+// held waits until the lease is held by an expected holder.
 func held(w *world, by func(holder string) bool) string {
 	w.Helper()
 	holder := ""
@@ -302,12 +302,12 @@ func paused(w *world) {
 	select {
 	case <-leads.Done():
 	case <-time.After(time.Minute):
-		w.Error("a leader that was paused goes on as if nothing had happened")
+		w.Error("a leader that was paused continues as if nothing had happened")
 	}
 	w.underLoad(50)
 }
 
-// unleased deletes the lease. Whoever makes it again leads.
+// unleased deletes the lease. The manager that creates it again leads.
 func unleased(w *world) {
 	w.Helper()
 	w.leader()
@@ -317,8 +317,8 @@ func unleased(w *world) {
 	w.underLoad(50)
 }
 
-// stolen has a lease that somebody holds who is not there, and whose clock is some years
-// away. Managers go by when they saw it, so that it runs out for all of them.
+// stolen has a lease with a holder that does not exist, and whose clock is some years away.
+// Managers go by when they saw it, so that it runs out for all of them.
 func stolen(years int) func(w *world) {
 	const nobody = "nobody"
 
@@ -334,7 +334,7 @@ func stolen(years int) func(w *world) {
 		must(w, w.c.Patch(w.Context(), l, client.MergeFrom(before)))
 		began := time.Now()
 		held(w, func(holder string) bool { return holder != nobody })
-		w.Logf("a lease of %d s that nobody held was taken after %.1f s", *l.Spec.LeaseDurationSeconds, time.Since(began).Seconds())
+		w.Logf("a lease of %d s without a live holder was taken after %.1f s", *l.Spec.LeaseDurationSeconds, time.Since(began).Seconds())
 		<-leads.Done()
 		w.leader()
 		w.underLoad(50)

@@ -36,7 +36,7 @@ const (
 	patience = 10 * time.Second
 )
 
-// A load is somebody who uses a cluster, and remembers what he was told.
+// A load is a client of a cluster that records the results it got.
 type load struct {
 	client.Client
 	testing.TB
@@ -77,7 +77,7 @@ func newLoad(t testing.TB, c client.Client) *load {
 	return l
 }
 
-// start has everybody at work until stop is called.
+// start runs all clients until stop is called.
 func (l *load) start() {
 	ctx, cancel := context.WithCancel(l.Context())
 	l.stop = cancel
@@ -113,7 +113,7 @@ func (l *load) end(revive func()) {
 	})
 }
 
-// note writes down what came of a request about an object that is to be there, or not.
+// note writes down what came of a request about an object that must be there, or not.
 func (l *load) note(o client.Object, kind string, there bool, err error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,7 +220,7 @@ func (l *load) claim(ctx context.Context) {
 	l.note(o, v1alpha1.SubnetClaimKind, true, l.Create(ctx, o))
 }
 
-// ask notes the block that a claim says it has.
+// ask notes the block that a claim reports it has.
 func (l *load) ask(ctx context.Context, o *v1alpha1.SubnetClaim) {
 	if l.Get(ctx, client.ObjectKeyFromObject(o), o) != nil || o.Status.Phase != v1alpha1.ClaimBound {
 		return
@@ -229,7 +229,7 @@ func (l *load) ask(ctx context.Context, o *v1alpha1.SubnetClaim) {
 	defer l.mu.Unlock()
 	key := client.ObjectKeyFromObject(o)
 	if told := l.ledger.Blocks[key]; told != "" && told != o.Status.AllocatedCIDR {
-		l.Errorf("claim %s was told %s, and then %s", o.Name, told, o.Status.AllocatedCIDR)
+		l.Errorf("claim %s had %s, and then %s", o.Name, told, o.Status.AllocatedCIDR)
 	}
 	l.ledger.Blocks[key] = o.Status.AllocatedCIDR
 }
@@ -260,7 +260,7 @@ func (l *load) poolClaim(ctx context.Context) {
 	l.note(o, v1alpha1.SubnetPoolClaimKind, false, l.Delete(ctx, o))
 }
 
-// group makes a PodGroup, or one that must be refused, or deletes one.
+// group makes a PodGroup, or one that must be rejected, or deletes one.
 func (l *load) group(ctx context.Context) {
 	mine := l.held(v2alpha2.PodGroupKind, func(string) bool { return true })
 	if len(mine) >= maxGroups {
@@ -326,7 +326,7 @@ func (l *load) guest(ctx context.Context) {
 	l.note(o, enov1.CompositionKind, true, l.Create(ctx, o))
 }
 
-// finish writes the last inputs, and says what is to come of them.
+// finish writes the last inputs, and returns the expected results.
 func (l *load) finish() error {
 	l.ledger.Made = nil
 	for i := range compositions {

@@ -1,5 +1,5 @@
-// Package chaos_test does to a cluster under load what nobody should, and then looks
-// at all of it: docs/safety/faults.md says what is shown, make chaos has the long form.
+// Package chaos_test injects faults into a cluster under load and then checks all invariants.
+// docs/safety/faults.md describes the faults; make chaos runs more rounds.
 package chaos_test
 
 import (

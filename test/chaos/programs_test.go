@@ -47,8 +47,8 @@ printf ']}'`
   for (i = 0; i < n; i++) printf "%s{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"%s-%d\",\"namespace\":\"%s\"},\"data\":{\"text\":\"%s\"}}", i ? "," : "", name, i, ns, text
   printf "]}"
 }'`
-	// workloadProgram names an image of the tool in even rounds, and not the tool in odd
-	// ones. The rest of the tool is somebody else's.
+	// workloadProgram names an image of the tool in even rounds, and not the tool in odd ones. The
+	// rest of the tool belongs to another client.
 	workloadProgram = readRound + `tools=
 if [ $((round % 2)) -eq 0 ]; then tools='"initContainers":[{"name":"base-os-bash","image":"base:'$round'"}],'; fi
 printf '{"kind":"ResourceList","items":[{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"%s","labels":{"by":"eno"}},"spec":{"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{%s"containers":[{"name":"web","image":"web:%s"}]}}}}]}' \
@@ -78,8 +78,8 @@ func mapsOf(ns, composition string, round int) []unstructured.Unstructured {
 	return all
 }
 
-// dropped is the workload in an odd round: without the tool, and with what others have
-// said of it.
+// dropped is the workload in an odd round: without the tool, and with the fields that other clients
+// set in it.
 func dropped(ns string, round int) unstructured.Unstructured {
 	return unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment",
@@ -178,9 +178,9 @@ func (l *load) tool(ctx context.Context, d *appsv1.Deployment) (string, error) {
 	return "", nil
 }
 
-// workload goes one step: an even round follows when the tool is gone; when it is there
-// with the image of the round, somebody else writes a part of it, and an odd one follows.
-// While nobody delivers, nothing is to be done.
+// workload goes one step: an even round follows when the tool is gone; when it is there with the
+// image of the round, another client writes a part of it, and an odd one follows. While no manager
+// delivers, nothing must be done.
 func (l *load) workload(ctx context.Context) {
 	d := &appsv1.Deployment{}
 	image, err := l.tool(ctx, d)

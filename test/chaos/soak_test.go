@@ -50,7 +50,7 @@ func TestSoak(t *testing.T) {
 	t.Logf("soak of %s, %d writes: memory %+.1f MiB an hour on %.1f, goroutines %+.1f an hour on %.0f",
 		*soak, w.load.progress(), memory/(1<<20), all[0].memory/(1<<20), goroutines, all[0].goroutines)
 	if *soak < 10*time.Minute {
-		return // too short to tell growth from noise
+		return // too short to distinguish growth from noise
 	}
 	if memory > moreMemory*all[0].memory || goroutines > moreRoutinesPH*all[0].goroutines {
 		t.Error("the manager grows")

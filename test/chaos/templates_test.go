@@ -125,7 +125,7 @@ func (l *load) program(of string) *enov1.Synthesizer {
 	return l.synthesizer(of, "sh", "-c", fillIn, string(data))
 }
 
-// synthesizer has a name of this load, since others may be in the same cluster.
+// synthesizer has a name of this load, since other loads may be in the same cluster.
 func (l *load) synthesizer(name string, command ...string) *enov1.Synthesizer {
 	return &enov1.Synthesizer{ObjectMeta: metav1.ObjectMeta{Name: l.ns + "-" + name}, Spec: enov1.SynthesizerSpec{
 		Command: command, Refs: []enov1.Ref{{Key: "in", Resource: enov1.ResourceRef{Version: "v1", Kind: "ConfigMap"}}},

@@ -21,7 +21,7 @@ type world struct {
 
 	c     client.Client
 	proxy *network.Proxy
-	// kubeconfig is the flag of managers that go by the proxy, with the chart's rights.
+	// kubeconfig is the flag of managers that go by the proxy, with the chart's permissions.
 	kubeconfig string
 	load       *load
 	flags      [][]string
@@ -47,7 +47,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// start ends the managers that there are, and has others, each with flags of its own.
+// start ends the managers that there are, and starts other ones, each with its own flags.
 func (w *world) start(flags ...[]string) {
 	w.Helper()
 	w.end()
@@ -60,8 +60,8 @@ func (w *world) start(flags ...[]string) {
 	}
 }
 
-// await waits until a manager is ready. One that finds its port taken, by somebody else
-// on this machine, ends, and is started again.
+// await waits until a manager is ready. One that finds its port taken, by another program on this
+// machine, ends, and is started again.
 func (w *world) await(i int) {
 	w.Helper()
 	cluster.Eventually(w, "the manager is ready", func() error {
@@ -74,7 +74,7 @@ func (w *world) await(i int) {
 func (w *world) launch(i int) {
 	w.Helper()
 	w.managers[i] = server.LaunchManager(w.T, append([]string{w.kubeconfig, "--local-synthesizers", "--synthesis-timeout=5s", "--restore-grace=10s"}, w.flags[i]...)...)
-	w.managers[i].MayBeRefused() // an API server that was killed refuses everybody until it knows the roles again
+	w.managers[i].MayBeRefused() // an API server that was killed denies every request until it has loaded the roles
 }
 
 func (w *world) end() {
@@ -104,7 +104,7 @@ func ended(m *cluster.Manager) bool {
 	}
 }
 
-// replace kills a manager, and starts it anew.
+// replace kills a manager, and starts it again.
 func (w *world) replace(i int) {
 	w.Helper()
 	w.managers[i].Kill()
@@ -176,7 +176,7 @@ const (
 )
 
 // rest measures a manager that has nothing to do. A watch that is just being opened
-// anew would be missed.
+// again would be missed.
 func (w *world) rest() level {
 	w.Helper()
 	var last level
@@ -213,7 +213,7 @@ func (w *world) flat(before level) level {
 	return after
 }
 
-// endure does something to a cluster under load, some times, and looks at everything.
+// endure does something to a cluster under load, some times, and checks everything.
 func (w *world) endure(f fault) {
 	w.Helper()
 	w.start(f.managers...)

@@ -26,7 +26,7 @@ func scrape(t *testing.T, address, token string) error {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/metrics", nil)
 	must(t, err)
 	request.Header.Set("Authorization", "Bearer "+token)
-	// The certificate of the metrics is signed by nobody.
+	// The certificate of the metrics is self-signed.
 	response, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}).Do(request)
 	if err != nil {
 		return err

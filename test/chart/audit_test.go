@@ -34,14 +34,14 @@ func (r right) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s.%s %s %s", r.verb, r.resource, r.group, r.name, where))
 }
 
-// covers says whether a right is enough for a request.
+// covers reports whether a permission is enough for a request.
 func (r right) covers(asked right) bool {
 	return (r.namespace == "" || r.namespace == asked.namespace) && r.group == asked.group && r.resource == asked.resource &&
 		(r.name == "" || r.name == asked.name) && r.verb == asked.verb
 }
 
-// granted are the rights of a service account that do not come from Kubernetes: what
-// its own roles have, nobody here can make smaller.
+// granted are the permissions of a service account that do not come from Kubernetes: what its own
+// roles have, cannot be reduced here.
 func granted(t *testing.T, c client.Client, namespace, account string) []right {
 	t.Helper()
 	all := map[right]bool{}
@@ -112,10 +112,10 @@ func expand(into map[right]bool, namespace string, rules []rbacv1.PolicyRule) {
 	}
 }
 
-// asked is what an account has asked the API server for, as its audit log says:
-// what it was given, and what it was refused. What everybody may, such as
-// discovery, is left out. A request that impersonates another account is one of that account,
-// and shows that the sender may impersonate it.
+// asked is what an account has asked the API server for, as its audit log reports: what it was
+// given, and what it was denied. Permissions of all users, such as discovery, is left out. A
+// request that impersonates another account is one of that account, and shows that the sender may
+// impersonate it.
 func asked(t *testing.T, user string) (given, refused map[right]bool) {
 	t.Helper()
 	given, refused = map[right]bool{}, map[right]bool{}
@@ -140,7 +140,7 @@ func asked(t *testing.T, user string) (given, refused map[right]bool) {
 			given[r] = true
 		}
 		if event.Verb == "patch" && event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusCreated {
-			// What an apply creates needs both rights.
+			// What an apply creates needs both permissions.
 			r.verb = "create"
 			given[r] = true
 		}
@@ -175,8 +175,8 @@ func audited(t *testing.T, user string) []auditv1.Event {
 	return all
 }
 
-// unused are the rights that nobody made use of. An event that happens again is
-// counted by a patch, and none does so for sure while a test looks on.
+// unused are the permissions that were not used. An event that happens again is counted by a patch,
+// and none does so for sure while a test looks on.
 func unused(have []right, given map[right]bool) []string {
 	var words []string
 	for _, r := range have {

@@ -12,7 +12,8 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// arbor doctor finds the scheduler of a release, and says when pods wait for one that is gone.
+// arbor doctor finds the scheduler of a release, and reports pods that wait for a scheduler that is
+// gone.
 func TestDoctorScheduler(t *testing.T) {
 	h := newTheatre(t, "arbor-examined")
 	s := h.start(t)
@@ -36,15 +37,15 @@ func TestDoctorScheduler(t *testing.T) {
 	}
 	found, _ := check()
 	if c := found["leader"]; c.State != health.OK || c.Object != h.release.name+"/arbor-scheduler" || !strings.Contains(c.Message, "renewed") {
-		t.Errorf("a scheduler leads, and the doctor says %+v", c)
+		t.Errorf("a scheduler leads, and the doctor reports %+v", c)
 	}
 	if c := found["scheduler"]; !strings.HasSuffix(c.Message, "replicas are available, placing pods for arbor-scheduler") {
-		t.Errorf("there is a Deployment, and the doctor says %+v", c)
+		t.Errorf("there is a Deployment, and the doctor reports %+v", c)
 	}
 
 	s.Kill()
 	_, pods := h.gang(t, "waits", "")
-	cluster.Eventually(t, "the doctor says that the scheduler is gone", func() error {
+	cluster.Eventually(t, "the doctor reports that the scheduler is gone", func() error {
 		found, code := check()
 		c := found["leader"]
 		first := slices.ContainsFunc([]int{0, 1}, func(i int) bool { return strings.Contains(c.Message, h.namespace+"/"+pods[i].Name) })

@@ -28,7 +28,7 @@ func TestExampleOfPods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, want := rules(t, find(example, role.kind, role.example)), rules(t, find(made, role.kind, role.chart))
 			for r := range want {
-				// The chart's has the other rights of the part, too.
+				// The chart's has the other permissions of the part, too.
 				if name == "Namespace" && r.resource != "namespaces" {
 					delete(want, r)
 				}
@@ -40,7 +40,7 @@ func TestExampleOfPods(t *testing.T) {
 	}
 }
 
-// rules are the rights of a role.
+// rules are the permissions of a role.
 func rules(t *testing.T, o *unstructured.Unstructured) map[right]bool {
 	t.Helper()
 	if o == nil {

@@ -60,7 +60,7 @@ func TestRestricted(t *testing.T) {
 			})
 		})
 	}
-	// The standard is enforced here, or the above says nothing.
+	// The standard is enforced here, or the above proves nothing.
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "arbor-own", Name: "root"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
 	if err := c.Create(t.Context(), pod, client.DryRunAll); !apierrors.IsForbidden(err) {
 		t.Errorf("a pod that may be root was answered with %v", err)
@@ -68,7 +68,7 @@ func TestRestricted(t *testing.T) {
 }
 
 // A release is changed with data in place, and goes without leaving anything that
-// would refuse objects; the data stays.
+// would reject objects; the data stays.
 func TestUpgradeAndUninstall(t *testing.T) {
 	c := server.Client(t, nil)
 	purge(t, c)
@@ -101,7 +101,7 @@ func TestUpgradeAndUninstall(t *testing.T) {
 	// The manager is the last to know.
 	m.MayBeRefused()
 	helm(t, "uninstall", r.name, "--namespace", r.name)
-	cluster.Eventually(t, "nobody is asked any more", func() error {
+	cluster.Eventually(t, "no webhook is called any more", func() error {
 		return c.Create(t.Context(), &v2alpha2.PodGroup{ObjectMeta: s.meta("free"), Spec: v2alpha2.PodGroupSpec{SubGroups: []v2alpha2.SubGroup{{Name: "Free"}}}}, client.DryRunAll)
 	})
 	m.Stop()
@@ -113,9 +113,9 @@ func TestUpgradeAndUninstall(t *testing.T) {
 	purge(t, c)
 }
 
-// Definitions that Helm installs are there before the manager, and stay when the
-// release goes.
-func TestDefinitionsOfHelm(t *testing.T) {
+// Definitions that Helm installs are there before the manager, and stay when the release is
+// uninstalled.
+func TestCRDsOfHelm(t *testing.T) {
 	c := server.Client(t, nil)
 	purge(t, c)
 	r := install(t, c, "arbor-definitions", only("podgroups", "crds.manage=helm")...)
@@ -159,8 +159,8 @@ func (f *certificates) bundle(t *testing.T) []byte {
 	return bytes.TrimSpace(pair.Cert)
 }
 
-// With certificates of somebody else's the manager registers nothing and reads no
-// Secret; what it shows is what the files say, also after they change.
+// With certificates of another issuer, the manager registers nothing and reads no Secret; its
+// metrics describe the files, also after they change.
 func TestCertificatesOfOthers(t *testing.T) {
 	c := server.Client(t, nil)
 	foreign(t, c)
@@ -175,7 +175,7 @@ func TestCertificatesOfOthers(t *testing.T) {
 	refused := func(group *v2alpha2.PodGroup) error {
 		err := c.Create(t.Context(), group, client.DryRunAll)
 		if err == nil || !strings.Contains(err.Error(), `admission webhook "podgroups.admission.arbor" denied the request`) {
-			return errors.Join(errors.New("it is not refused by the webhook"), err)
+			return errors.Join(errors.New("it is not rejected by the webhook"), err)
 		}
 
 		return nil
@@ -193,10 +193,10 @@ func TestCertificatesOfOthers(t *testing.T) {
 		must(t, c.Update(t.Context(), config))
 	}
 	trust()
-	cluster.Eventually(t, "a bad group is refused", func() error { return refused(bad()) })
+	cluster.Eventually(t, "a bad group is rejected", func() error { return refused(bad()) })
 	f.renew(t, "second")
 	trust()
-	cluster.Eventually(t, "a bad group is refused over the new certificate", func() error { return refused(bad()) })
+	cluster.Eventually(t, "a bad group is rejected over the new certificate", func() error { return refused(bad()) })
 
 	given, denied := asked(t, "system:serviceaccount:"+r.name+":"+r.name+"-manager")
 	for asked := range denied {

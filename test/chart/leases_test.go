@@ -81,7 +81,7 @@ func TestLeasesAreNotStarved(t *testing.T) {
 	}
 }
 
-// lease returns who holds a lease of the release, and when it was renewed.
+// lease returns the holder of a lease of the release, and when it was renewed.
 func (h *theatre) lease(t *testing.T, name string) (holder string, renewed time.Time, err error) {
 	t.Helper()
 	l := &coordinationv1.Lease{}

@@ -1,6 +1,5 @@
-// Package chart_test shows the chart: what it renders, what it refuses, that a real
-// API server takes it, and that the manager works with exactly the rights that it
-// gives.
+// Package chart_test tests the chart: the rendered objects, the rejected values, the installation
+// on a real API server, and that the manager needs exactly the permissions of the chart.
 package chart_test
 
 import (
@@ -61,8 +60,8 @@ func objects(t testing.TB, text string) []*unstructured.Unstructured {
 	return all
 }
 
-// find returns the object of a kind, nil if there is none. More than one must be
-// told apart by name.
+// find returns the object of a kind, nil if there is none. More than one must be distinguished by
+// name.
 func find(all []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
 	for _, o := range all {
 		if o.GetKind() == kind && (name == "" || o.GetName() == name) {

@@ -234,7 +234,7 @@ func TestPolicies(t *testing.T) {
 		"Slices/NoSpec":        {"Without a spec, another one could be written.", tenantUser, w.changes(slice, `{"spec":null}`), spec},
 		"Slices/Metadata":      {"RBAC alone decides about metadata.", tenantUser, w.changes(slice, `{"metadata":{"labels":{"a":"b"},"finalizers":["a.example.com/b"]}}`), ""},
 		"Slices/Delete":        {"RBAC alone decides about deletions, and a lost slice heals.", tenantUser, func(as client.Client) error { return as.Delete(t.Context(), slice.DeepCopy(), client.DryRunAll) }, ""},
-		"Slices/Operator":      {"RBAC for everything is no exemption.", operatorUser, w.creates(w.slice("new", inFlight)), spec},
+		"Slices/Operator":      {"RBAC for everything does not exempt.", operatorUser, w.creates(w.slice("new", inFlight)), spec},
 		"Slices/Administrator": {"Members of system:masters are exempt.", "admin", w.creates(w.slice("new", inFlight)), ""},
 		"Slices/Manager":       {"The manager writes slices.", "manager", w.creates(w.slice("new", inFlight)), ""},
 		"Slices/Backup":        {"A backup tool restores slices.", backupUser, w.creates(w.slice("new", inFlight)), ""},
@@ -290,7 +290,7 @@ func (w *town) ofPublisher(own *enov1.Composition) map[string]attempt {
 		"Publisher/NoPod":         {"The token is of no pod.", "tokenless", w.creates(w.slice("new", inFlight)), only},
 		"Publisher/Begin":         {"The manager begins syntheses.", "publisher", w.updates(own, func(s *enov1.CompositionStatus) { s.InFlightSynthesis.UUID = elsewhere }), "may not begin another synthesis"},
 		"Publisher/Other":         {"It is another synthesis.", "publisher", w.updates(own, func(s *enov1.CompositionStatus) { s.CurrentSynthesis.UUID = elsewhere }), "may not promote another synthesis"},
-		"Publisher/Replace": {"The slices of the current synthesis are others.", "publisher", w.updates(own, func(s *enov1.CompositionStatus) {
+		"Publisher/Replace": {"The current synthesis has other slices.", "publisher", w.updates(own, func(s *enov1.CompositionStatus) {
 			s.CurrentSynthesis.ResourceSlices = []*enov1.ResourceSliceRef{{Name: "x"}}
 		}), "may not promote another synthesis"},
 		"Publisher/Drop": {"There would be no current synthesis.", "publisher", w.updates(own, func(s *enov1.CompositionStatus) { s.CurrentSynthesis = nil }), "may not promote another synthesis"},
@@ -316,7 +316,7 @@ func TestPoliciesWarn(t *testing.T) {
 		return nil
 	})
 
-	// The token of a pod says which pod it is of.
+	// The token of a pod reports which pod it is of.
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.release.name + "-synthesizers", Name: "own-" + inFlight}, Spec: corev1.PodSpec{
 		ServiceAccountName: w.release.name + "-synthesizer", AutomountServiceAccountToken: new(false),
 		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},

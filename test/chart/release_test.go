@@ -111,7 +111,7 @@ func (l late) hold(kind string) (release func()) {
 	return l.Hold(l.t, "^WATCH .*/"+kind+"$")
 }
 
-// purge removes definitions of Arbor's with all objects, whatever holds them, so
+// purge removes CRDs of Arbor's with all objects, whatever holds them, so
 // that the next manager has to begin at the beginning.
 func purge(t *testing.T, c client.Client) {
 	t.Helper()

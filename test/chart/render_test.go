@@ -221,7 +221,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// Values that cannot work are refused, in words that name them.
+// Values that cannot work are rejected, in words that name them.
 func TestBadValues(t *testing.T) {
 	cases := map[string]struct {
 		values []string
@@ -311,7 +311,7 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
-// Kustomize's base is the chart with its own values, but for what only Helm says.
+// Kustomize's base is the chart with its own values, without the fields that only Helm sets.
 func TestKustomize(t *testing.T) {
 	out, errs, code := server.Arbor(t, "kubectl", "kustomize", filepath.Join(cluster.Root(), "deploy", "kustomize"))
 	if code != 0 {

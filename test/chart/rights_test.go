@@ -28,11 +28,11 @@ var (
 	outputs = []string{"delivery.rules[1].apiGroups[0]=apps", "delivery.rules[1].resources[0]=deployments", "delivery.rules[1].verbs={get,list,watch,patch}", "delivery.rules[0].apiGroups[0]=", "delivery.rules[0].resources[0]=configmaps", "delivery.rules[0].verbs={get,list,watch,create,patch,delete}"}
 )
 
-// Each part by itself, and all together, with the flags and the rights that the
-// chart gives: everything works, nothing is refused, and no right is left over. That
+// Each part by itself, and all together, with the flags and the permissions that the
+// chart gives: everything works, nothing is rejected, and no permission is left over. That
 // is asked of each part by itself: together, what one uses would hide what another
 // does not.
-func TestRights(t *testing.T) {
+func TestPermissions(t *testing.T) {
 	cases := map[string]struct {
 		values []string
 		play   []func(*testing.T, *stage)
@@ -84,7 +84,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// A stage is where the parts are played: a namespace, beside the release.
+// A stage is where the parts are played: a namespace, next to the release.
 type stage struct {
 	client.Client
 
@@ -108,7 +108,7 @@ func (s *stage) merge(t *testing.T, o client.Object, patch string) {
 	must(t, s.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
-// await waits for a condition of an object that is read anew.
+// await waits for a condition of an object that is read again.
 func (s *stage) await(t *testing.T, what string, o client.Object, condition func() bool) {
 	t.Helper()
 	cluster.Eventually(t, what, func() error {
@@ -142,17 +142,17 @@ func playMetrics(t *testing.T, s *stage) {
 	token := tokenOf(t, reader)
 	cluster.Eventually(t, "a reader reads the metrics", func() error { return scrape(t, s.release.metrics, token) })
 	if err := scrape(t, s.release.metrics, s.release.token); err == nil {
-		t.Error("whoever is no reader reads the metrics")
+		t.Error("a user who may not read the metrics reads them")
 	}
 }
 
-// playCertificates damages the Secret, which is then made anew; and what the
+// playCertificates damages the Secret, which is then created again; and what the
 // manager registers stays Helm's to remove.
 func playCertificates(t *testing.T, s *stage) {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.release.name, Name: "arbor-webhook-ca"}}
 	s.merge(t, secret, `{"data": {"ca.crt": "bm9uZQ=="}}`)
-	s.await(t, "the Secret is made anew", secret, func() bool { return string(secret.Data["ca.crt"]) != "none" })
+	s.await(t, "the Secret is created again", secret, func() bool { return string(secret.Data["ca.crt"]) != "none" })
 	must(t, s.Delete(t.Context(), secret))
 	s.await(t, "the Secret is made once more", secret, func() bool { return len(secret.Data) > 0 })
 }
@@ -162,7 +162,7 @@ func playPodgroups(t *testing.T, s *stage) {
 	bad := func(name string) *v2alpha2.PodGroup {
 		return &v2alpha2.PodGroup{ObjectMeta: s.meta(name), Spec: v2alpha2.PodGroupSpec{SubGroups: []v2alpha2.SubGroup{{Name: "Refused"}}}}
 	}
-	cluster.Eventually(t, "a bad group is refused", func() error {
+	cluster.Eventually(t, "a bad group is rejected", func() error {
 		err := s.Create(t.Context(), bad("refused"), client.DryRunAll)
 		if err == nil || !strings.Contains(err.Error(), `admission webhook "podgroups.admission.arbor" denied the request`) {
 			return fmt.Errorf("it was answered with %w", err)
@@ -180,7 +180,7 @@ func playPodgroups(t *testing.T, s *stage) {
 	s.manager.Stop()
 	s.merge(t, &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: s.release.name}}, `{"webhooks": null}`)
 	stored := bad("stored")
-	cluster.Eventually(t, "nobody is asked", func() error { return s.Create(t.Context(), stored) })
+	cluster.Eventually(t, "no webhook is called", func() error { return s.Create(t.Context(), stored) })
 	s.manager = s.release.start(t)
 	s.await(t, "a stored group is not valid", stored, func() bool { return valid(stored, metav1.ConditionFalse) })
 }
@@ -193,7 +193,7 @@ func playSubnets(t *testing.T, s *stage) {
 	t.Helper()
 	pool := &v1alpha1.SubnetPool{ObjectMeta: s.meta("pool"), Spec: v1alpha1.SubnetPoolSpec{CIDR: "10.0.0.0/16"}}
 	s.create(t, pool)
-	cluster.Eventually(t, "an overlapping pool is refused", func() error {
+	cluster.Eventually(t, "an overlapping pool is rejected", func() error {
 		err := s.Create(t.Context(), &v1alpha1.SubnetPool{ObjectMeta: s.meta("overlaps"), Spec: v1alpha1.SubnetPoolSpec{CIDR: "10.0.0.0/17"}}, client.DryRunAll)
 		if err == nil || !strings.Contains(err.Error(), `admission webhook "subnetpools.admission.arbor" denied the request`) {
 			return fmt.Errorf("it was answered with %w", err)
@@ -217,7 +217,7 @@ func playSubnets(t *testing.T, s *stage) {
 	first := claim("first")
 	s.create(t, first)
 	user := "system:serviceaccount:" + s.release.name + ":" + s.release.name + "-manager"
-	cluster.Eventually(t, "the manager looks at the block of that name", func() error {
+	cluster.Eventually(t, "the manager checks the block of that name", func() error {
 		given, _ := asked(t, user)
 		if !given[right{s.namespace, "plexaubnet.io", "subnets", taken.Name, "get"}] {
 			return errors.New("it has not")
@@ -321,7 +321,7 @@ func playSynthesis(t *testing.T, s *stage) {
 	})
 	s.lose(t, &first)
 	s.merge(t, symphony, `{"metadata": {"annotations": {"eno.azure.io/deletion-strategy": "orphan"}}}`)
-	// A patch, because the manager writes its status meanwhile.
+	// A patch, because the manager writes its status during that time.
 	second := s.variation("-a")
 	second.Labels["is"] = "second"
 	variations, err := json.Marshal([]enov1.Variation{second})
@@ -334,7 +334,7 @@ func playSynthesis(t *testing.T, s *stage) {
 		must(t, s.List(t.Context(), rest, client.InNamespace(s.namespace)))
 		for i := range rest.Items {
 			if rest.Items[i].DeletionTimestamp != nil {
-				// If nobody delivers here, nobody says that its objects are gone; else it
+				// If no client delivers here, no client reports that its objects are gone; else it
 				// may be gone itself by now.
 				orphan := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"annotations": {"eno.azure.io/deletion-strategy": "orphan"}}}`))
 				must(t, client.IgnoreNotFound(s.Patch(t.Context(), &rest.Items[i], orphan)))
@@ -424,7 +424,7 @@ func playDelivery(t *testing.T, s *stage) {
 	made := &corev1.ConfigMap{ObjectMeta: s.meta("stays")}
 	s.await(t, "it is delivered", made, func() bool { return made.Data["color"] == "red" })
 	s.await(t, "the other too", &corev1.ConfigMap{ObjectMeta: s.meta("goes")}, func() bool { return true })
-	cluster.Eventually(t, "an event tells of what cannot be delivered", func() error {
+	cluster.Eventually(t, "an event reports what cannot be delivered", func() error {
 		list := &corev1.EventList{}
 		must(t, s.List(t.Context(), list, client.InNamespace(s.namespace)))
 		if !slices.ContainsFunc(list.Items, func(e corev1.Event) bool { return e.Reason == "NotDelivered" }) {
@@ -450,7 +450,7 @@ func playDelivery(t *testing.T, s *stage) {
 	must(t, client.IgnoreNotFound(s.Delete(t.Context(), c)))
 }
 
-// playOwnership has something go that somebody else holds.
+// playOwnership has something go that another client holds.
 func (s *stage) playOwnership(t *testing.T, c *enov1.Composition) {
 	t.Helper()
 	workload := func(first string) string {

@@ -28,7 +28,7 @@ import (
 const seats = corev1.ResourceName("example.com/seat")
 
 // withScheduler are values of a release in which nothing but the scheduler does anything,
-// so the definitions are Helm's.
+// so the CRDs are Helm's.
 func withScheduler(more ...string) []string {
 	return only("podgroups", append([]string{"scheduler.enabled=true", "crds.manage=helm", "webhooks.enabled=false"}, more...)...)
 }
@@ -41,7 +41,7 @@ type theatre struct {
 	user       string
 	kubeconfig string
 	args       []string
-	// name is whom pods ask for.
+	// name is the schedulerName of pods.
 	name string
 }
 
@@ -110,7 +110,7 @@ func (h *theatre) gang(t *testing.T, name, class string) (*v2alpha2.PodGroup, []
 	return group, pods
 }
 
-// scheduled waits until a group says that it is, with this many pods.
+// scheduled waits until a group reports that it is, with this many pods.
 func (h *theatre) scheduled(t *testing.T, group *v2alpha2.PodGroup) {
 	t.Helper()
 	h.await(t, group.Name+" has its places", group, func() bool {
@@ -120,7 +120,7 @@ func (h *theatre) scheduled(t *testing.T, group *v2alpha2.PodGroup) {
 	})
 }
 
-// leaves waits until somebody has deleted pods.
+// leaves waits until pods are deleted.
 func (h *theatre) leaves(t *testing.T, pods ...*corev1.Pod) {
 	t.Helper()
 	for _, pod := range pods {
@@ -149,10 +149,10 @@ func (h *theatre) class(t *testing.T, name string, value int32) string {
 	return class.Name
 }
 
-// The scheduler, with the flags and the rights that the chart gives, places a gang, sends
-// it away for a more important one, evicts what is left of that when it breaks, and tells
-// all of it. Nothing is refused, and no right of Arbor's own roles is left over.
-func TestSchedulerRights(t *testing.T) {
+// The scheduler, with the flags and the permissions that the chart gives, places a gang, sends it
+// away for a more important one, evicts what is left of that when it breaks, and reports all of it.
+// Nothing is rejected, and no permission of Arbor's own roles is left over.
+func TestSchedulerPermissions(t *testing.T) {
 	h := newTheatre(t, "arbor-gangs", "scheduler.staleGrace=1s",
 		"metrics.readers[0].kind=ServiceAccount", "metrics.readers[0].namespace=default", "metrics.readers[0].name=reader")
 	have := granted(t, h.Client, h.release.name, h.release.name+"-scheduler")
@@ -192,7 +192,7 @@ func TestSchedulerRights(t *testing.T) {
 		return nil
 	})
 	if len(have) != 8 {
-		t.Errorf("Arbor's own roles have %d rights: %v", len(have), have)
+		t.Errorf("Arbor's own roles have %d permissions: %v", len(have), have)
 	}
 }
 

@@ -17,9 +17,9 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// TestTenantRights delivers as the ServiceAccount of a tenant. Manager and account use exactly the
+// TestTenantPermissions delivers as the ServiceAccount of a tenant. Manager and account use exactly the
 // permissions that they have: the manager writes nothing that it delivers.
-func TestTenantRights(t *testing.T) {
+func TestTenantPermissions(t *testing.T) {
 	const deployer = "deployer"
 	c := server.Client(t, nil)
 	purge(t, c)

@@ -31,7 +31,7 @@ func rendered[T any](t *testing.T, made []*unstructured.Unstructured, kind, name
 	return typed
 }
 
-// OpenShift assigns users and groups itself, and rejects pods that name others.
+// OpenShift assigns users and groups itself, and rejects pods that set other values.
 func TestSecurityContext(t *testing.T) {
 	for name := range components {
 		t.Run(name, func(t *testing.T) {

@@ -27,8 +27,8 @@ func (u *Up) Client(t testing.TB, said func(string)) client.Client {
 	return c
 }
 
-// NewClient returns a client that knows Kubernetes' kinds and all of Arbor's.
-// Each warning of the API server is handed to said, if there is one.
+// NewClient returns a client that knows Kubernetes' kinds and all of Arbor's. Each warning of the
+// API server is passed to said, if it is not nil.
 func (u *Up) NewClient(said func(string)) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

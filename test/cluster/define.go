@@ -13,12 +13,12 @@ import (
 )
 
 // Define installs kinds of Arbor's, and waits until they can be used, which is some
-// moments after their definitions are established.
+// moments after their CRDs are established.
 func Define(ctx context.Context, c client.Client, of schema.GroupVersion, kinds ...string) error {
 	for _, kind := range kinds {
 		crd, ok := crds.ByKind(of.Group, kind)
 		if !ok {
-			return fmt.Errorf("there is no definition of %s", kind)
+			return fmt.Errorf("there is no CRD of %s", kind)
 		}
 		if err := kube.EnsureCRD(ctx, c, crd, true); err != nil {
 			return err

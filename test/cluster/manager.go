@@ -22,13 +22,12 @@ type Manager struct {
 	mayBeRefused bool
 }
 
-// StartManager starts an arbor-manager of its own for one test, with free ports
-// and without leader election unless args say otherwise, and waits until it is
-// ready. It ends with the test.
+// StartManager starts an arbor-manager of its own for one test, with free ports and without leader
+// election unless args set it, and waits until it is ready. It ends with the test.
 //
-// It has the rights that the chart gives a manager with these flags, see Grant, unless
-// args name a kubeconfig: Administrator is one that may do everything. A test in which
-// it asks for more fails, unless it said MayBeRefused.
+// It has the permissions that the chart gives a manager with these flags, see Grant, unless args
+// name a kubeconfig: Administrator is one that may do everything. A test in which the manager needs
+// more permissions fails, unless it calls MayBeRefused.
 func (u *Up) StartManager(t *testing.T, args ...string) *Manager {
 	t.Helper()
 	m := u.LaunchManager(t, args...)
@@ -59,7 +58,7 @@ func (u *Up) LaunchManager(t *testing.T, args ...string) *Manager {
 	return m
 }
 
-// MayBeRefused says that the test is about something that the manager may not do.
+// MayBeRefused allows the manager to send requests that are denied.
 func (m *Manager) MayBeRefused() { m.mayBeRefused = true }
 
 // Administrator is the flag of a manager that may do everything, as those of arbor up may.

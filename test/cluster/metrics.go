@@ -21,7 +21,7 @@ func (m *Manager) Sum(t testing.TB, selector string) float64 {
 	return sum
 }
 
-// Value is Sum for whoever is not a test.
+// Value is Sum for callers without a test.
 func (m *Manager) Value(selector string) (float64, error) {
 	all, err := m.Series(selector)
 

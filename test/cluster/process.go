@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A Process is a program under test, with what it said.
+// A Process is a program under test, with its output.
 type Process struct {
 	cmd    *exec.Cmd
 	output buffer
@@ -48,7 +48,7 @@ func StartProcess(path string, args ...string) (*Process, error) {
 // PID of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Output is everything it has said so far.
+// Output is everything it has written so far.
 func (p *Process) Output() string { return p.output.String() }
 
 // routine matches lines that every start and every end of a program writes. They would hide the
@@ -81,10 +81,10 @@ func (p *Process) CPU() time.Duration {
 	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
 }
 
-// Signal sends a signal, and does not mind if the process is gone.
+// Signal sends a signal, and ignores a process that has ended.
 func (p *Process) Signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// Stop asks it to end and waits; it says how long that took.
+// Stop asks it to end and waits; it reports how long that took.
 func (p *Process) Stop() time.Duration {
 	began := time.Now()
 	p.Signal(syscall.SIGTERM)

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A raceLog has the data races that programs under test told of, if they were built with
-// the race detector. They go on after one, so no test would notice.
+// A raceLog has the data races that programs under test reported, if they were built with the race
+// detector. They go on after one, so no test would notice.
 type raceLog struct {
 	mu    sync.Mutex
 	found []string
@@ -14,7 +14,7 @@ type raceLog struct {
 
 var races raceLog
 
-// look finds reports in what a program said. They are between two lines of signs.
+// look finds reports in the output of a program. They are between two lines of signs.
 func (l *raceLog) look(output string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,7 +13,7 @@ func TestRaces(t *testing.T) {
 		reason, output string
 		want           []string
 	}{
-		"None":   {"A program says what it likes.", "started\nno DATA RACE here\n", nil},
+		"None":   {"A program reports what it likes.", "started\nno DATA RACE here\n", nil},
 		"One":    {"A report has a line of signs before and after it.", "started\n" + sign + report + sign + "stopped\n", []string{report}},
 		"Two":    {"Each of them counts.", sign + report + sign + sign + report + sign, []string{report, report}},
 		"Killed": {"The end may be missing.", sign + report, []string{report}},

@@ -25,9 +25,9 @@ type releases struct {
 	installed map[string][]*unstructured.Unstructured
 }
 
-// Install does what `helm upgrade --install` does with what a chart rendered: the
-// namespace and the objects are there afterwards, and those that the release had before
-// and has no longer are gone. It returns when the API server knows who may do what.
+// Install does what `helm upgrade --install` does with what a chart rendered: the namespace and the
+// objects are there afterwards, and those that the release had before and has no longer are gone.
+// It returns when the API server has loaded the roles.
 func (u *Up) Install(ctx context.Context, release, namespace string, objects []*unstructured.Unstructured) error {
 	u.releases.mu.Lock()
 	defer u.releases.mu.Unlock()
@@ -108,7 +108,7 @@ func authorized(ctx context.Context, c client.Client, objects []*unstructured.Un
 	return nil
 }
 
-// knows waits until the subjects of a binding may do what a rule says.
+// knows waits until the subjects of a binding may do what a rule allows.
 func knows(ctx context.Context, c client.Client, binding *rbacv1.RoleBinding, rule rbacv1.PolicyRule) error {
 	if len(rule.Resources) == 0 {
 		return nil
@@ -122,7 +122,7 @@ func knows(ctx context.Context, c client.Client, binding *rbacv1.RoleBinding, ru
 		if len(rule.ResourceNames) > 0 {
 			review.Spec.ResourceAttributes.Name = rule.ResourceNames[0]
 		}
-		err := poll("rights are known", nil, func() error {
+		err := poll("permissions are known", nil, func() error {
 			asked := review.DeepCopy()
 			if err := c.Create(ctx, asked); err != nil {
 				return err

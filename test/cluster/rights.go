@@ -18,17 +18,17 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// granting are the kinds of the chart that rights are made of. The registration is one of
+// granting are the kinds of the chart that permissions are made of. The registration is one of
 // them: the manager may write it, and not make it.
 var granting = []string{"ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "ValidatingWebhookConfiguration"}
 
-// An Account is whom a manager runs as.
+// An Account is the ServiceAccount of a manager.
 type Account struct {
 	Namespace, Name string
 }
 
-// Grant makes the service account of a manager with these flags, and gives it the rights
-// that the chart gives it, and those alone: a right of an earlier manager's that the
+// Grant makes the service account of a manager with these flags, and gives it the permissions
+// that the chart gives it, and those alone: a permission of an earlier manager's that the
 // flags do not ask for is taken away. What only an operator can choose is in the file
 // values.yaml of the test's package.
 func (u *Up) Grant(ctx context.Context, flags ...string) (Account, error) {
@@ -126,9 +126,9 @@ func (u *Up) Token(ctx context.Context, a Account) (string, error) {
 	return request.Status.Token, nil
 }
 
-// Through returns the flag with which a manager with these flags and the chart's rights
-// goes by a proxy that speaks for the administrator: it says for whom it asks. A token
-// would not be sent over plain HTTP.
+// Through returns the flag with which a manager with these flags and the chart's permissions uses a
+// proxy that authenticates as the administrator and impersonates the account. A token would not be
+// sent over plain HTTP.
 func (u *Up) Through(ctx context.Context, proxy string, flags ...string) (string, error) {
 	a, err := u.Grant(ctx, flags...)
 	if err != nil {
@@ -149,7 +149,7 @@ func (u *Up) Through(ctx context.Context, proxy string, flags ...string) (string
 	return "--kubeconfig=" + path, err
 }
 
-// write writes a kubeconfig into a file of its own, beside the administrator's.
+// write writes a kubeconfig into a file of its own, next to the administrator's.
 func (u *Up) write(config *clientcmdapi.Config) (string, error) {
 	file, err := os.CreateTemp(u.Dir, "manager-*.kubeconfig")
 	if err != nil {
@@ -160,10 +160,10 @@ func (u *Up) write(config *clientcmdapi.Config) (string, error) {
 	return file.Name(), clientcmd.WriteToFile(*config, filepath.Clean(file.Name()))
 }
 
-// refusal is what the API server says to somebody who may not.
+// refusal matches the message of a denied request.
 var refusal = regexp.MustCompile(`User "system:serviceaccount:[^"]*-manager" cannot \w+ resource "[^"]*" in API group "[^"]*"`)
 
-// Refusals are what the manager was not allowed to do, as far as it says so.
+// Refusals are the denied requests that the manager logged.
 func (m *Manager) Refusals() []string {
 	all := refusal.FindAllString(strings.ReplaceAll(m.Output(), `\`, ""), -1)
 	slices.Sort(all)

@@ -21,9 +21,8 @@ type Scheduler struct {
 	client *http.Client
 }
 
-// StartScheduler starts an arbor-scheduler of its own for one test, on a free
-// port and without leader election unless args say otherwise, and waits until it
-// is ready. It ends with the test.
+// StartScheduler starts an arbor-scheduler of its own for one test, on a free port and without
+// leader election unless args set it, and waits until it is ready. It ends with the test.
 func (u *Up) StartScheduler(t testing.TB, args ...string) *Scheduler {
 	t.Helper()
 	s, err := u.Scheduler(args...)
@@ -69,8 +68,8 @@ func (u *Up) scheduler(binary string, command, args []string) (*Scheduler, error
 		return nil, err
 	}
 	s := &Scheduler{Address: fmt.Sprintf("https://127.0.0.1:%d", ports[0])}
-	// It makes a certificate of its own, and tells its metrics to whom the API
-	// server knows.
+	// It makes a certificate of its own, and serves metrics to clients that the API server
+	// authenticates.
 	config := rest.CopyConfig(u.Config)
 	config.Insecure, config.CAData, config.CAFile = true, nil, ""
 	if s.client, err = rest.HTTPClientFor(config); err != nil {
@@ -105,7 +104,7 @@ func (s *Scheduler) Sum(t testing.TB, selector string) float64 {
 	return sum
 }
 
-// Value is Sum for whoever is not a test.
+// Value is Sum for callers without a test.
 func (s *Scheduler) Value(selector string) (float64, error) {
 	all, err := series(s.Process, s.client, s.Address+"/metrics", selector)
 

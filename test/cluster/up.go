@@ -22,9 +22,9 @@ type Up struct {
 	releases releases
 }
 
-// Main runs the tests of a package on one control plane, which server points
-// to. It returns the code to exit with. m is a testing.M, or whoever starts
-// something on the control plane before it runs one.
+// Main runs the tests of a package on one control plane, which server points to. It returns the
+// code to exit with. m is a testing.M, or another program that uses the control plane before it
+// runs one.
 func Main(m interface{ Run() int }, server **Up, args ...string) int {
 	dir, err := os.MkdirTemp("", "arbor-test-")
 	if err != nil {
@@ -72,7 +72,7 @@ func Start(dir string, args ...string) (*Up, error) {
 		return nil, err
 	}
 	u := &Up{Dir: dir, Kubeconfig: filepath.Join(dir, "kubeconfig")}
-	// One that was killed left its file, which says nothing about this one.
+	// One that was killed left its file, which does not describe this one.
 	_ = os.Remove(u.Kubeconfig)
 	u.Process, err = StartProcess(binary, append([]string{"up", "--dir=" + dir}, args...)...)
 	if err != nil {
@@ -107,7 +107,7 @@ func (u *Up) await() error {
 	return nil
 }
 
-// DumpLogs prints the ends of all logs, for whoever looks at a failed test.
+// DumpLogs prints the ends of all logs, to debug a failed test.
 func (u *Up) DumpLogs() {
 	fmt.Fprintf(os.Stderr, "--- arbor up\n%s", u.Output())
 	logs, err := filepath.Glob(filepath.Join(u.Dir, "logs", "*.log"))

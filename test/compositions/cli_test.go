@@ -21,7 +21,7 @@ const (
 	newer = "22222222-0000-4000-8000-000000000000"
 )
 
-// gate has an init container of which somebody else holds all but the image. It
+// gate has an init container of which another client holds all but the image. It
 // has no replicas, so that no controller has anything to do with it.
 const gate = `
 apiVersion: apps/v1
@@ -186,7 +186,7 @@ func TestDiffOfUnknownKinds(t *testing.T) {
 	w.says(w.delivery(1, "diff", "web"), "+kind: Gate", "it could not be rehearsed", "1 new")
 }
 
-func TestDiffWithoutRights(t *testing.T) {
+func TestDiffWithoutPermissions(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("old"))
 	w.compose(enov1.CompositionStatus{CurrentSynthesis: w.slice("web-1", newer, w.manifest(set("new")))})
@@ -200,7 +200,7 @@ func TestDiffWithoutRights(t *testing.T) {
 	w.says(w.delivery(1, "rollback", "web", "--to", "2222", "--as", "reader"), "cannot change Composition", "cannot patch resource")
 }
 
-// allow gives a user rights in the namespace, and waits until the API server has heard
+// allow gives a user permissions in the namespace, and waits until the API server has heard
 // of them.
 func (w *world) allow(user string, rules ...rbacv1.PolicyRule) {
 	w.Helper()
@@ -215,7 +215,7 @@ func (w *world) allow(user string, rules ...rbacv1.PolicyRule) {
 		must(w.T, w.c.Create(w.Context(), o))
 	}
 	r := rules[0]
-	cluster.Eventually(w, user+" has rights", func() error {
+	cluster.Eventually(w, user+" has permissions", func() error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: w.ns, Verb: r.Verbs[0], Group: r.APIGroups[0], Resource: "compositions"},
 		}}

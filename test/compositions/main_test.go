@@ -1,5 +1,4 @@
-// Package compositions_test shows the delivery commands on a real API server,
-// without anything that delivers.
+// Package compositions_test tests the delivery commands on a real API server, without a manager.
 package compositions_test
 
 import (

@@ -1,5 +1,5 @@
-// Package controlplane_test shows `arbor up` as a person sees it: started,
-// stopped, killed, started again, and given wrong input.
+// Package controlplane_test tests `arbor up` as a user runs it: started, stopped, killed, started
+// again, and with invalid flags.
 package controlplane_test
 
 import (
@@ -55,7 +55,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// One run, looked at from all sides: what a newcomer gets.
+// One run, checked from all sides: what a newcomer gets.
 func TestUp(t *testing.T) {
 	dir := t.TempDir()
 	up := start(t, dir, "--nodes=2", "--unsafe-no-fsync")
@@ -63,7 +63,7 @@ func TestUp(t *testing.T) {
 
 	t.Run("Screen", func(t *testing.T) {
 		for _, want := range []string{"is up after", "export KUBECONFIG=" + up.Kubeconfig, "arbor-scheduler", "arbor-manager", "kubectl apply", "arbor groups"} {
-			cluster.Eventually(t, "the screen says "+want, func() error {
+			cluster.Eventually(t, "the screen reports "+want, func() error {
 				if !strings.Contains(up.Output(), want) {
 					return errors.New(up.Output())
 				}
@@ -146,7 +146,7 @@ func TestUp(t *testing.T) {
 	})
 	t.Run("BareAfterwards", func(t *testing.T) {
 		bare := start(t, dir, "--bare", "--nodes=0", "--unsafe-no-fsync")
-		cluster.Eventually(t, "the screen says that webhooks are still registered", func() error {
+		cluster.Eventually(t, "the screen reports that webhooks are still registered", func() error {
 			if !strings.Contains(bare.Output(), "kubectl delete validatingwebhookconfiguration arbor") {
 				return errors.New(bare.Output())
 			}
@@ -327,7 +327,7 @@ func deploymentRuns(t *testing.T, c kubernetes.Interface) {
 			},
 		},
 	}
-	// An API server that has just started refuses writes for a while.
+	// An API server that has just started rejects writes for a while.
 	cluster.Eventually(t, "the Deployment is made", func() error {
 		made, err := c.AppsV1().Deployments("default").Create(t.Context(), d, metav1.CreateOptions{})
 		if err == nil {

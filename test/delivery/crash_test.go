@@ -25,8 +25,8 @@ func some(round, n int) []string {
 	return all
 }
 
-// agrees expects the namespace to hold what the last synthesis says, and nothing
-// else that was delivered.
+// agrees expects the namespace to hold the objects of the last synthesis, and nothing else that was
+// delivered.
 func (w *world) agrees(round, n int) {
 	w.Helper()
 	want := map[string]bool{}

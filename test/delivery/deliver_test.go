@@ -36,10 +36,10 @@ func TestDeliver(t *testing.T) {
 		t.Errorf("it was not changed: %q", got)
 	}
 	if now := w.config("two"); now.GetResourceVersion() != two.GetResourceVersion() || now.GetUID() != two.GetUID() {
-		t.Error("what did not change was written")
+		t.Error("an unchanged object was written")
 	}
 	if w.config("three") != nil {
-		t.Error("what was dropped is still there")
+		t.Error("a dropped object still exists")
 	}
 	if s := w.state("ConfigMap", "three"); !s.Deleted || !s.Reconciled {
 		t.Errorf("the tombstone: %s", describe(s))
@@ -95,7 +95,7 @@ func TestReadiness(t *testing.T) {
 		return nil
 	})
 	if s := w.state("ConfigMap", "first"); s.Ready != nil || w.config("second") != nil || w.config("third") != nil {
-		t.Errorf("the others did not wait: %s", describe(s))
+		t.Errorf("the rest did not wait: %s", describe(s))
 	}
 	w.merge(w.config("first"), `{data: {"go": "yes"}}`)
 	w.ready()
@@ -103,7 +103,7 @@ func TestReadiness(t *testing.T) {
 	if second == nil || third == nil || third.GetCreationTimestamp().Time.Before(second.GetCreationTimestamp().Time) {
 		t.Error("the third was made before the second")
 	}
-	// Who is ready stays so.
+	// An object that is ready stays ready.
 	w.merge(w.config("first"), `{data: {"go": "no"}}`)
 	w.synthesize(configMap("first", "1", group(1)...), configMap("third", "3", group(7)...))
 	w.ready()
@@ -128,9 +128,9 @@ spec: {height: 4}
 `
 )
 
-// TestDefinition has a definition and an object of it in one synthesis, with the
-// definition in a later group than the object.
-func TestDefinition(t *testing.T) {
+// TestCRDWithObject has a CRD and an object of it in one synthesis, with the
+// CRD in a later group than the object.
+func TestCRDWithObject(t *testing.T) {
 	w := newWorld(t)
 	start(t)
 	w.synthesize(tree, definition)
@@ -150,8 +150,8 @@ func TestDefinition(t *testing.T) {
 	w.deleted()
 }
 
-// TestRefused has manifests that cannot be delivered, beside one that can.
-func TestRefused(t *testing.T) {
+// TestRejectedManifests has manifests that cannot be delivered, next to one that can.
+func TestRejectedManifests(t *testing.T) {
 	w := newWorld(t)
 	start(t)
 	w.synthesize(
@@ -183,7 +183,7 @@ func TestRefused(t *testing.T) {
 	if w.config("after") != nil {
 		t.Error("the next group did not wait for the one with errors")
 	}
-	cluster.Eventually(t, "an event says what is stuck", func() error {
+	cluster.Eventually(t, "an event reports what is stuck", func() error {
 		list := &corev1.EventList{}
 		must(t, w.c.List(t.Context(), list, client.InNamespace(w.ns)))
 		for _, e := range list.Items {
@@ -209,7 +209,7 @@ func TestNamespace(t *testing.T) {
 	w.ready()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: inside}}
 	must(t, w.c.Delete(t.Context(), ns))
-	cluster.Eventually(t, "it is said that the object is going", func() error {
+	cluster.Eventually(t, "it is reported that the object is being deleted", func() error {
 		s := w.states()["ConfigMap "+inside+"/one"]
 		if s.ReconciliationError == nil || !strings.Contains(*s.ReconciliationError, "being deleted") {
 			return errors.New(describe(s))

@@ -35,7 +35,7 @@ func requests(t *testing.T, m *cluster.Manager) float64 {
 // between two writes of the condition Healthy.
 const healthPause = 5 * time.Second
 
-// quiet waits until a manager has made no request for a while, and says how long.
+// quiet waits until a manager has made no request for a while, and reports how long.
 func quiet(t *testing.T, m *cluster.Manager, long time.Duration) {
 	t.Helper()
 	last, since := requests(t, m), time.Now()
@@ -51,7 +51,7 @@ func quiet(t *testing.T, m *cluster.Manager, long time.Duration) {
 	})
 }
 
-// TestDrift has somebody change, remove and add things.
+// TestDrift has another client change, remove and add things.
 func TestDrift(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
@@ -66,7 +66,7 @@ func TestDrift(t *testing.T) {
 	w.eventually("one", "a", "1")
 	must(t, w.c.Delete(t.Context(), w.config("two")))
 	w.eventually("two", "a", "2")
-	// What was written is counted a moment later.
+	// Writes are counted a moment later.
 	value(t, m, "eno_reconciliation_corrections_total", "3", is(3))
 	quiet(t, m, healthPause+time.Second)
 	if got := applies(t, m) - before; got != 3 {
@@ -83,7 +83,7 @@ func TestDrift(t *testing.T) {
 		t.Errorf("there were %v requests for a change that is none of ours", got)
 	}
 	if got := w.value("one", "b"); got != "added" {
-		t.Errorf("what somebody else added is %q", got)
+		t.Errorf("the value that another client added is %q", got)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestStatusIsNoDrift(t *testing.T) {
 	}
 }
 
-// TestIdle has many objects that nobody touches.
+// TestIdle has many objects that no client touches.
 func TestIdle(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
@@ -128,7 +128,7 @@ func TestIdle(t *testing.T) {
 		t.Errorf("there were %v applies", got)
 	}
 
-	// Another synthesis that desires the same only says so.
+	// Another synthesis with the same manifests only reports it.
 	const said = "eno_resource_slice_status_update_total"
 	before, saying := requests(t, m), m.Sum(t, said)
 	w.synthesize(all...)
@@ -137,14 +137,14 @@ func TestIdle(t *testing.T) {
 	// How many states are written at a time depends on how fast they come.
 	says := m.Sum(t, said) - saying
 	if got := requests(t, m) - before - says; got > 5 || says >= 100 {
-		t.Errorf("the same again took %v requests, and %v to say so", got, says)
+		t.Errorf("the same again took %v requests, and %v to report it", got, says)
 	}
 	if got := applies(t, m); got != 100 {
 		t.Errorf("the same again was applied: %v", got)
 	}
 }
 
-// TestContested has somebody who takes back what is put right.
+// TestContested has another client that takes back what is put right.
 func TestContested(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
@@ -166,7 +166,7 @@ func TestContested(t *testing.T) {
 	w.merge(w.config("two"), `{data: {a: stolen}}`)
 	w.eventually("two", "a", "1")
 	if got := applies(t, m) - before; got > 2 {
-		t.Errorf("%v applies were made of what is to be left alone", got-1)
+		t.Errorf("%v applies were made of what must be left alone", got-1)
 	}
 	// When they stop, it is put right.
 	w.eventually("one", "a", "1")
@@ -197,10 +197,10 @@ func TestSettings(t *testing.T) {
 	w.ready()
 	w.eventually("theirs", "patched", "yes!")
 	if w.config("never") != nil {
-		t.Error("what is disabled was made")
+		t.Error("a disabled object was created")
 	}
 
-	// Changes by somebody else.
+	// Changes by another client.
 	w.merge(w.config("once"), `{data: {a: theirs}}`)
 	w.merge(w.config("whole"), `{data: {a: theirs, b: theirs}}`)
 	w.merge(w.config("theirs"), `{data: {patched: "no"}}`)
@@ -211,10 +211,10 @@ func TestSettings(t *testing.T) {
 	must(t, w.c.Create(t.Context(), absent, client.FieldOwner(other)))
 	w.eventually("absent", "patched", "yes!")
 	if got := w.value("once", "a"); got != "theirs" {
-		t.Errorf("what is made once was changed: %q", got)
+		t.Errorf("an object that is created once was changed: %q", got)
 	}
 	before := applies(t, m)
-	cluster.Eventually(t, "it is looked at every second", func() error {
+	cluster.Eventually(t, "it is checked every second", func() error {
 		if got := applies(t, m) - before; got < 2 {
 			return fmt.Errorf("%v times", got)
 		}
@@ -244,7 +244,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestNotOurs has tombstones of objects that others made, or have now.
+// TestNotOurs has tombstones of objects that other clients created, or own now.
 func TestNotOurs(t *testing.T) {
 	w, heir := newWorld(t), newWorld(t)
 	theirs := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": w.ns, "name": "theirs"}}}
@@ -262,7 +262,7 @@ func TestNotOurs(t *testing.T) {
 	w.write([]enov1.Manifest{tombstone, gone})
 	w.deleted()
 	if w.config("theirs") == nil {
-		t.Error("what somebody else made was deleted")
+		t.Error("an object of another client was deleted")
 	}
 	// Until then both wanted it, so the last word may still be on its way.
 	w.eventually("moved", "a", "2")
@@ -279,7 +279,7 @@ func TestCompositionSettings(t *testing.T) {
 	w.remove()
 	w.deleted()
 	if w.config("stays") == nil || w.config("goes") != nil {
-		t.Error("the composition says that objects stay, unless they say otherwise")
+		t.Error("the composition reports that objects stay, unless they override it")
 	}
 }
 
@@ -298,8 +298,8 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// TestContestedDeleted has somebody who holds every field of an object when it is to
-// go. It was delivered all the same.
+// TestContestedDeleted has another client that holds every field of an object when it must be
+// deleted. It was delivered all the same.
 func TestContestedDeleted(t *testing.T) {
 	w := newWorld(t)
 	start(t)
@@ -322,8 +322,8 @@ func TestContestedDeleted(t *testing.T) {
 	}
 }
 
-// TestPatchOfNextSynthesis has other operations on the same object, which nobody
-// else has touched since.
+// TestPatchOfNextSynthesis has other operations on the same object, which no other client has
+// touched since.
 func TestPatchOfNextSynthesis(t *testing.T) {
 	w := newWorld(t)
 	theirs := &unstructured.Unstructured{Object: map[string]any{

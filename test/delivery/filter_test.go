@@ -22,7 +22,7 @@ func (w *world) label(name, value string) {
 	must(w, w.c.Patch(w.Context(), w.composition(), client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
-// idle expects that nothing was said about a world by now, nor made in it.
+// idle expects that nothing was reported about a world by now, nor created in it.
 func (w *world) idle() {
 	w.Helper()
 	for what, s := range w.states() {
@@ -48,7 +48,7 @@ func TestComplementaryFilters(t *testing.T) {
 	})
 	quiet(t, one, time.Second)
 	if s := w.state("Secret", "yours"); s != (enov1.ResourceState{}) || w.get("v1", "Secret", "yours") != nil {
-		t.Errorf("the one has said or done something about what the other delivers: %s", describe(s))
+		t.Errorf("the one has reported or changed something that the other delivers: %s", describe(s))
 	}
 
 	two := start(t, "--leader-elect", "--namespace=arbor-two", "--webhook-configuration=arbor-two", `--resource-filter=self.kind != "ConfigMap"`)
@@ -95,7 +95,7 @@ func TestFilterFails(t *testing.T) {
 	w.ready()
 }
 
-// TestOtherCompositions has compositions that are none of this manager's.
+// TestOtherCompositions has compositions of other managers.
 func TestOtherCompositions(t *testing.T) {
 	w, unlabelled, foreign := newWorld(t), newWorld(t), newWorld(t)
 	w.label("team", "a")
@@ -115,14 +115,14 @@ func TestOtherCompositions(t *testing.T) {
 	unlabelled.idle()
 	foreign.unseen("two")
 
-	// Of compositions that others deliver it is known what they want.
+	// The manifests of compositions of other managers are known.
 	two = start(t, "--composition-label-selector=team=a,moved!=true")
 	foreign.ready()
 	unlabelled.synthesize(w.in(bare("wanted")), foreign.in(bare("two")))
 	foreign.synthesize(bare("one"))
 	foreign.until("everything is done", func(s enov1.ResourceState) bool { return s.Reconciled })
 	if foreign.config("two") == nil {
-		t.Error("what a composition of somebody else wants was deleted")
+		t.Error("an object of another client's composition was deleted")
 	}
 	// One that leaves is left alone, with its objects.
 	quiet(t, two, time.Second)
@@ -130,7 +130,7 @@ func TestOtherCompositions(t *testing.T) {
 	foreign.label("moved", "true")
 	cluster.Eventually(t, "it is seen that the composition leaves", func() error {
 		if requests(t, two) == before {
-			return errors.New("it was not looked at again")
+			return errors.New("it was not checked again")
 		}
 
 		return nil
@@ -155,8 +155,8 @@ func (w *world) unseen(name string) {
 	}
 }
 
-// TestFilterRefused has filters that are none.
-func TestFilterRefused(t *testing.T) {
+// TestFilterRejected has invalid filters.
+func TestFilterRejected(t *testing.T) {
 	for flag, value := range map[string]string{
 		"--resource-filter": "self.kind ==", "--composition-label-selector": "a==b==c", "--leader-election-id": "",
 	} {
@@ -167,7 +167,7 @@ func TestFilterRefused(t *testing.T) {
 	}
 }
 
-// TestReadyByComposition has an object that is ready when its composition says so.
+// TestReadyByComposition has an object that is ready when its composition reports it.
 func TestReadyByComposition(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)

@@ -1,5 +1,5 @@
-// Package delivery_test shows compositions reaching a real API server, and staying
-// there. Syntheses are written by hand.
+// Package delivery_test tests the delivery of compositions to a real API server, and the correction
+// of drift. The tests create the syntheses.
 package delivery_test
 
 import (
@@ -243,7 +243,7 @@ func describe(s enov1.ResourceState) string {
 	return fmt.Sprintf("reconciled: %t, ready: %v, deleted: %t, %s", s.Reconciled, s.Ready, s.Deleted, text)
 }
 
-// fails waits until an object has an error that says something.
+// fails waits until an object has an error with some text.
 func (w *world) fails(kind, name, says string) {
 	w.Helper()
 	cluster.Eventually(w, kind+" "+name+" fails: "+says, func() error {
@@ -301,7 +301,7 @@ func (w *world) eventually(name, at, want string) {
 	})
 }
 
-// merge changes an object as somebody else.
+// merge changes an object as another client.
 func (w *world) merge(o *unstructured.Unstructured, text string) {
 	w.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))

@@ -19,8 +19,8 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// forbid keeps everybody from changing something in the namespace, and waits until
-// a try says so. What is returned allows it again.
+// forbid keeps every client from changing something in the namespace, and waits until an attempt is
+// denied. The returned function allows it again.
 func (w *world) forbid(group, resource string, try func() error) (allow func()) {
 	w.Helper()
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
@@ -134,7 +134,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// events are those on the composition with a reason, and with an object beside it.
+// events are those on the composition with a reason, and with an object next to it.
 func (w *world) events(reason string) []corev1.Event {
 	w.Helper()
 	list := &corev1.EventList{}
@@ -145,11 +145,11 @@ func (w *world) events(reason string) []corev1.Event {
 	})
 }
 
-// event waits for the one event with a reason. It is one, and was told once.
+// event waits for the one event with a reason. There is one, with a count of one.
 func (w *world) event(reason, kind string, says ...string) {
 	w.Helper()
 	var found corev1.Event
-	cluster.Eventually(w, "an event says "+reason, func() error {
+	cluster.Eventually(w, "an event reports "+reason, func() error {
 		all := w.events(reason)
 		if len(all) == 0 {
 			return errors.New("there is none")
@@ -159,19 +159,19 @@ func (w *world) event(reason, kind string, says ...string) {
 		return nil
 	})
 	if all := w.events(reason); len(all) != 1 || found.Series != nil {
-		w.Errorf("%s was told more than once: %+v", reason, all)
+		w.Errorf("%s was reported more than once: %+v", reason, all)
 	}
 	if found.Type != kind || found.Related.Kind != "Deployment" || found.Related.Name != name(0) || found.Related.Namespace != w.ns {
 		w.Errorf("event %s %s about %+v", found.Type, found.Reason, found.Related)
 	}
 	for _, text := range append(says, "Go-http-client", "spec.template.spec.initContainers[name=base-os-bash]") {
 		if !strings.Contains(found.Message, text) {
-			w.Errorf("event %s says %q, and nothing of %q", reason, found.Message, text)
+			w.Errorf("event %s has the message %q, without %q", reason, found.Message, text)
 		}
 	}
 }
 
-// TestOwnershipFails has the server refuse a migration, and then allow it.
+// TestOwnershipFails has the server reject a migration, and then allow it.
 func TestOwnershipFails(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
@@ -183,9 +183,9 @@ func TestOwnershipFails(t *testing.T) {
 	w.fails("Deployment", name(0), "not now")
 	value(t, m, `eno_ownership_migrations_total{status="failure"}`, "more than one: it is tried again", func(n float64) bool { return n > 1 })
 	w.event("OwnershipNotMigrated", corev1.EventTypeWarning, "could not be moved", "not now")
-	cluster.Eventually(t, "the report says so", func() error {
+	cluster.Eventually(t, "the report has it", func() error {
 		if got := w.composition().Status.Ownership; got == nil || got.Failed != 1 {
-			return fmt.Errorf("it says %+v", got)
+			return fmt.Errorf("it reports %+v", got)
 		}
 
 		return nil
@@ -197,7 +197,7 @@ func TestOwnershipFails(t *testing.T) {
 	value(t, m, "eno_ownership_migration_duration_seconds_count", "the number of migrations", is(m.Sum(t, "eno_ownership_migrations_total")))
 }
 
-// TestOwnershipContested has somebody take back what is moved, until they are left
+// TestOwnershipContested has another client take back what is moved, until they are left
 // alone.
 func TestOwnershipContested(t *testing.T) {
 	w := newWorld(t)

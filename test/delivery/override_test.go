@@ -58,7 +58,7 @@ func (w *world) scaled(want int64) {
 }
 
 // TestOverride has replicas follow what an operator sets as long as an annotation
-// of the live object says so.
+// of the live object reports it.
 func TestOverride(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
@@ -140,7 +140,7 @@ func TestOverride(t *testing.T) {
 	w.scaled(3)
 }
 
-// TestOverrideComposition has a composition say that an object is left alone.
+// TestOverrideComposition has a composition with an annotation that leaves an object alone.
 func TestOverrideComposition(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
@@ -158,7 +158,7 @@ func TestOverrideComposition(t *testing.T) {
 	w.synthesize(configMap("one", "1", enov1.AnnotationOverrides, overrides(paused)), configMap("two", "2", enov1.AnnotationOverrides, overrides(self)))
 	w.ready()
 	if w.config("one") != nil {
-		t.Error("what is disabled was made")
+		t.Error("a disabled object was created")
 	}
 	annotate("null")
 	w.eventually("one", "a", "1")
@@ -175,24 +175,24 @@ func TestOverrideComposition(t *testing.T) {
 	annotate("null")
 	w.eventually("one", "a", "1")
 
-	// The object itself can say so, and that it is over.
+	// The object itself can have the annotation, and remove it.
 	w.merge(w.config("two"), `{data: {a: stolen, pause: "1"}}`)
 	quiet(t, m, time.Second)
 	w.eventually("two", "a", "stolen")
 	w.merge(w.config("two"), `{data: {pause: null}}`)
 	w.eventually("two", "a", "2")
 
-	// What is left alone outlives its composition.
+	// An object that is left alone outlives its composition.
 	annotate(`"true"`)
 	w.remove()
 	w.deleted()
 	if w.config("one") == nil || w.config("two") != nil {
-		t.Error("one was to stay, and two to go")
+		t.Error("one had to stay, and two to go")
 	}
 }
 
-// TestOverrideReleases has a field given up to whoever sets it. It is in the scope
-// of what is taken over from others, and is not: it is not to go.
+// TestOverrideReleases has a field released to the client that sets it. It is in the scope of what
+// is taken over from others, and is not: it is not to go.
 func TestOverrideReleases(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
@@ -211,9 +211,9 @@ func TestOverrideReleases(t *testing.T) {
 	w.ready()
 }
 
-// TestOverrideRefused has overrides that cannot be read or evaluated, beside those
+// TestOverrideRejected has overrides that cannot be read or evaluated, next to those
 // that can.
-func TestOverrideRefused(t *testing.T) {
+func TestOverrideRejected(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
 	w.synthesize(
@@ -235,7 +235,7 @@ func TestOverrideRefused(t *testing.T) {
 		"OverridePassedOver": "override 0 (self.data.a) is InvalidCondition: no such key: never",
 		"SettingIgnored":     `annotation eno.azure.io/overrides[1].path: cannot use "data.a"`,
 	} {
-		cluster.Eventually(t, "an event says which was passed over", func() error {
+		cluster.Eventually(t, "an event reports which was passed over", func() error {
 			list := &corev1.EventList{}
 			must(t, w.c.List(t.Context(), list, client.InNamespace(w.ns)))
 			for _, e := range list.Items {

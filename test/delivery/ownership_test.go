@@ -51,7 +51,7 @@ const workloads = 20
 
 func name(i int) string { return fmt.Sprintf("web-%02d", i) }
 
-// split makes workloads by somebody else, of which the delivery then takes the
+// split makes workloads by another client, of which the delivery then takes the
 // image of the init container.
 func (w *world) split(n int) {
 	w.Helper()
@@ -102,7 +102,7 @@ func TestSplitOwnership(t *testing.T) {
 			t.Errorf("%s has %d init containers and %d replicas", name(i), n, replicas)
 		}
 	}
-	cluster.Eventually(t, "the composition says what was done", func() error {
+	cluster.Eventually(t, "the composition reports what was done", func() error {
 		got := w.composition().Status.Ownership
 		if got == nil {
 			return errors.New("there is no report")
@@ -120,7 +120,7 @@ func TestSplitOwnership(t *testing.T) {
 
 		return nil
 	})
-	cluster.Eventually(t, "an event says so, of each of them", func() error {
+	cluster.Eventually(t, "an event reports it, of each of them", func() error {
 		if n := len(w.events("OwnershipMigrated")); n != workloads {
 			return fmt.Errorf("there are %d", n)
 		}
@@ -130,13 +130,13 @@ func TestSplitOwnership(t *testing.T) {
 	if got := m.Sum(t, `eno_ownership_migrations_total{status="success"}`); got != workloads {
 		t.Errorf("%v migrations were counted", got)
 	}
-	// Somebody else may write in between, and then it is looked at again.
+	// Another client may write in between, and then it is checked again.
 	if got := m.Sum(t, "eno_split_ownership_detected_total"); got < workloads {
 		t.Errorf("%v split objects were counted", got)
 	}
 }
 
-// TestDroppedWhileDead has a field dropped by a synthesis that nobody delivers: the next
+// TestDroppedWhileDead has a field dropped by a synthesis that no client delivers: the next
 // one finds out what was applied before.
 func TestDroppedWhileDead(t *testing.T) {
 	w := newWorld(t)
@@ -156,8 +156,8 @@ func TestDroppedWhileDead(t *testing.T) {
 	}
 }
 
-// TestSplitOwnershipReported has it only reported: the server refuses to leave a
-// container without an image, and nothing is changed.
+// TestSplitOwnershipReported has it only reported: the server does not allow to leave a container
+// without an image, and nothing is changed.
 func TestSplitOwnershipReported(t *testing.T) {
 	w := newWorld(t)
 	m := start(t, "--ownership-migration=report")
@@ -167,7 +167,7 @@ func TestSplitOwnershipReported(t *testing.T) {
 	if n, replicas := w.inits(0); n != 1 || replicas != 4 {
 		t.Errorf("there are %d init containers and %d replicas", n, replicas)
 	}
-	cluster.Eventually(t, "the composition says so", func() error {
+	cluster.Eventually(t, "the composition reports it", func() error {
 		got := w.composition().Status.Ownership
 		if got == nil || got.Split != 1 || !strings.Contains(got.Objects[0].Message, "Go-http-client") {
 			return fmt.Errorf("%+v", got)
@@ -192,6 +192,6 @@ func TestSplitOwnershipOff(t *testing.T) {
 	w.drop(1)
 	w.fails("Deployment", name(0), "Required value")
 	if got := w.composition().Status.Ownership; got != nil {
-		t.Errorf("nobody asked for a report: %+v", got)
+		t.Errorf("no client asked for a report: %+v", got)
 	}
 }

@@ -91,7 +91,7 @@ func TestRemote(t *testing.T) {
 	must(t, w.objects.Delete(t.Context(), w.config("two")))
 	w.eventually("two", "a", "1")
 
-	// So is what others hold.
+	// So are fields of other managers.
 	w.synthesize(configMap("one", "1"), configMap("two", "1"))
 	w.deletedOnly("goes")
 	w.split(2)
@@ -103,11 +103,11 @@ func TestRemote(t *testing.T) {
 		}
 	}
 	if w.config("one") != nil || w.config("two") != nil {
-		t.Error("what is no longer in the synthesis is still there")
+		t.Error("an object that is not in the synthesis still exists")
 	}
 	w.untouched()
 
-	// While it is down, the composition says so, whoever is started meanwhile.
+	// While it is down, the composition reports it, whichever manager is started during that time.
 	dir, web := r.Dir, w.last
 	r.Stop()
 	w.synthesize(configMap("one", "2"))
@@ -147,7 +147,7 @@ func TestRemoteNamespace(t *testing.T) {
 	w.eventually("one", "a", "1")
 }
 
-// TestRemoteUnreadable has a kubeconfig that is none.
+// TestRemoteUnreadable has an invalid kubeconfig.
 func TestRemoteUnreadable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "absent")
 	m := server.LaunchManager(t, "--controllers=delivery", "--webhooks=false", "--remote-kubeconfig="+path)
@@ -156,7 +156,7 @@ func TestRemoteUnreadable(t *testing.T) {
 	}
 }
 
-// deletedOnly waits until the one object that is to go is gone.
+// deletedOnly waits until the one object that must be deleted is gone.
 func (w *world) deletedOnly(name string) {
 	w.Helper()
 	cluster.Eventually(w, name+" is deleted", func() error {

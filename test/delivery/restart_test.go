@@ -12,12 +12,12 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// bare is a manifest of a single field, which somebody can take as a whole.
+// bare is a manifest of a single field, which another client can take as a whole.
 func bare(name string) string {
 	return "apiVersion: v1\nkind: ConfigMap\ndata: {a: mine}\nmetadata: {name: " + name + "}\n"
 }
 
-// steal takes every field of an object, while nobody looks.
+// steal takes every field of an object, while no client looks.
 func (w *world) steal(name string) {
 	w.Helper()
 	w.merge(w.config(name), `{data: {a: stolen}}`)
@@ -28,14 +28,14 @@ func (w *world) steal(name string) {
 	}
 }
 
-// remembered waits until the slice says which objects were delivered.
+// remembered waits until the slice reports which objects were delivered.
 func (w *world) remembered() {
 	w.Helper()
 	w.until("it is written down what was delivered", func(s enov1.ResourceState) bool { return s.UID != "" })
 }
 
-// TestStolenWhileDead has somebody take every field of an object while there is no
-// manager, so that nothing of it says who delivered it.
+// TestStolenWhileDead has another client take every field of an object while there is no manager,
+// so that nothing in it identifies its manager.
 func TestStolenWhileDead(t *testing.T) {
 	w := newWorld(t)
 	m := start(t)
@@ -51,8 +51,8 @@ func TestStolenWhileDead(t *testing.T) {
 	w.ready()
 	m.Kill()
 
-	// It is deleted, also if its tombstone was carried over. What was made anew by
-	// somebody else is theirs.
+	// It is deleted, also if its tombstone was carried over. What was created again by
+	// another client is theirs.
 	w.steal("dropped")
 	must(t, w.c.Delete(t.Context(), w.config("remade")))
 	theirs := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": w.ns, "name": "remade"}}}
@@ -65,10 +65,10 @@ func TestStolenWhileDead(t *testing.T) {
 	m = start(t)
 	w.until("everything is done", func(s enov1.ResourceState) bool { return s.Reconciled })
 	if w.config("dropped") != nil {
-		t.Error("what was delivered was left behind")
+		t.Error("a delivered object was left behind")
 	}
 	if w.config("remade") == nil {
-		t.Error("what somebody else made anew was deleted")
+		t.Error("an object that another client created again was deleted")
 	}
 	m.Kill()
 
@@ -95,8 +95,8 @@ func (w *world) in(text string) string {
 	return strings.Replace(text, "metadata: {", "metadata: {namespace: "+w.ns+", ", 1)
 }
 
-// TestMovedWhileDead has an object that another composition has when its own lets go
-// of it, and managers that do not remember either.
+// TestMovedWhileDead has an object that another composition has when its own composition releases
+// it, and managers that do not remember either.
 func TestMovedWhileDead(t *testing.T) {
 	w, heir := newWorld(t), newWorld(t)
 	m := start(t)
@@ -108,7 +108,7 @@ func TestMovedWhileDead(t *testing.T) {
 	uid := w.config("moved").GetUID()
 	m.Kill()
 
-	// Many others are to be read first, so that the heir is not the first of all.
+	// Many other compositions must be read first, so that the heir is not the first of all.
 	w.synthesize(bare("kept"))
 	for range 10 {
 		newWorld(t).synthesize(bare("filler"))
@@ -116,7 +116,7 @@ func TestMovedWhileDead(t *testing.T) {
 	m = start(t)
 	w.until("everything is done", func(s enov1.ResourceState) bool { return s.Reconciled })
 	if o := w.config("moved"); o == nil || o.GetUID() != uid {
-		t.Fatal("what another composition has was deleted")
+		t.Fatal("an object of another composition was deleted")
 	}
 	m.Kill()
 
@@ -131,7 +131,7 @@ func TestMovedWhileDead(t *testing.T) {
 	heir.synthesize(w.in(bare("kept")))
 	w.deleted()
 	if w.config("kept") == nil {
-		t.Error("what another composition wants was deleted")
+		t.Error("an object of another composition's synthesis was deleted")
 	}
 	cluster.Eventually(t, "it belongs to the other", func() error {
 		if s := heir.states()["ConfigMap "+w.ns+"/kept"]; !s.Reconciled {

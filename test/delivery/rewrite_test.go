@@ -78,7 +78,7 @@ func TestRewriteRejected(t *testing.T) {
 
 		return nil
 	})
-	cluster.Eventually(t, "an event says which field", func() error {
+	cluster.Eventually(t, "an event reports which field", func() error {
 		all := w.events("OwnershipNotMigrated")
 		if len(all) != 1 || !strings.Contains(all[0].Message, "data.b of legacy could not be moved") {
 			return fmt.Errorf("there are %+v", all)

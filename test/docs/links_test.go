@@ -1,4 +1,5 @@
-// Package docs_test checks the documentation as a whole: every link leads somewhere, and every page can be found.
+// Package docs_test checks the documentation as a whole: every link has a target, and every page is
+// linked.
 package docs_test
 
 import (

@@ -138,7 +138,7 @@ func TestOrphansDoNotWait(t *testing.T) {
 	e.exist("member", "user")
 }
 
-// TestOwnStrategyWins has a manifest that says how it is deleted, in a composition
+// TestOwnStrategyWins has a manifest that reports how it is deleted, in a composition
 // that leaves everything else behind.
 func TestOwnStrategyWins(t *testing.T) {
 	e := newEnv(t)

@@ -92,7 +92,7 @@ func (e *env) unblocked(name string) {
 }
 
 // TestEmptySynthesis has a program that suddenly prints no manifests: nothing is deleted
-// before somebody confirms it.
+// before another client confirms it.
 func TestEmptySynthesis(t *testing.T) {
 	e := newEnv(t)
 	e.compose("app", nil, configMap("one", "1"), configMap("two", "1"))
@@ -128,7 +128,7 @@ func TestEmptySynthesis(t *testing.T) {
 	e.exist("one", "two")
 }
 
-// TestEmptyOnRequest has syntheses without manifests that somebody asked for, or that
+// TestEmptyOnRequest has syntheses without manifests that another client asked for, or that
 // delete a single object, and one of a composition that is deleted.
 func TestEmptyOnRequest(t *testing.T) {
 	e := newEnv(t)
@@ -154,7 +154,7 @@ func TestEmptyOnRequest(t *testing.T) {
 }
 
 // TestPruneShare has a program that suddenly prints a small part of its manifests. They
-// are applied, and the objects of the others are not deleted before a user confirms it.
+// are applied, and the objects of the rest are not deleted before a user confirms it.
 func TestPruneShare(t *testing.T) {
 	e := newEnv(t)
 	guard := "--prune-guard=50%"

@@ -70,7 +70,7 @@ func TestRenamedSynthesizer(t *testing.T) {
 
 	// There is no such Synthesizer yet: everything stays as it is.
 	respec("green")
-	cluster.Eventually(t, "the Symphony says what it waits for", func() error {
+	cluster.Eventually(t, "the Symphony reports what it waits for", func() error {
 		must(t, e.Get(t.Context(), client.ObjectKeyFromObject(s), s))
 		for _, c := range s.Status.Conditions {
 			if c.ObservedGeneration == s.Generation && c.Status == metav1.ConditionFalse {

@@ -56,7 +56,7 @@ func TestAdmission(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		want   ownership.Reason
-		// there says whether the policy is at work, by the answer to a dry run.
+		// there reports whether the policy is at work, by the answer to a dry run.
 		there func(*unstructured.Unstructured, error) bool
 	}{
 		"denied": {
@@ -66,7 +66,7 @@ func TestAdmission(t *testing.T) {
 			},
 		},
 		"mutated": {
-			reason: "What admission adds would be nobody's.", want: ownership.Mutated,
+			reason: "What admission adds would be owned by no manager.", want: ownership.Mutated,
 			there: func(o *unstructured.Unstructured, err error) bool {
 				return err == nil && o.GetLabels()["injected"] != ""
 			},

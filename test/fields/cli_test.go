@@ -124,7 +124,7 @@ func TestCommandsMoveAndPutBack(t *testing.T) {
 	_, err := p.apply(eno, p.object(dropped))
 	must(t, err)
 	if got := names(p.get(before), initContainers); !slices.Equal(got, []string{"other"}) {
-		t.Errorf("init containers: got %v, want the one that nobody dropped", got)
+		t.Errorf("init containers: got %v, want the one that no manager dropped", got)
 	}
 	p.says(p.fields(0, "undo", "--last"), "cannot get", "the object no longer has them")
 }
@@ -177,7 +177,7 @@ func TestCommandApplies(t *testing.T) {
 		p.says(p.fields(0, "migrate", "deploy/web", "--to", eno, "--desired", desired, "--apply"), "moved and applied")
 		now := p.get(before)
 		if got := names(now, initContainers); !slices.Equal(got, []string{"other"}) {
-			t.Errorf("init containers: got %v, want the one that nobody dropped", got)
+			t.Errorf("init containers: got %v, want the one that no manager dropped", got)
 		}
 		if n, _, _ := unstructured.NestedInt64(now.Object, "spec", "replicas"); n != 4 {
 			t.Errorf("got %d replicas, want those from before", n)
@@ -197,7 +197,7 @@ func TestCommandApplies(t *testing.T) {
 }
 
 // Whoever may only look is told so, and changes nothing.
-func TestCommandsWithoutRights(t *testing.T) {
+func TestCommandsWithoutPermissions(t *testing.T) {
 	p := newPrompt(t)
 	before := p.seed()
 	const reader = "reader"
@@ -225,7 +225,7 @@ func TestCommandsWithoutRights(t *testing.T) {
 	p.says(p.fields(0, "migrate", "deploy/web", "--to", eno, "--as", "writer"), "1 object changed")
 }
 
-// allow gives a user rights to the deployments of the namespace.
+// allow gives a user permissions to the deployments of the namespace.
 func (p *prompt) allow(user string, verbs ...string) {
 	p.Helper()
 	meta := metav1.ObjectMeta{Namespace: p.ns, Name: user}

@@ -110,7 +110,7 @@ func linesOf(at string, tree map[string]any) []string {
 	return all
 }
 
-// names says whether a manager names a line, or something below.
+// names reports whether a manager names a line, or something below.
 func (t twin) names(by, line string) bool {
 	return slices.ContainsFunc(t.named[by], func(s string) bool { return s == line || strings.HasPrefix(s, line+"|") })
 }
@@ -150,7 +150,7 @@ func (t twin) expect(after, desired twin, scope string) []string {
 			if there {
 				wrong = append(wrong, fmt.Sprintf("%s should be gone: %v name it", line, after.others(line)))
 			}
-		case t.mine(line) || t.mine(item) && !after.names("eno Apply", item) || len(t.others(line)) == 0: // out of scope, or nobody's
+		case t.mine(line) || t.mine(item) && !after.names("eno Apply", item) || len(t.others(line)) == 0: // out of scope, or owned by no manager
 		case !there || now != value || !slices.Equal(t.others(line), after.others(line)):
 			wrong = append(wrong, fmt.Sprintf("%s of %v was %s, is %s of %v", line, t.others(line), value, now, after.others(line)))
 		}

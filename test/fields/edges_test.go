@@ -40,14 +40,14 @@ func data(o *unstructured.Unstructured) map[string]string {
 //	 6 subresources                   TestEdges/Subresources, TestModes
 //	 7 races                          TestRaces, TestConcurrent, TestLostAnswers
 //	 8 an item, and not its siblings  TestEdges/Siblings, TestSeed, TestSilent, TestKinds
-//	 9 nobody's, and not there        TestEdges/Swept, TestEdges/Ghosts, TestCustomResources/Last…
+//	 9 owned by no manager, and not there        TestEdges/Swept, TestEdges/Ghosts, TestCustomResources/Last…
 //	10 sets                           TestCustomResources/Set, TestEdges/Denied
 //	11 held as one                    TestEdges/Lifted, TestCustomResources/Atomic…, TestFlips
 //	12 without a schema               TestCustomResources/Plain, TestCustomResources/Unknown
 //	13 several keys, and defaults     TestEdges/SeveralKeys, TestCustomResources/DefaultedKey
 //	14 the manager's own updates      TestEdges/OwnUpdates, TestRandomDesired
 //	15 managers of any name           TestEdges/AncientChanges, TestEdges/BeforeFirstApply, TestManyManagers
-//	16 what nobody asked for          TestModes, TestEdges/NotNeeded, TestUnsettled, TestRandomDesired
+//	16 what no manager asked for          TestModes, TestEdges/NotNeeded, TestUnsettled, TestRandomDesired
 //	17 the annotation of kubectl      TestEdges/LastApplied
 //	18 empty sets                     TestEdges/EmptySets
 //	19 times                          TestEdges/Idempotent
@@ -81,7 +81,7 @@ func TestEdges(t *testing.T) {
 			},
 		},
 		"OwnUpdates": {
-			reason: "What the applier wrote by another verb is folded in, or it would be its own co-owner for ever.",
+			reason: "What the applier wrote by another verb is folded in, or it would be its own co-owner forever.",
 			test: func(w *world, m *ownership.Migrator) {
 				o := w.create(eno, web)
 				w.mustApply(eno, strings.ReplaceAll(named, "base:2", "base:1"))
@@ -92,7 +92,7 @@ func TestEdges(t *testing.T) {
 			},
 		},
 		"InvalidEntry": {
-			reason: "The server says 200 to a list with a bad entry and ignores it; internal/ownership has the unit test that this is seen.",
+			reason: "The server answers 200 to a list with a bad entry and ignores it; internal/ownership has the unit test that this is seen.",
 			test: func(w *world, _ *ownership.Migrator) {
 				o := w.seed()
 				w.rewrite(o, []map[string]any{{"manager": "x", "operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{}}})
@@ -112,7 +112,7 @@ func TestEdges(t *testing.T) {
 			},
 		},
 		"OtherVersion": {
-			reason: "Paths of another version are not mixed in, unless somebody says that they mean the same.",
+			reason: "Paths of another version are not mixed in, unless the caller specifies that they mean the same.",
 			test: func(w *world, m *ownership.Migrator) {
 				w.things()
 				w.create(legacy, thing(`items: [{id: a, size: 1, note: some}, {id: b, size: 1}]`))
@@ -194,7 +194,7 @@ func TestEdges(t *testing.T) {
 			},
 		},
 		"Swept": {
-			reason: "What nobody owns goes with the list around it; the plan says so.",
+			reason: "What no manager owns goes with the list around it; the plan says so.",
 			test: func(w *world, m *ownership.Migrator) {
 				o := w.mustApply(eno, web)
 				es := w.entries(o)
@@ -392,7 +392,7 @@ func TestEdges(t *testing.T) {
 					w.Errorf("spec: -before, +after:\n%s", diff)
 				}
 
-				// The apply that it was moved for is refused, since containers stay, and
+				// The apply that it was moved for is rejected, since containers stay, and
 				// ownership is as it was.
 				result, err := m.Migrate(w.Context(), ownership.Request{Desired: w.object(fmt.Sprintf(pod, ", labels: {by: eno}", "")), Scopes: scopes("spec.containers")})
 				if !apierrors.IsInvalid(err) || result.Applied {

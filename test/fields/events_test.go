@@ -66,7 +66,7 @@ func TestEvents(t *testing.T) {
 	}
 	for range often {
 		if result := w.migrate(m, ownership.Request{Object: o}); result.Skipped != ownership.Contested {
-			t.Fatalf("it says %+v", result)
+			t.Fatalf("it reports %+v", result)
 		}
 		w.merge("other", o, `{metadata: {labels: {team: "`+w.get(o).GetResourceVersion()+`"}}}`)
 	}
@@ -136,7 +136,7 @@ func TestQuiet(t *testing.T) {
 	}
 	migrate()
 	if got := said(); len(got) != 1 || !strings.Contains(got[0], "migrated ownership") {
-		t.Errorf("when it is done it says %q", got)
+		t.Errorf("when it is done it reports %q", got)
 	}
 	for range 5 {
 		migrate()

@@ -14,7 +14,7 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// TestExample has the file do what docs/tasks/adopting.md says: split, refused, moved,
+// TestExample has the file do what docs/tasks/adopting.md describes: split, rejected, moved,
 // removed.
 func TestExample(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(cluster.Root(), "examples", "fields-split-ownership.yaml"))
@@ -29,11 +29,11 @@ func TestExample(t *testing.T) {
 	o := w.create("installer", string(text))
 	w.mustApply(eno, newer)
 	if _, err := w.apply(eno, w.object(without)); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "initContainers[0].image: Required value") {
-		t.Fatalf("before, the server says %v", err)
+		t.Fatalf("before, the server reports %v", err)
 	}
 	result := w.migrate(ownership.New(w.c, ownership.Options{}), ownership.Request{Desired: w.object(without)})
 	if !result.Migrated || !result.Applied {
-		t.Errorf("it says %+v", result)
+		t.Errorf("it reports %+v", result)
 	}
 	after := w.get(o)
 	if got := names(after, initContainers); len(got) > 0 {

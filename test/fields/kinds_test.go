@@ -105,7 +105,7 @@ func TestModes(t *testing.T) {
 		mode   fields.Mode
 		want   []string
 	}{
-		"Needed": {reason: "What somebody else put there stays.", mode: fields.Needed, want: []string{"injected"}},
+		"Needed": {reason: "What another manager put there stays.", mode: fields.Needed, want: []string{"injected"}},
 		"Whole":  {reason: "Who asks for everything gets it.", mode: fields.Whole, want: []string{}},
 	}
 	for name, tc := range cases {
@@ -273,7 +273,7 @@ func TestCustomResources(t *testing.T) {
 			want: `count: 3`,
 		},
 		"LastKeyOfOne": {
-			reason: "So does a map that somebody else made, and of which he has nothing.", scope: "spec.free",
+			reason: "So does a map that another manager made, and of which it owns nothing.", scope: "spec.free",
 			made: `free: {}, count: 3`, before: `free: {x: {a: 1}}`, after: ``,
 			want: `count: 3`,
 		},
@@ -283,7 +283,7 @@ func TestCustomResources(t *testing.T) {
 			want: `ports: [{port: 80, protocol: UDP, target: b}]`,
 		},
 		"Set": {
-			reason: "A value of a set that both have stays for ever.", scope: "spec.tags",
+			reason: "A value of a set that both have stays forever.", scope: "spec.tags",
 			made: `tags: [a, b, c]`, before: `tags: [a, b]`, after: `tags: [b]`,
 			want: `tags: [b, c]`,
 		},

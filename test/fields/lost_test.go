@@ -72,7 +72,7 @@ func TestLostAnswers(t *testing.T) {
 		n      int
 		// fail is a call that is not even made.
 		fail string
-		// done says that the migration was found to be done.
+		// done reports that the migration was found to be done.
 		done bool
 	}{
 		"Get":          {reason: "It was only read.", call: "get", n: 1},
@@ -84,7 +84,7 @@ func TestLostAnswers(t *testing.T) {
 		"RestoreGet":   {reason: "The way back begins again.", call: "get", n: 2, fail: "apply as eno"},
 		"DryRestore":   {reason: "The way back begins again.", call: "patch (dry)", n: 2, fail: "apply as eno"},
 		"Restore":      {reason: "The way back was gone already.", call: "patch", n: 2, fail: "apply as eno"},
-		"LateConflict": {reason: "Nobody answered the rewrite, and somebody wrote since.", call: "patch", n: 1},
+		"LateConflict": {reason: "The rewrite got no answer, and another manager wrote since.", call: "patch", n: 1},
 	}
 	lost := map[string]error{
 		"EOF": io.ErrUnexpectedEOF, "Deadline": context.DeadlineExceeded,
@@ -263,7 +263,7 @@ func TestRestoreFails(t *testing.T) {
 	}
 	result, err := ownership.New(s, ownership.Options{Journal: kept, MaxAttempts: 3}).Migrate(t.Context(), ownership.Request{Desired: w.object(dropped)})
 	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "cannot put ownership back") || result.Restored || !result.Migrated || len(result.Records) != 1 {
-		t.Errorf("it says %v: %+v", err, result)
+		t.Errorf("it reports %v: %+v", err, result)
 	}
 	if fields.Equal(w.entries(before), w.entries(w.get(before))) {
 		t.Error("nothing was moved")

@@ -1,4 +1,4 @@
-// Package fields_test shows ownership of fields being moved on a real API server.
+// Package fields_test tests migrations of field ownership on a real API server.
 package fields_test
 
 import (
@@ -175,7 +175,7 @@ func names(o *unstructured.Unstructured, path string) []string {
 	return all
 }
 
-// content is what an object says, without what the server says about writes.
+// content is what an object reports, without what the server reports about writes.
 func content(o *unstructured.Unstructured) map[string]any {
 	all := o.DeepCopy().Object
 	for _, name := range []string{"managedFields", "resourceVersion", "generation"} {

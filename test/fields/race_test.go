@@ -115,7 +115,7 @@ func first(call string, do func()) func(string) error {
 	}
 }
 
-// TestRaces has somebody write in between.
+// TestRaces has another manager write in between.
 func TestRaces(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -163,7 +163,7 @@ func TestRaces(t *testing.T) {
 		}
 		_, err := ownership.New(s, ownership.Options{MaxAttempts: 3}).MigrateOwnership(t.Context(), o)
 		if !apierrors.IsConflict(err) || n != 3 {
-			t.Errorf("after %d attempts it says %v", n, err)
+			t.Errorf("after %d attempts it reports %v", n, err)
 		}
 	})
 }
@@ -225,7 +225,7 @@ func TestRestore(t *testing.T) {
 	m := ownership.New(s, ownership.Options{})
 	result, err := m.Migrate(t.Context(), ownership.Request{Desired: w.object(dropped)})
 	if !errors.Is(err, broken) || !result.Restored || result.Migrated {
-		t.Errorf("it says %v: %+v", err, result)
+		t.Errorf("it reports %v: %+v", err, result)
 	}
 	after := w.get(before)
 	if !fields.Equal(w.entries(before), w.entries(after)) {
@@ -242,12 +242,12 @@ func TestRestore(t *testing.T) {
 		t.Errorf("calls: -want, +got:\n%s", diff)
 	}
 
-	// The server itself refuses what is desired, for another reason.
+	// The server itself rejects what is desired, for another reason.
 	s.before = nil
 	bad := strings.Replace(dropped, "labels: {by: eno}", `labels: {by: "not a label!"}`, 1)
 	result, err = m.Migrate(t.Context(), ownership.Request{Desired: w.object(bad)})
 	if !apierrors.IsInvalid(err) || !result.Restored {
-		t.Errorf("it says %v: %+v", err, result)
+		t.Errorf("it reports %v: %+v", err, result)
 	}
 	if now := w.get(before); !fields.Equal(w.entries(before), w.entries(now)) {
 		t.Errorf("ownership is not as it was: -before, +after:\n%s", cmp.Diff(w.held(before), w.held(now)))

@@ -77,7 +77,7 @@ func (d dice) history(w *world, name string) *unstructured.Unstructured {
 
 			continue
 		}
-		// Some of these leave half an item, which the server refuses.
+		// Some of these leave half an item, which the server rejects.
 		_, _ = w.apply(manager, w.object(text()))
 	}
 
@@ -158,25 +158,25 @@ func TestUndo(t *testing.T) {
 		t.Errorf("ownership is not as it was: -before, +after:\n%s", cmp.Diff(w.held(before), w.held(after)))
 	}
 	if undone, err = m.Undo(t.Context(), record); err != nil || undone.Skipped != ownership.Done {
-		t.Errorf("the second time it says %+v, %v", undone, err)
+		t.Errorf("the second time it reports %+v, %v", undone, err)
 	}
 	w.unchanged(after)
 
 	t.Run("NothingWithoutRecord", func(t *testing.T) {
 		broken := ownership.JournalFunc(func(context.Context, ownership.Record) error { return errors.New("the disk is full") })
 		if _, err := ownership.New(w.c, ownership.Options{Journal: broken}).MigrateOwnership(t.Context(), before); err == nil || !strings.Contains(err.Error(), "changed nothing") {
-			t.Errorf("it says %v", err)
+			t.Errorf("it reports %v", err)
 		}
 		w.unchanged(after)
 	})
 	t.Run("Replaced", func(t *testing.T) {
 		must(t, w.c.Delete(t.Context(), before.DeepCopy()))
 		if undone, err := m.Undo(t.Context(), record); err != nil || undone.Skipped != ownership.Absent {
-			t.Errorf("it says %+v, %v", undone, err)
+			t.Errorf("it reports %+v, %v", undone, err)
 		}
 		w.create(legacy, web)
 		if _, err := m.Undo(t.Context(), record); ownership.ReasonOf(err) != ownership.Replaced {
-			t.Errorf("it says %v", err)
+			t.Errorf("it reports %v", err)
 		}
 	})
 }

@@ -78,7 +78,7 @@ func TestOldVersion(t *testing.T) {
 		reason string
 		made   func(w *world) *unstructured.Unstructured
 		mode   fields.Mode
-		// want is what is left of the spec, or refused why nothing is done.
+		// want is what is left of the spec, or rejected why nothing is done.
 		want    map[string]any
 		refused ownership.Reason
 	}{
@@ -98,7 +98,7 @@ func TestOldVersion(t *testing.T) {
 			mode: fields.Whole, want: map[string]any{"b": "x", "mode": "plain"},
 		},
 		"OthersRest": {
-			reason: "Somebody else would keep a part in the old version, with which the server can write no entries at all. So nothing is written.",
+			reason: "Another manager would keep a part in the old version, with which the server can write no entries at all. So nothing is written.",
 			made: func(w *world) *unstructured.Unstructured {
 				o := w.create(legacy, w.gadget(1, "a: x, b: x"))
 				w.mustApply(eno, w.gadget(1, "a: x"))
@@ -215,7 +215,7 @@ func TestInvalid(t *testing.T) {
 	} {
 		result, err := ownership.New(w.c, ownership.Options{}).Migrate(t.Context(), r)
 		if ownership.ReasonOf(err) != ownership.Rejected || result.Attempts != 1 || result.Migrated {
-			t.Errorf("%s: it says %v: %+v", name, err, result)
+			t.Errorf("%s: it reports %v: %+v", name, err, result)
 		}
 	}
 	w.unchanged(before)

@@ -15,7 +15,7 @@ import (
 	"github.com/arbor-control/arbor/internal/ownership"
 )
 
-// web has two init containers. The first is to go.
+// web has two init containers. The first must be deleted.
 const web = `
 apiVersion: apps/v1
 kind: Deployment
@@ -153,7 +153,7 @@ func TestSeed(t *testing.T) {
 }
 
 // lostOnlyItem expects the other manager to hold what it held, but for the init
-// container that is to go.
+// container that must be deleted.
 func (w *world) lostOnlyItem(before, after *unstructured.Unstructured) {
 	w.Helper()
 	const it, item = legacy + " (Update apps/v1)", initContainers + "[name=base-os-bash]"
@@ -204,7 +204,7 @@ func TestSilent(t *testing.T) {
 
 	result := w.migrate(m, request)
 	if !result.Migrated || !result.Applied {
-		t.Errorf("it says %+v", result)
+		t.Errorf("it reports %+v", result)
 	}
 	after := w.get(o)
 	if diff := cmp.Diff([]string{"other"}, names(after, initContainers)); diff != "" {
@@ -276,7 +276,7 @@ func TestCheckOwnership(t *testing.T) {
 			want: ownership.Status{ScopeExists: true, OtherManagers: []string{legacy}},
 		},
 		"Untracked": {
-			reason: "Without entries nobody has anything.", object: &unstructured.Unstructured{Object: content(o)}, scope: initContainers, manager: eno,
+			reason: "Without entries no manager has anything.", object: &unstructured.Unstructured{Object: content(o)}, scope: initContainers, manager: eno,
 			want: ownership.Status{ScopeExists: true},
 		},
 	}

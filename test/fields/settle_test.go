@@ -19,7 +19,7 @@ import (
 type interference struct {
 	// when and what it does, as expressions.
 	when, mutation string
-	// there says whether it did.
+	// there reports whether it did.
 	there func(*unstructured.Unstructured) bool
 }
 
@@ -118,15 +118,15 @@ func TestUnsettled(t *testing.T) {
 			policy: putsBack(onlyForReal), says: "nobody holds it", applied: true,
 		},
 		"OthersLose": {
-			reason: "A label of somebody else would go.", policy: unlabel(always),
+			reason: "A label of another manager would go.", policy: unlabel(always),
 			says: "metadata.labels.team of Deployment",
 		},
 		"OthersLoseForReal": {
-			reason: "A label of somebody else went.", policy: unlabel(onlyForReal),
+			reason: "A label of another manager went.", policy: unlabel(onlyForReal),
 			says: "is gone, which " + legacy, applied: true,
 		},
 		"OthersChangeForReal": {
-			reason: "A value of somebody else is not what it was, nor what the dry run said.", policy: rescale(onlyForReal),
+			reason: "A value of another manager is not what it was, nor what the dry run said.", policy: rescale(onlyForReal),
 			says: "spec.replicas of Deployment", applied: true,
 		},
 	}
@@ -169,19 +169,19 @@ func TestUnsettledForGood(t *testing.T) {
 	m := ownership.New(w.c, ownership.Options{MaxRounds: 2})
 	for range 2 {
 		if _, err := m.Migrate(t.Context(), ownership.Request{Desired: w.object(dropped)}); ownership.ReasonOf(err) != ownership.Unsettled {
-			t.Errorf("it says %v", err)
+			t.Errorf("it reports %v", err)
 		}
 	}
 	before := w.get(o)
 	for range 3 {
 		if _, err := m.Migrate(t.Context(), ownership.Request{Desired: w.object(dropped)}); !apierrors.IsInvalid(err) {
-			t.Errorf("in the end it says %v", err)
+			t.Errorf("in the end it reports %v", err)
 		}
 	}
 	w.unchanged(before)
 }
 
-// TestSettled has policies that change something in passing which is nobody's
+// TestSettled has policies that change something in passing which is owned by no manager
 // business here.
 func TestSettled(t *testing.T) {
 	cases := map[string]struct {
@@ -189,7 +189,7 @@ func TestSettled(t *testing.T) {
 		policy interference
 	}{
 		"Annotated": {
-			reason: "What admission adds belongs to nobody, and takes nothing from anybody.",
+			reason: "What admission adds belongs to no manager, and takes nothing from any manager.",
 			policy: interference{
 				when: always, mutation: `[JSONPatch{op: "add", path: "/metadata/annotations", value: {"seen": "yes"}}]`,
 				there: func(o *unstructured.Unstructured) bool { return o.GetAnnotations()["seen"] != "" },

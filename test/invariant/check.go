@@ -32,18 +32,17 @@ const (
 	NothingDeleted Invariant = "NothingDeleted"
 )
 
-// An Object is who a finding is about.
+// An Object is the object that a finding is about.
 type Object struct{ Kind, Namespace, Name string }
 
 // String names the object for people.
 func (o Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.Name }
 
-// A Ledger is what somebody who wrote to a cluster was told: acknowledged writes
-// and nothing else.
+// A Ledger has the results that a client of a cluster got: acknowledged writes and nothing else.
 type Ledger struct {
 	// Held must be there: true. What is false was deleted, and must not.
 	Held map[Object]bool
-	// Blocks are those that claims were told. A claim has at most one in its life.
+	// Blocks are those in the status of claims. A claim has at most one in its life.
 	Blocks map[types.NamespacedName]string
 	// Made are objects as programs make them of the last inputs that were stored. What
 	// they do not name may be there too; a list that is empty must be, or be absent.
@@ -59,7 +58,7 @@ type Finding struct {
 	Message   string
 }
 
-// String is a sentence.
+// String is a message.
 func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s %s", f.Invariant, f.Object, f.Message)
 }

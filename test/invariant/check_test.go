@@ -53,7 +53,7 @@ func counted(taken v1alpha1.Subnet) v1alpha1.SubnetPool {
 	return p
 }
 
-// whole is a cluster in which everything is as it must be, and what its user was told.
+// whole is a cluster in which everything is as it must be, and the results that its client got.
 func whole() (*invariant.Snapshot, *invariant.Ledger) {
 	subnet := v1alpha1.Subnet{ObjectMeta: named("p-10-0-0-0-25"), Spec: v1alpha1.SubnetSpec{
 		PoolRef: "p", CIDR: "10.0.0.0/25", ClusterID: "a", ClaimRef: &v1alpha1.ClaimReference{Name: "a", UID: "a"},
@@ -113,12 +113,12 @@ func TestCheck(t *testing.T) {
 			want: []invariant.Invariant{invariant.NoOverlap},
 		},
 		"Lost": {
-			reason: "A claim that was acknowledged is gone, and its Subnet has nobody.",
+			reason: "A claim that was acknowledged is gone, and its Subnet has no claim.",
 			broken: func(s *invariant.Snapshot, _ *invariant.Ledger) { s.Inventory.Claims = nil },
 			want:   []invariant.Invariant{invariant.NoOrphans, invariant.NothingLost},
 		},
 		"AnotherBlock": {
-			reason: "A claim has another block than it was told.",
+			reason: "A claim has another block than before.",
 			broken: func(_ *invariant.Snapshot, l *invariant.Ledger) {
 				l.Blocks[types.NamespacedName{Namespace: "ns", Name: "a"}] = "10.0.0.128/25"
 			},
@@ -138,12 +138,12 @@ func TestCheck(t *testing.T) {
 			want:   []invariant.Invariant{invariant.StatusTrue},
 		},
 		"Stuck": {
-			reason: "A finalizer is left on what is to go.",
+			reason: "A finalizer is left on what must be deleted.",
 			broken: func(s *invariant.Snapshot, _ *invariant.Ledger) { s.Slices[0].DeletionTimestamp = &now },
 			want:   []invariant.Invariant{invariant.NothingStuck},
 		},
 		"NotDeleted": {
-			reason: "What was deleted is there still.",
+			reason: "An object that was deleted still exists.",
 			broken: func(_ *invariant.Snapshot, l *invariant.Ledger) {
 				l.Held[invariant.Object{Kind: enov1.CompositionKind, Namespace: "ns", Name: "app"}] = false
 			},

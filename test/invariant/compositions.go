@@ -16,7 +16,7 @@ import (
 	"github.com/arbor-control/arbor/internal/identity"
 )
 
-// delivered hands out compositions, their slices and what they deliver.
+// delivered iterates over compositions, their slices and what they deliver.
 func (c *checker) delivered(put func(kind string, o client.Object)) {
 	for i := range c.Compositions {
 		put(enov1.CompositionKind, &c.Compositions[i])
@@ -99,7 +99,7 @@ func (c *checker) manifests(of *enov1.Composition) []enov1.Manifest {
 	return all
 }
 
-// leftovers asks that somebody needs each slice, and each object that was applied.
+// leftovers checks that each slice is needed, and each object that was applied.
 func (c *checker) leftovers() {
 	wanted := map[Object]bool{}
 	for _, one := range c.Compositions {
@@ -151,7 +151,7 @@ func (c *checker) groups() {
 	}
 }
 
-// covers says whether something has all that is wanted, and the same. What is wanted
+// covers reports whether something has all that is wanted, and the same. What is wanted
 // empty may be absent.
 func covers(live, want any) bool {
 	switch want := want.(type) {

@@ -54,7 +54,7 @@ func TestHistory(t *testing.T) {
 		want   []invariant.Invariant
 	}{
 		"Gap": {
-			reason:   "What happened while nothing was watched is not known.",
+			reason:   "Events without a watch are not known.",
 			events:   []event{hook(watch.Added, "1", "u")},
 			listed:   []event{hook(watch.Added, "2", "v")},
 			complete: []string{"u", "v", "w"},
@@ -133,7 +133,7 @@ func TestHistory(t *testing.T) {
 			}
 			l.History.Forget()
 			if found := invariant.Check(*s, *l); len(found) > 0 {
-				t.Errorf("what was forgotten is found: %v", found)
+				t.Errorf("an object that was forgotten is found: %v", found)
 			}
 		})
 	}

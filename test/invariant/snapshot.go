@@ -20,12 +20,12 @@ type Snapshot struct {
 	PodGroups    []v2alpha2.PodGroup
 	Compositions []enov1.Composition
 	Slices       []enov1.ResourceSlice
-	// Objects are all of the kinds that compositions deliver, whoever made them.
+	// Objects are all of the kinds that compositions deliver, whichever client created them.
 	Objects []unstructured.Unstructured
 }
 
-// Take reads a snapshot, with objects of some kinds. It is no state that ever was: lists
-// are read one after the other. In a cluster that has settled this makes no difference.
+// Take reads a snapshot, with objects of some kinds. It is not a consistent state: lists are read
+// one after the other. In a cluster that has settled this makes no difference.
 func Take(ctx context.Context, c client.Client, kinds []schema.GroupVersionKind, in ...client.ListOption) (Snapshot, error) {
 	pools, subnets := &v1alpha1.SubnetPoolList{}, &v1alpha1.SubnetList{}
 	claims, poolClaims := &v1alpha1.SubnetClaimList{}, &v1alpha1.SubnetPoolClaimList{}

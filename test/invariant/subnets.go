@@ -9,7 +9,7 @@ import (
 	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
 )
 
-// kindOf are the reasons of an audit, by what they break. All others are of a status.
+// kindOf are the reasons of an audit, by what they break. All other findings are about a status.
 var kindOf = map[string]Invariant{
 	ipamaudit.ReasonOverlap:           NoOverlap,
 	ipamaudit.ReasonDelegated:         NoOverlap,
@@ -33,14 +33,14 @@ func (c *checker) audit() {
 	}
 }
 
-// claims asks that none of them waits, and that each has what it was told.
+// claims asks that none of them waits, and that each has the block of its status.
 func (c *checker) claims() {
 	for i := range c.Inventory.Claims {
 		claim := &c.Inventory.Claims[i]
 		c.bound(Object{v1alpha1.SubnetClaimKind, claim.Namespace, claim.Name}, claim, claim.Status.Phase, claim.Status.Message)
 		told := c.ledger.Blocks[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}]
 		if told != "" && claim.Status.AllocatedCIDR != told {
-			c.addf(NothingLost, Object{v1alpha1.SubnetClaimKind, claim.Namespace, claim.Name}, "was told %s and has %q now", told, claim.Status.AllocatedCIDR)
+			c.addf(NothingLost, Object{v1alpha1.SubnetClaimKind, claim.Namespace, claim.Name}, "had %s and has %q now", told, claim.Status.AllocatedCIDR)
 		}
 	}
 	for i := range c.Inventory.PoolClaims {
@@ -92,11 +92,11 @@ func (c *checker) held() {
 	}
 }
 
-// going asks that nothing waits to go. Blocks that Failed have nobody to wait for.
+// going asks that nothing waits to go. Blocks that Failed wait for nothing.
 func (c *checker) going() {
 	for o, is := range c.all() {
 		if is.GetDeletionTimestamp() != nil {
-			c.addf(NothingStuck, o, "is to go and has the finalizers %v", is.GetFinalizers())
+			c.addf(NothingStuck, o, "must be deleted and has the finalizers %v", is.GetFinalizers())
 		}
 	}
 	for _, s := range c.Inventory.Subnets {

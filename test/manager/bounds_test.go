@@ -16,13 +16,13 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// TestLargeRequests asks the webhook server for more than it should take in, as
-// anybody in the cluster can: who calls a webhook is not asked for a token.
+// TestLargeRequests asks the webhook server for more than it should take in, as any client in the
+// cluster can: the caller of a webhook is not asked for a token.
 func TestLargeRequests(t *testing.T) {
 	m := server.StartManager(t, "--controllers=podgroups")
 	post := func(path string, header http.Header, body []byte) (code int, answer string) {
 		t.Helper()
-		// The server hangs up half a second after it has refused what it did not read to
+		// The server hangs up half a second after it has rejected what it did not read to
 		// the end. Who is late then does not get the answer.
 		cluster.Eventually(t, "there is an answer", func() error {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("https://127.0.0.1:%d%s", m.WebhookPort, path), bytes.NewReader(body))
@@ -93,7 +93,7 @@ func TestMetricsProtocol(t *testing.T) {
 	}
 }
 
-// tokenFor is a token of an account that is for somebody else than the API server.
+// tokenFor is a token of an account for another audience than the API server.
 func tokenFor(t *testing.T, name, audience string) string {
 	t.Helper()
 	c := newClient(t)

@@ -33,19 +33,19 @@ func stateOf(r health.Report, about, object string) (health.State, string) {
 	return r.Checks[i].State, r.Checks[i].Message
 }
 
-// TestDoctor is about a manager that is well, and then killed.
+// TestDoctor is about a manager that is healthy, and then killed.
 func TestDoctor(t *testing.T) {
 	forgetLease(t, newClient(t))
 	defer forgetLease(t, newClient(t))
 	m := server.StartManager(t, "--leader-elect=true")
-	cluster.Eventually(t, "the manager is well", func() error {
+	cluster.Eventually(t, "the manager is healthy", func() error {
 		if r, code := examine(t); r.State != health.OK || code != 0 {
 			return fmt.Errorf("exit code %d: %+v", code, r)
 		}
 
 		return nil
 	})
-	cluster.Eventually(t, "the doctor says so", func() error {
+	cluster.Eventually(t, "the doctor reports it", func() error {
 		if out, _, code := server.Arbor(t, "doctor"); code != 0 || !strings.Contains(out, "refuses what it should") {
 			return fmt.Errorf("exit code %d:\n%s", code, out)
 		}
@@ -53,7 +53,7 @@ func TestDoctor(t *testing.T) {
 		return nil
 	})
 	m.Kill()
-	cluster.Eventually(t, "the doctor says that it is gone", func() error {
+	cluster.Eventually(t, "the doctor reports that it is gone", func() error {
 		r, code := examine(t)
 		leader, why := stateOf(r, "leader", "")
 		hook, because := stateOf(r, "webhook", "podgroups")

@@ -1,5 +1,5 @@
-// Package manager_test shows arbor-manager as a process on a real API server:
-// its flags, its endpoints, what it installs and what it leaves alone.
+// Package manager_test tests arbor-manager as a process on a real API server: its flags, its
+// endpoints, the objects that it installs and those that it does not change.
 package manager_test
 
 import (
@@ -57,14 +57,14 @@ func TestBadFlags(t *testing.T) {
 		want   string
 	}{
 		"UnknownController": {"A typo must not silently run nothing.", []string{"--controllers=podgroup"}, `Error: --controllers: unknown controller "podgroup"; known are podgroups`},
-		"NoController":      {"Running nothing is not what anybody means.", []string{"--controllers="}, "Error: --controllers is empty"},
-		"PlainMetrics":      {"Metrics for everybody need TLS and authorization.", []string{"--metrics-secure=false", "--metrics-bind-address=:8080"}, `Error: --metrics-bind-address ":8080": metrics without TLS`},
-		"CRDs":              {"There are two ways to treat definitions.", []string{"--crds=maybe"}, `Error: --crds "maybe": it must be install or check`},
+		"NoController":      {"Running nothing is a mistake.", []string{"--controllers="}, "Error: --controllers is empty"},
+		"PlainMetrics":      {"Metrics on all addresses need TLS and authorization.", []string{"--metrics-secure=false", "--metrics-bind-address=:8080"}, `Error: --metrics-bind-address ":8080": metrics without TLS`},
+		"CRDs":              {"There are two ways to treat CRDs.", []string{"--crds=maybe"}, `Error: --crds "maybe": it must be install or check`},
 		"LogLevel":          {"Levels have names.", []string{"--log-level=loud"}, `Error: --log-level "loud": it must be debug, info, warn or error`},
-		"ShortLife":         {"A certificate that ends at once helps nobody.", []string{"--webhook-ca-lifetime=1s"}, "Error: --webhook-ca-lifetime 1s: it must be at least 10s"},
+		"ShortLife":         {"A certificate that expires at once is useless.", []string{"--webhook-ca-lifetime=1s"}, "Error: --webhook-ca-lifetime 1s: it must be at least 10s"},
 		"CertDir":           {"A directory without a certificate is named.", []string{"--webhook-cert-dir=/nowhere"}, `Error: --webhook-cert-dir "/nowhere": it must have a certificate in tls.crt and its key in tls.key: open /nowhere/tls.crt`},
 		"NoKubeconfig":      {"A missing file is named.", []string{"--kubeconfig=/nowhere/config"}, "Error: cannot find a cluster: stat /nowhere/config: no such file or directory"},
-		"UnknownFlag":       {"Flags that do not exist are refused.", []string{"--frobnicate"}, "Error: unknown flag: --frobnicate"},
+		"UnknownFlag":       {"Flags that do not exist are rejected.", []string{"--frobnicate"}, "Error: unknown flag: --frobnicate"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -80,8 +80,8 @@ func TestBadFlags(t *testing.T) {
 	}
 }
 
-// The metrics endpoint asks the API server who its caller is and whether they
-// may look.
+// The metrics endpoint asks the API server for the identity of the caller, and whether they may
+// look.
 func TestMetricsAreGuarded(t *testing.T) {
 	c := newClient(t)
 	m := server.StartManager(t, "--metrics-secure=true")
@@ -101,9 +101,9 @@ func TestMetricsAreGuarded(t *testing.T) {
 		token  string
 		want   int
 	}{
-		"NoToken":    {"Nobody in particular may not look.", "", http.StatusUnauthorized},
-		"WrongToken": {"A made-up token is nobody's.", "made-up", http.StatusUnauthorized},
-		"Audience":   {"A token that somebody else was given does not open this door.", tokenFor(t, "allowed", "somebody-else"), http.StatusUnauthorized},
+		"NoToken":    {"A request without a token is rejected.", "", http.StatusUnauthorized},
+		"WrongToken": {"A made-up token is not valid.", "made-up", http.StatusUnauthorized},
+		"Audience":   {"A token for another audience is not accepted.", tokenFor(t, "allowed", "somebody-else"), http.StatusUnauthorized},
 		"Stranger":   {"A known account without the right may not look.", stranger, http.StatusForbidden},
 		"Allowed":    {"An account with the right may.", allowed, http.StatusOK},
 	}
@@ -134,8 +134,8 @@ func TestMetrics(t *testing.T) {
 			Spec:       v2alpha2.PodGroupSpec{SubGroups: []v2alpha2.SubGroup{{Name: name}}},
 		}, client.DryRunAll)
 	}
-	// The API server asks it a little later than when it is ready. Until then nobody is
-	// asked, or one that is gone, and nothing is counted.
+	// The API server asks it a little later than when it is ready. Until then no webhook is called,
+	// or one that is gone, and nothing is counted.
 	cluster.Eventually(t, "a bad one is denied", func() error {
 		if err := try("Bad"); err == nil || !strings.Contains(err.Error(), "denied the request") {
 			return errors.Join(errors.New("it is not"), err)
@@ -178,7 +178,7 @@ func TestLeaderElection(t *testing.T) {
 	}
 	a.Stop() // a manager that ends well gives the lead away
 	if second := awaitHolder(t, c, first); second == "" {
-		t.Error("nobody leads")
+		t.Error("no replica leads")
 	}
 }
 
@@ -190,13 +190,13 @@ func forgetLease(t *testing.T, c client.Client) {
 func awaitHolder(t *testing.T, c client.Client, not string) string {
 	t.Helper()
 	var holder string
-	cluster.Eventually(t, "somebody leads", func() error {
+	cluster.Eventually(t, "a replica leads", func() error {
 		lease := &coordinationv1.Lease{}
 		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "arbor-system", Name: "arbor-manager"}, lease); err != nil {
 			return err
 		}
 		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || *lease.Spec.HolderIdentity == not {
-			return errors.New("nobody else does")
+			return errors.New("no other replica does")
 		}
 		holder = *lease.Spec.HolderIdentity
 
@@ -206,9 +206,8 @@ func awaitHolder(t *testing.T, c client.Client, not string) string {
 	return holder
 }
 
-// A definition that somebody else installed is used if it fits, refused if it
-// does not, and changed never.
-func TestDefinitionsOfOthers(t *testing.T) {
+// A CRD of another installation is used if it fits, rejected if it does not, and changed never.
+func TestCRDsOfAnotherInstallation(t *testing.T) {
 	c := newClient(t)
 	defer removeDefinition(t, c) // the last case's may fit nobody
 	fits := func(crd *apiextensionsv1.CustomResourceDefinition) {
@@ -222,11 +221,11 @@ func TestDefinitionsOfOthers(t *testing.T) {
 		args   []string
 		want   string // "" means that it runs
 	}{
-		"Fits":       {"Another installation's definition serves us too.", fits, nil, ""},
+		"Fits":       {"Another installation's CRD serves us too.", fits, nil, ""},
 		"FitsCheck":  {"Checking finds the same.", fits, []string{"--crds=check"}, ""},
 		"NoVersion":  {"Without our version there is nothing to work on.", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Name = "v1" }, nil, "does not serve version v2alpha2"},
 		"NoStatus":   {"Without a status the condition has no place.", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Subresources = nil }, nil, "has no status in version v2alpha2"},
-		"NotThere":   {"Who only checks does not install.", nil, []string{"--crds=check"}, "is not installed: install it, or run with --crds=install"},
+		"NotThere":   {"With check, nothing is installed.", nil, []string{"--crds=check"}, "is not installed: install it, or run with --crds=install"},
 		"OursIsKept": {"Without any, ours is installed.", nil, nil, ""},
 	}
 	for name, tc := range cases {
@@ -272,7 +271,7 @@ func definition() *apiextensionsv1.CustomResourceDefinition {
 func removeDefinition(t *testing.T, c client.Client) {
 	t.Helper()
 	must(t, client.IgnoreNotFound(c.Delete(t.Context(), definition())))
-	cluster.Eventually(t, "the definition is gone", func() error {
+	cluster.Eventually(t, "the CRD is gone", func() error {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(definition()), definition()); !apierrors.IsNotFound(err) {
 			return errors.Join(errors.New("it is still there"), err)
 		}

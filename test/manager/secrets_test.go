@@ -22,7 +22,7 @@ import (
 )
 
 // Canaries are values that must not be seen anywhere but in Secrets and in what is
-// made of them. The number is what the server quotes when it refuses a Secret.
+// made of them. The number is what the server quotes when it rejects a Secret.
 const (
 	inputCanary  = "canary-of-the-input"
 	outputCanary = "canary-of-the-output"
@@ -30,8 +30,8 @@ const (
 	patchCanary  = "canary-of-the-patch"
 )
 
-// leak makes Secrets: one that is fine, one that the server refuses and quotes
-// while it does so, a patch of one that it refuses, and one whose override fails at
+// leak makes Secrets: one that is fine, one that the server rejects and quotes
+// while it does so, a patch of one that it rejects, and one whose override fails at
 // the value that is there.
 const leak = `cat >/dev/null
 printf '{"kind":"ResourceList","items":[
@@ -45,7 +45,7 @@ printf '{"kind":"ResourceList","items":[
 const fail = `cat >&2; exit 1`
 
 // No value of a Secret is ever in a log, an event, a status or a metric.
-func TestSecretsAreNotTold(t *testing.T) {
+func TestSecretsAreNotRevealed(t *testing.T) {
 	c := newClient(t)
 	m := server.StartManager(t, "--log-level=debug", "--controllers=podgroups,subnets,synthesis,delivery", "--local-synthesizers", "--webhook-configuration=secrets")
 	ns := cluster.Namespace(t, c)
@@ -94,8 +94,8 @@ func TestSecretsAreNotTold(t *testing.T) {
 			}
 		}
 	}
-	// Else the test looks at the wrong place. It is not there while the program is tried again.
-	cluster.Eventually(t, "what a program says while it fails is on its composition", func() error {
+	// Else the test checks the wrong place. It is not there while the program is tried again.
+	cluster.Eventually(t, "what a program reports while it fails is on its composition", func() error {
 		list := &enov1.CompositionList{}
 		must(t, c.List(t.Context(), list, client.InNamespace(ns)))
 		data, err := json.Marshal(list)
@@ -107,8 +107,9 @@ func TestSecretsAreNotTold(t *testing.T) {
 	})
 }
 
-// isKnown is what docs/safety/security.md says is told. What a program says while it fails
-// is on its composition and in an event. The API server logs what it refuses by itself.
+// isKnown reports whether a value may be visible in a place: see docs/safety/security.md. What a
+// program reports while it fails is on its composition and in an event. The API server logs what it
+// rejects by itself.
 func isKnown(what, where string) bool {
 	said := where == "compositions" || where == "events" || strings.HasPrefix(where, "arbor delivery")
 
@@ -138,11 +139,11 @@ func compose(t *testing.T, c client.Client, ns, name, script string) {
 	}}))
 }
 
-// awaitTrouble waits until everything has gone wrong that is to go wrong, so that
-// there is something to be told.
+// awaitTrouble waits until everything has gone wrong that should go wrong, so that there is
+// something to reveal.
 func awaitTrouble(t *testing.T, c client.Client, ns string) {
 	t.Helper()
-	cluster.Eventually(t, "all is told", func() error {
+	cluster.Eventually(t, "everything has failed", func() error {
 		slices, events := &enov1.ResourceSliceList{}, &eventsv1.EventList{}
 		must(t, c.List(t.Context(), slices, client.InNamespace(ns)))
 		must(t, c.List(t.Context(), events, client.InNamespace(ns)))
@@ -164,7 +165,7 @@ func awaitTrouble(t *testing.T, c client.Client, ns string) {
 			}
 		}
 		if !strings.Contains(strings.Join(failed, "\n"), "Secret "+ns+"/refused") {
-			return fmt.Errorf("the server has not refused the Secret yet, only: %q", failed)
+			return fmt.Errorf("the server has not rejected the Secret yet, only: %q", failed)
 		}
 
 		return nil
@@ -209,7 +210,7 @@ func whatIsSeen(t *testing.T, c client.Client, ns string, m *cluster.Manager) ma
 	} {
 		stdout, stderr, code := server.Arbor(t, args...)
 		if stdout+stderr == "" || strings.Contains(stderr, "--help") {
-			t.Fatalf("arbor %s says nothing (%d): %s", strings.Join(args, " "), code, stderr)
+			t.Fatalf("arbor %s prints nothing (%d): %s", strings.Join(args, " "), code, stderr)
 		}
 		seen["arbor "+strings.Join(args, " ")] = stdout + stderr
 	}

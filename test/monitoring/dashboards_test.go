@@ -107,8 +107,8 @@ func (d dashboard) plain(expr string) (string, error) {
 	return plain, nil
 }
 
-// TestDashboardsAsk lets promtool read every expression, as if it were a rule,
-// and looks for names and labels that nobody serves.
+// TestDashboardsAsk lets promtool read every expression, as if it were a rule, and looks for names
+// and labels that are not served.
 func TestDashboardsAsk(t *testing.T) {
 	all := known(t)
 	var g ruleGroup
@@ -178,8 +178,8 @@ func TestVariablesAsk(t *testing.T) {
 	}
 }
 
-// TestDashboardsBelongToNobody finds what only works where it was drawn.
-func TestDashboardsBelongToNobody(t *testing.T) {
+// TestDashboardsAreGeneric finds what only works where it was drawn.
+func TestDashboardsAreGeneric(t *testing.T) {
 	for _, name := range files(t, "dashboards/*.json") {
 		data, err := os.ReadFile(name)
 		if err != nil {

@@ -21,8 +21,8 @@ func page(t *testing.T, name string) string {
 	return string(data)
 }
 
-// TestAlertsAreExplained finds alerts that wake somebody and do not say what to do,
-// and sections about alerts that are no more.
+// TestAlertsAreExplained finds alerts without instructions, and sections about alerts that are no
+// more.
 func TestAlertsAreExplained(t *testing.T) {
 	text := page(t, "tasks/monitoring.md")
 	there := map[string]bool{}

@@ -109,7 +109,7 @@ func (w *world) gang(ctx context.Context, name, class string, size int, of corev
 }
 
 // unbound has a gang after the other come, none of which can be bound; and before that,
-// one that takes the place of another, and meanwhile some that would like to, so that
+// one that takes the place of another, and during that time some that would like to, so that
 // there is something to see of that too.
 func unbound(t *testing.T, w *world) (map[string]string, func()) {
 	t.Helper()
@@ -171,7 +171,7 @@ func (w *world) placed(t *testing.T, name string) {
 			return err
 		}
 		if group.Status.Placed == nil || *group.Status.Placed != 2 {
-			return fmt.Errorf("it says %+v", group.Status)
+			return fmt.Errorf("it reports %+v", group.Status)
 		}
 
 		return nil

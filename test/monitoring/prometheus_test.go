@@ -23,7 +23,7 @@ import (
 const (
 	// plainJob is scraped over plain HTTP, as arbor up serves it on a laptop.
 	plainJob = "arbor"
-	// securedJob is scraped as docs/tasks/monitoring.md says, with a token.
+	// securedJob is scraped as docs/tasks/monitoring.md describes, with a token.
 	securedJob = "arbor-secured"
 	// tenantsJob is a manager that delivers as ServiceAccounts.
 	tenantsJob = "arbor-tenants"
@@ -42,7 +42,7 @@ type monitor struct {
 	began time.Time
 }
 
-// startPrometheus starts Prometheus with Arbor's rules, and nobody to scrape.
+// startPrometheus starts Prometheus with Arbor's rules, and no targets.
 func startPrometheus(t *testing.T) *monitor {
 	t.Helper()
 	path, err := exec.LookPath("prometheus")
@@ -101,7 +101,7 @@ func startPrometheus(t *testing.T) *monitor {
 
 func (p *monitor) file(name string) string { return filepath.Join(p.dir, name) }
 
-// targets is the file that says where a job is scraped.
+// targets is the file with the addresses of a job.
 func (p *monitor) targets(job string) string { return p.file("targets-" + job + ".json") }
 
 // token is the file that has the one for the secured endpoint.
@@ -127,8 +127,7 @@ func (p *monitor) rules(t *testing.T) {
 	}
 }
 
-// scrape says where a job is served from now on. Whoever scraped before sees only
-// whole files.
+// scrape sets where a job is served from now on. An earlier scrape sees only whole files.
 func (p *monitor) scrape(t *testing.T, job string, addresses ...string) {
 	t.Helper()
 	data, err := json.Marshal([]any{map[string]any{"targets": append([]string{}, addresses...)}})

@@ -1,6 +1,6 @@
-// Package monitoring_test checks what stands in monitoring: that rules do what
-// they say, that no rule and no dashboard asks for what nobody serves, and that a
-// real Prometheus, which scrapes a running manager, sees all of it.
+// Package monitoring_test checks the folder monitoring: that rules and alerts work, that rules and
+// dashboards use only metrics that are served, and that a real Prometheus that scrapes a running
+// manager has all of them.
 package monitoring_test
 
 import (

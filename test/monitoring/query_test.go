@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A query is what can be told from the words of a PromQL expression. promtool
-// says whether it is one; it does not say what is selected.
+// A query is what can be told from the words of a PromQL expression. promtool reports whether it is
+// one; it does not return what is selected.
 type query struct {
 	selected []selector
 	// grouped are the labels that it is aggregated by or matched on.
@@ -71,7 +71,7 @@ func parse(expr string) query {
 	return q
 }
 
-// isFunction says whether the word before this one is a function or an
+// isFunction reports whether the word before this one is a function or an
 // aggregation.
 func isFunction(next string) bool { return next == "(" || next == "by" || next == "without" }
 
@@ -103,8 +103,7 @@ func firstString(words []string) string {
 	return ""
 }
 
-// problems returns a sentence for everything that the query selects and that
-// nobody serves.
+// problems returns a message for everything that the query selects and that is not served.
 func (q query) problems(known series) []string {
 	var found []string
 	reachable := slices.Clone(q.made)

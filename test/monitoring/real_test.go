@@ -47,12 +47,12 @@ type sight struct {
 	fired, resolved time.Duration
 }
 
-// A scenario makes an alert fire on a real cluster, and then mends what was wrong.
+// A scenario makes an alert fire on a real cluster, and then fixes what was wrong.
 type scenario struct {
 	alert string
 	// what is wrong, for the reader of the report.
 	what string
-	// breaks returns which alert of that name it is, by its labels, and how to mend
+	// breaks returns which alert of that name it is, by its labels, and how to fix
 	// what was broken. It may leave something running until the test ends.
 	breaks func(*testing.T, *world) (labels map[string]string, mend func())
 }
@@ -133,7 +133,7 @@ func (w *world) play(t *testing.T, s scenario) {
 	w.seen = append(w.seen, sight{alert: s.alert, scenario: s.what, fired: fired.Sub(broken), resolved: time.Since(mended)})
 }
 
-// fires says whether an alert with these labels does, among all that fire.
+// fires reports whether an alert with these labels does, among all that fire.
 func (w *world) fires(name string, labels map[string]string) ([]alert, bool, error) {
 	all, err := w.firing()
 	for _, a := range all {
@@ -196,15 +196,15 @@ func load(t *testing.T, every time.Duration, do func(i int) error) (stop func())
 	return stop
 }
 
-// unprovoked are alerts about what nobody here can bring about, with the reason.
-// promtool's tests are all that there is of them.
+// unprovoked are alerts that cannot be caused here, with the reason. promtool's tests are all that
+// there is of them.
 var unprovoked = map[string]string{
 	"ArborGangPodsHeld":   "it is about an error in the scheduler, and we know of none",
 	"ArborSchedulerPanic": "so is this",
 	"WebhookUnreachable":  "the API server has a thousand metrics, and to scrape them every second would slow down everything else",
 }
 
-// report says what was seen, and that no alert was left out.
+// report prints what was seen, and checks that every alert was.
 func (w *world) report(t *testing.T) {
 	slices.SortFunc(w.seen, func(a, b sight) int { return strings.Compare(a.alert, b.alert) })
 	for _, s := range w.seen {
@@ -212,7 +212,7 @@ func (w *world) report(t *testing.T) {
 	}
 	for _, r := range rules(t) {
 		if r.Alert != "" && unprovoked[r.Alert] == "" && !slices.ContainsFunc(w.seen, func(s sight) bool { return s.alert == r.Alert }) {
-			t.Errorf("nobody has seen %s fire", r.Alert)
+			t.Errorf("%s did not fire", r.Alert)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func TestRules(t *testing.T) {
 var recorded = regexp.MustCompile(`^([a-z]+(?:_[a-z]+)*):[a-z0-9_]+:[a-z0-9_]+$`)
 
 // known returns what is served, and what rules make of it. The level of a name
-// says which labels are left; that it is true, promtool's tests say, which
+// reports which labels are left; that it is true, promtool's tests say, which
 // compare labels too.
 func known(t *testing.T) series {
 	t.Helper()
@@ -108,7 +108,7 @@ func TestAlertsTell(t *testing.T) {
 			continue
 		}
 		if r.For == "" {
-			t.Errorf("%s fires at once: a moment is no reason to wake somebody", r.Alert)
+			t.Errorf("%s fires at once: a short problem must not alert", r.Alert)
 		}
 		if s := r.Labels["severity"]; s != "warning" && s != "critical" {
 			t.Errorf("%s has the severity %q, want warning (in working hours) or critical (now)", r.Alert, s)

@@ -23,7 +23,7 @@ const scrapes = time.Second
 const least = 3 * scrapes
 
 // most is how long an alert waits at most: a scrape that takes too long, as some do on a
-// busy machine, has it begin anew.
+// busy machine, has it begin again.
 const most = 15 * scrapes
 
 // durations are ranges, with or without the step of a subquery, and offsets.

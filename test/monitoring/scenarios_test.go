@@ -256,7 +256,7 @@ func heldClaims(t *testing.T, w *world) (map[string]string, func()) {
 	return map[string]string{"job": plainJob, "name": "subnetpoolclaim"}, release
 }
 
-// script is the program of all compositions. Its input says what it does.
+// script is the program of all compositions. Its input selects what it does.
 const script = `in=$(cat)
 mode=$(printf %s "$in" | sed 's/.*"mode":"\([a-z]*\)".*/\1/')
 tick=$(printf %s "$in" | sed 's/.*"tick":"\([0-9]*\)".*/\1/')
@@ -391,8 +391,8 @@ func refused(t *testing.T, w *world) (map[string]string, func()) {
 	return map[string]string{"job": plainJob}, w.becomes(t, "refused", "good")
 }
 
-// split has somebody else make a workload, of which delivery takes one field of an
-// init container, and then wants all of it gone.
+// split has another client create a workload, of which delivery takes one field of an init
+// container, and then wants all of it gone.
 func split(t *testing.T, w *world) (map[string]string, func()) {
 	t.Helper()
 	o := &unstructured.Unstructured{}
@@ -403,8 +403,8 @@ func split(t *testing.T, w *world) (map[string]string, func()) {
 	o.SetNamespace(w.ns)
 	must(t, w.client.Create(t.Context(), o, client.FieldOwner("Go-http-client")))
 	w.composition(t, "split", "named")
-	// The object alone does not say that the manager knows what it has applied, without
-	// which it sees nothing that has to go.
+	// The object alone does not show that the manager knows what it has applied, without which it
+	// sees nothing that has to go.
 	cluster.Eventually(t, "the workload is delivered", func() error {
 		c := &enov1.Composition{}
 		if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.ns, Name: "split"}, c); err != nil {
@@ -471,8 +471,8 @@ func hanging(t *testing.T, w *world) (map[string]string, func()) {
 	return map[string]string{"job": plainJob}, func() { must(t, os.WriteFile(w.gate(), nil, 0o600)) }
 }
 
-// expiring has another manager, whose certificates live for some seconds, and whose
-// metrics are for those who may read them. It serves no webhook that anybody needs.
+// expiring has another manager, whose certificates live for some seconds, and whose metrics are for
+// those who may read them. It serves no webhook that is needed.
 func expiring(t *testing.T, w *world) (map[string]string, func()) {
 	t.Helper()
 	p := server.NewProxy(t, "", 0)
@@ -489,7 +489,7 @@ func expiring(t *testing.T, w *world) (map[string]string, func()) {
 	return map[string]string{"job": securedJob, "certificate": "serving"}, p.Forbid(t, secretOfCA)
 }
 
-// account makes one for Prometheus, and returns what gives it the right to read
+// account makes one for Prometheus, and returns what gives it the permission to read
 // metrics.
 func (w *world) account(t *testing.T) (grant func()) {
 	t.Helper()

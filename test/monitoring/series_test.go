@@ -142,13 +142,13 @@ func TestServed(t *testing.T) {
 		"subnetpool_parent_requeue_total":                 {reason: "One label is read.", want: []string{"event_type"}},
 		"subnetpool_parent_reconcile_inflight":            {reason: "No label is read."},
 		"arbor_admission_decisions_total":                 {reason: "Several labels are.", want: []string{"kind", "operation", "decision", "reason"}},
-		"eno_compositions_stuck_reconciling_total":        {reason: "So are those of what is counted when somebody asks.", want: []string{"synthesizer", "owner"}},
+		"eno_compositions_stuck_reconciling_total":        {reason: "So are those of what is counted on each scrape.", want: []string{"synthesizer", "owner"}},
 		"eno_split_ownership_detected_total":              {reason: "And those of migrations.", want: []string{"kind", "other_manager"}},
 		"eno_resource_slice_status_update_total":          {reason: "And of deliveries.", want: []string{"result"}},
 		"arbor_gang_cycles_total":                         {reason: "And of the scheduler.", want: []string{"result"}},
 		"workqueue_depth":                                 {reason: "The queues' are there.", want: []string{"name", "controller", "priority"}},
 		"controller_runtime_reconcile_errors_total":       {reason: "And the controllers'.", want: []string{"controller"}},
-		"subnetpool_parent_status_last_timestamp_seconds": {reason: "It says of which pool.", want: []string{"ns", "name"}},
+		"subnetpool_parent_status_last_timestamp_seconds": {reason: "It names the pool.", want: []string{"ns", "name"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -78,7 +78,7 @@ func TestValuesAreWritten(t *testing.T) {
 	for label, values := range chosenValues(t) {
 		for _, v := range values {
 			if !strings.Contains(code, `"`+v+`"`) {
-				t.Errorf("nobody gives %s the value %q", label, v)
+				t.Errorf("no series has %s with the value %q", label, v)
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func TestValuesAreWritten(t *testing.T) {
 
 var named = regexp.MustCompile(`Named\("([^"]+)"\)`)
 
-// TestQueuesAreWatched finds controllers of the parts whose queue nobody looks at.
+// TestQueuesAreWatched finds controllers of the parts whose queue no alert checks.
 func TestQueuesAreWatched(t *testing.T) {
 	there := map[string]bool{}
 	for _, pattern := range []string{"internal/controller/subnet*", "internal/controller/po*", "internal/controller/sy*", "internal/controller/delivery", "internal/webhook/serving"} {

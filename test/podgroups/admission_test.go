@@ -43,10 +43,10 @@ func TestExamples(t *testing.T) {
 		reason string
 		want   string
 	}{
-		"podgroup-valid.yaml":             {"Lower case names are what everybody should write.", ""},
+		"podgroup-valid.yaml":             {"Lower case names are accepted.", ""},
 		"podgroup-hierarchy.yaml":         {"A tree of two levels is fine.", ""},
-		"podgroup-mixed-case.yaml":        {"An upper case name is refused.", `subgroup name "Master" must be lowercase`},
-		"podgroup-mixed-case-parent.yaml": {"An upper case parent is refused.", `parent of subgroup "workers": subgroup name "Master" must be lowercase`},
+		"podgroup-mixed-case.yaml":        {"An upper case name is rejected.", `subgroup name "Master" must be lowercase`},
+		"podgroup-mixed-case-parent.yaml": {"An upper case parent is rejected.", `parent of subgroup "workers": subgroup name "Master" must be lowercase`},
 		"podgroup-camel-case.yaml":        {"Of several, the first is named.", `subgroup name "dataLoader" must be lowercase`},
 	}
 
@@ -108,21 +108,21 @@ func TestCreate(t *testing.T) {
 			reason: "Subgroups are optional.",
 		},
 		"Name": {
-			reason:   "An upper case name is refused, and the answer says what to write.",
+			reason:   "An upper case name is rejected, and the answer reports what to write.",
 			groups:   []v2alpha2.SubGroup{sub("Workers")},
 			want:     `subgroup name "Workers" must be lowercase`,
 			causes:   causes{"spec.subGroups[0].name": `subgroup name "Workers" must be lowercase`},
 			warnings: []string{`spec.subGroups[0].name: rename it to "workers"`},
 		},
 		"Parent": {
-			reason:   "An upper case parent is refused.",
+			reason:   "An upper case parent is rejected.",
 			groups:   []v2alpha2.SubGroup{sub("master"), under("Master", "workers")},
 			want:     `parent of subgroup "workers": subgroup name "Master" must be lowercase`,
 			causes:   causes{"spec.subGroups[1].parent": `parent of subgroup "workers": subgroup name "Master" must be lowercase`},
 			warnings: []string{`spec.subGroups[1].parent: write "master"`},
 		},
 		"Duplicate": {
-			reason: "Pods of two subgroups with one name could not be told apart.",
+			reason: "Pods of two subgroups with one name could not be distinguished.",
 			groups: []v2alpha2.SubGroup{sub("workers"), sub("workers")},
 			want:   "duplicate subgroup name workers",
 			causes: causes{"spec.subGroups[1].name": "duplicate subgroup name workers"},
@@ -134,7 +134,7 @@ func TestCreate(t *testing.T) {
 			causes: causes{"spec.subGroups[0].parent": "parent master of workers was not found"},
 		},
 		"Cycle": {
-			reason: "Nobody is above a cycle.",
+			reason: "A cycle has no root.",
 			groups: []v2alpha2.SubGroup{under("b", "a"), under("a", "b")},
 			want:   "cycle detected in subgroups: a -> b -> a",
 			causes: causes{"spec.subGroups[0].parent": "cycle detected in subgroups: a -> b -> a"},
@@ -224,8 +224,8 @@ func update(t *testing.T, c client.Client, pg *v2alpha2.PodGroup, change func(*v
 	}
 }
 
-// Every field of the schema survives a round trip: what it lacked, the API
-// server would drop without a word.
+// Every field of the schema survives a round trip: what it lacked, the API server would drop
+// silently.
 func TestNoFieldIsLost(t *testing.T) {
 	startManager(t)
 	c := newClient(t, nil)

@@ -20,7 +20,7 @@ func arbor(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return server.Arbor(t, args...)
 }
 
-// The command line says of a live cluster what the webhook would have said.
+// The command line reports for a live cluster what the webhook would have reported.
 func TestCommandLine(t *testing.T) {
 	c := newClient(t, nil)
 	ns := cluster.Namespace(t, c)
@@ -89,7 +89,7 @@ func TestCommandLine(t *testing.T) {
 	})
 }
 
-// Lint says of a file what the webhook says of the object.
+// Lint reports for a file what the webhook reports for the object.
 func TestLintAgreesWithAdmission(t *testing.T) {
 	startManager(t)
 	c := newClient(t, nil)
@@ -110,9 +110,9 @@ func TestLintAgreesWithAdmission(t *testing.T) {
 			denied := verdict(t, c.Create(t.Context(), pg))
 			switch {
 			case denied == "" && (code != 0 || len(report.Findings) > 0):
-				t.Errorf("it was admitted, but lint says %s", out)
+				t.Errorf("it was admitted, but lint reports %s", out)
 			case denied != "" && (code != 1 || len(report.Findings) == 0 || report.Findings[0].Message != denied):
-				t.Errorf("it was denied with %q, but lint says %s", denied, out)
+				t.Errorf("it was denied with %q, but lint reports %s", denied, out)
 			}
 		})
 	}

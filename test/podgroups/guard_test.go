@@ -172,7 +172,7 @@ func TestPriorityClassGuardOnUpdate(t *testing.T) {
 		{"Another user may change other fields.", func(pg *v2alpha2.PodGroup) { pg.Spec.MinMember = new(int32(1)) }, ""},
 		{"And labels.", func(pg *v2alpha2.PodGroup) { pg.Labels = map[string]string{"a": "b"} }, ""},
 		{"But not name another system class.", func(pg *v2alpha2.PodGroup) { pg.Spec.PriorityClassName = "system-cluster-critical" }, forbidden(ns, "g", author, "system-cluster-critical")},
-		{"Everybody may give the class up.", func(pg *v2alpha2.PodGroup) { pg.Spec.PriorityClassName = "" }, ""},
+		{"Every user may remove the class.", func(pg *v2alpha2.PodGroup) { pg.Spec.PriorityClassName = "" }, ""},
 		{"And then not take it back.", func(pg *v2alpha2.PodGroup) { pg.Spec.PriorityClassName = critical }, forbidden(ns, "g", author, critical)},
 	}
 	for _, s := range steps {
@@ -182,8 +182,8 @@ func TestPriorityClassGuardOnUpdate(t *testing.T) {
 	}
 }
 
-// Where nobody can say whether a user may use a class, the group is rejected,
-// and clients repeat the request.
+// If the permission to use a class cannot be checked, the group is rejected, and clients repeat the
+// request.
 func TestPriorityClassGuardFailsClosed(t *testing.T) {
 	startManager(t).MayBeRefused()
 	c := newClient(t, nil)

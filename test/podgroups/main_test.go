@@ -1,5 +1,5 @@
-// Package podgroups_test shows pod groups at work on a real API server: the
-// webhook over TLS, the condition, the command line.
+// Package podgroups_test tests pod groups on a real API server: the webhook, the condition and the
+// command line.
 package podgroups_test
 
 import (
@@ -34,7 +34,7 @@ func newClient(t testing.TB, said func(string)) client.Client {
 }
 
 // startManager starts a manager and waits until the API server asks it, which is a
-// little later than when it is ready. Until then nobody is asked, or one that is gone.
+// little later than when it is ready. Until then no webhook is called, or one that is gone.
 func startManager(t *testing.T, args ...string) *cluster.Manager {
 	t.Helper()
 	m := server.StartManager(t, append([]string{podGroupsOnly}, args...)...)
@@ -43,10 +43,10 @@ func startManager(t *testing.T, args ...string) *cluster.Manager {
 	return m
 }
 
-// awaitDenial waits until a bad tree is refused by the webhook.
+// awaitDenial waits until a bad tree is rejected by the webhook.
 func awaitDenial(t *testing.T, c client.Client, namespace string) {
 	t.Helper()
-	cluster.Eventually(t, "bad trees are refused", func() error {
+	cluster.Eventually(t, "bad trees are rejected", func() error {
 		err := c.Create(t.Context(), group(namespace, "probe", sub("Bad")), client.DryRunAll)
 		if err != nil && strings.HasPrefix(err.Error(), denied) {
 			return nil

@@ -60,7 +60,7 @@ func getSecret(t *testing.T, c client.Client) *corev1.Secret {
 	return secret
 }
 
-// When the webhook is away, nothing unchecked gets in, the answer says why, and
+// When the webhook is away, nothing unchecked gets in, the answer reports why, and
 // what is there can still go.
 func TestWebhookDown(t *testing.T) {
 	c := newClient(t, nil)
@@ -75,7 +75,7 @@ func TestWebhookDown(t *testing.T) {
 
 	err := c.Create(t.Context(), group(ns, "new", sub("master")))
 	if err == nil || !strings.Contains(err.Error(), `failed calling webhook "podgroups.admission.arbor"`) {
-		t.Errorf("creation must be refused with the webhook's name, got %v", err)
+		t.Errorf("creation must be rejected with the webhook's name, got %v", err)
 	}
 	if err := c.Delete(t.Context(), pg); err != nil {
 		t.Errorf("deletion must work: %v", err)
@@ -109,7 +109,7 @@ func TestRotation(t *testing.T) {
 			bundles[string(getSecret(t, c).Data["ca.crt"])] = true
 		}
 	}
-	cluster.Eventually(t, "the old authority is trusted beside the new one", func() error {
+	cluster.Eventually(t, "the old authority is trusted next to the new one", func() error {
 		got := getRegistration(t, c).Webhooks[0].ClientConfig.CABundle
 		if bytes.Count(got, []byte("BEGIN CERTIFICATE")) != 2 {
 			return fmt.Errorf("trusted is\n%s", got)
@@ -148,8 +148,7 @@ func TestReplicasShareAnAuthority(t *testing.T) {
 		t.Error(err)
 	}
 
-	// Whichever of them the API server was told of: when it goes, the other
-	// takes over.
+	// Whichever of them the API server was told of: when it ends, the other takes over.
 	for _, m := range []*cluster.Manager{a, b} {
 		if strings.Contains(*getRegistration(t, c).Webhooks[0].ClientConfig.URL, fmt.Sprintf(":%d/", m.WebhookPort)) {
 			m.Kill()
@@ -162,8 +161,7 @@ func TestReplicasShareAnAuthority(t *testing.T) {
 	})
 }
 
-// A Secret that somebody deletes or damages, and a registration that somebody
-// edits, are put right.
+// A Secret that a user deletes or damages, and a registration that a user edits, are repaired.
 func TestServingHeals(t *testing.T) {
 	c := newClient(t, nil)
 	startManager(t).MayBeRefused() // between a deletion and the upgrade
@@ -214,14 +212,14 @@ func TestServingHeals(t *testing.T) {
 			healed: func() error {
 				w := getRegistration(t, c).Webhooks[0]
 				if *w.FailurePolicy != admissionregistrationv1.Fail || len(w.ClientConfig.CABundle) == 0 {
-					return errors.New("it fails open or trusts nobody")
+					return errors.New("it fails open or has no CA")
 				}
 
 				return nil
 			},
 		},
 		"RegistrationDeleted": {
-			reason: "Without a registration nobody is asked; the next upgrade of the release makes an empty one.",
+			reason: "Without a registration no webhook is called; the next upgrade of the release makes an empty one.",
 			harm: func(t *testing.T) error {
 				if err := c.Delete(t.Context(), getRegistration(t, c)); err != nil {
 					return err
@@ -243,7 +241,7 @@ func TestServingHeals(t *testing.T) {
 	}
 }
 
-// registered says whether there is a registration with something in it.
+// registered reports whether there is a registration with something in it.
 func registered(t *testing.T, c client.Client) error {
 	t.Helper()
 	config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
@@ -257,8 +255,8 @@ func registered(t *testing.T, c client.Client) error {
 	return nil
 }
 
-// Without Helm nobody makes a registration but the manager. The chart does not give it
-// that right, others may.
+// Without Helm only the manager creates a registration. The chart does not give it that right,
+// others may.
 func TestRegistrationOfItsOwn(t *testing.T) {
 	c := newClient(t, nil)
 	unregister(t, c)

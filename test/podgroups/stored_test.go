@@ -21,7 +21,7 @@ const finalizer = "test.arbor/hold"
 // from a release without one would find it.
 func storeUnchecked(t *testing.T, c client.Client, pg *v2alpha2.PodGroup) {
 	t.Helper()
-	server.StartManager(t, podGroupsOnly, "--webhooks=false").Stop() // installs the definition
+	server.StartManager(t, podGroupsOnly, "--webhooks=false").Stop() // installs the CRD
 	unregister(t, c)
 	cluster.Eventually(t, "it can be stored", func() error { return c.Create(t.Context(), pg.DeepCopy(), client.DryRunAll) })
 	if err := c.Create(t.Context(), pg); err != nil {
@@ -29,7 +29,7 @@ func storeUnchecked(t *testing.T, c client.Client, pg *v2alpha2.PodGroup) {
 	}
 }
 
-// Nothing that is stored is ever bricked, and nobody can make it worse.
+// Nothing that is stored is ever bricked, and no update can make it worse.
 func TestStoredBeforeTheRule(t *testing.T) {
 	c := newClient(t, nil)
 	pg := group(cluster.Namespace(t, c), "old", sub("Master"), under("Master", "workers"))
@@ -44,8 +44,8 @@ func TestStoredBeforeTheRule(t *testing.T) {
 	}{
 		{"Labels are not the tree's business.", func(pg *v2alpha2.PodGroup) { pg.Labels = map[string]string{"a": "b"} }, ""},
 		{"Nor is the queue.", func(pg *v2alpha2.PodGroup) { pg.Spec.Queue = "other" }, ""},
-		{"Who touches the tree must leave it valid.", func(pg *v2alpha2.PodGroup) { pg.Spec.SubGroups = append(pg.Spec.SubGroups, sub("x")) }, `subgroup name "Master" must be lowercase`},
-		{"Half mended is not mended.", func(pg *v2alpha2.PodGroup) { pg.Spec.SubGroups[0].Name = "master" }, `parent of subgroup "workers": subgroup name "Master" must be lowercase`},
+		{"A change of the tree must make it valid.", func(pg *v2alpha2.PodGroup) { pg.Spec.SubGroups = append(pg.Spec.SubGroups, sub("x")) }, `subgroup name "Master" must be lowercase`},
+		{"Half fixed is not fixed.", func(pg *v2alpha2.PodGroup) { pg.Spec.SubGroups[0].Name = "master" }, `parent of subgroup "workers": subgroup name "Master" must be lowercase`},
 	}
 	for _, s := range steps {
 		if got := verdict(t, update(t, c, pg, s.change)); got != s.want {
@@ -69,8 +69,7 @@ func TestStoredBeforeTheRule(t *testing.T) {
 	})
 }
 
-// The condition shows a broken group, follows it when it is mended, and says
-// both in events.
+// The condition shows a broken group, follows it when it is fixed, and reports both in events.
 func TestValidCondition(t *testing.T) {
 	c := newClient(t, nil)
 	ns := cluster.Namespace(t, c)
@@ -88,8 +87,7 @@ func TestValidCondition(t *testing.T) {
 	awaitEvent(t, c, pg, corev1.EventTypeNormal, v2alpha2.ReasonTreeValid, "the subgroups form a tree")
 }
 
-// A condition of somebody else's is kept, and one of ours that was lost comes
-// back.
+// A condition of another client is kept, and one of ours that was lost comes back.
 func TestConditionsOfOthers(t *testing.T) {
 	startManager(t)
 	c := newClient(t, nil)
@@ -150,7 +148,7 @@ func awaitValid(t *testing.T, c client.Client, pg *v2alpha2.PodGroup, status met
 		for _, cond := range pg.Status.Conditions {
 			if cond.Type == v2alpha2.PodGroupValid && cond.Status == status && cond.ObservedGeneration == pg.Generation {
 				if cond.Reason != reason || cond.Message != message {
-					t.Errorf("the condition says %s: %q, want %s: %q", cond.Reason, cond.Message, reason, message)
+					t.Errorf("the condition reports %s: %q, want %s: %q", cond.Reason, cond.Message, reason, message)
 				}
 
 				return nil

@@ -165,7 +165,7 @@ func TestPreemptionWithoutAVolume(t *testing.T) {
 	}
 }
 
-// A member that waits for the others is preempted without being deleted, and
+// A member that waits for the rest is preempted without being deleted, and
 // the whole gang gives up its room.
 func TestPreemptedDuringRound(t *testing.T) {
 	l := newLab(t, 1, 8).unprovisioned().own()
@@ -228,7 +228,7 @@ func TestBindRetried(t *testing.T) {
 }
 
 // Asynchronous API calls would take the binding out of Arbor's hands.
-func TestAsyncAPICallsRefused(t *testing.T) {
+func TestAsyncAPICallsRejected(t *testing.T) {
 	s, err := server.Scheduler("--feature-gates=SchedulerAsyncAPICalls=true")
 	if err != nil {
 		t.Fatal(err)

@@ -36,8 +36,7 @@ func TestGroupDeleted(t *testing.T) {
 	l.runs("waits", 4)
 }
 
-// A smaller minimum is as good as more room, and a larger one brings nobody down
-// who has a place.
+// A smaller minimum is as good as more room, and a larger one evicts no pod that is bound.
 func TestMinimumChanged(t *testing.T) {
 	l := newLab(t, 1, 4)
 	pg := l.group("g", simple(6))
@@ -52,8 +51,8 @@ func TestMinimumChanged(t *testing.T) {
 	l.runs("g", 4)
 }
 
-// A subgroup that is renamed while its pods wait leaves them without one: they
-// are not placed as something else, and told the name that is not there.
+// A subgroup that is renamed while its pods wait leaves them without one: they are not placed as
+// something else, and the message has the missing name.
 func TestSubGroupRenamed(t *testing.T) {
 	l := newLab(t, 1, 4)
 	pg := l.group("g", tree(leaf("leader", 1), leaf("workers", 4)))
@@ -113,7 +112,7 @@ func TestNeverAWeakerGang(t *testing.T) {
 			[]string{subGroupLabel},
 		},
 		"NotALeaf": {
-			"No pod belongs to a subgroup that has others below it.",
+			"No pod belongs to a subgroup that has subgroups below it.",
 			tree(v2alpha2.SubGroup{Name: "top"}, leaf("workers", 2, "top")),
 			map[string]int{"workers": 2, "top": 1},
 			[]string{`"top"`},
@@ -181,7 +180,7 @@ func TestFailed(t *testing.T) {
 		l.phase(pod, corev1.PodFailed)
 	}
 	l.create(l.pod("g", "", "again", 1))
-	cluster.Eventually(t, "the new one is told that it is alone", func() error {
+	cluster.Eventually(t, "the new one gets the message that it is alone", func() error {
 		for _, pod := range l.members("g") {
 			if c := condition(&pod, corev1.PodScheduled); pod.Name == "again" && c != nil && c.Status == corev1.ConditionFalse {
 				return nil
@@ -222,7 +221,7 @@ func TestGates(t *testing.T) {
 	change(l, later, func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })
 	l.runs("needs", 2)
 
-	// The group comes last: whoever is woken by it must not be one of the gated.
+	// The group comes last: a pod that it wakes must not be one of the gated.
 	l.pods("elastic", "gated", 8, 0, gated)
 	l.pods("elastic", "free", 1, 0)
 	l.group("elastic", tree(leaf("gated", 0), leaf("free", 1)))
@@ -250,8 +249,8 @@ func TestKAIsReading(t *testing.T) {
 	l.none("arbor")
 }
 
-// Pods that ask for another scheduler are that one's: nothing is placed, told
-// or evicted, though the PodGroup is there.
+// Pods that ask for another scheduler are that one's: nothing is placed, reported or evicted,
+// though the PodGroup is there.
 func TestPodsOfOthers(t *testing.T) {
 	l := newLab(t, 1, 8)
 	ours := l.name
@@ -281,7 +280,7 @@ func TestPodsOfOthers(t *testing.T) {
 	for _, group := range []string{"theirs", "nowhere"} {
 		for _, pod := range l.members(group) {
 			if c := condition(&pod, corev1.PodScheduled); pod.Spec.NodeName == "" && c != nil {
-				t.Errorf("their pod %s was told %q", pod.Name, c.Message)
+				t.Errorf("their pod %s has the message %q", pod.Name, c.Message)
 			}
 		}
 	}

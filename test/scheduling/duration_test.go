@@ -6,8 +6,8 @@ import (
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 )
 
-// An invalid duration that was stored without the webhook counts as absent. A
-// scheduler that starts with it places that gang and all others.
+// An invalid duration that was stored without the webhook counts as absent. A scheduler that starts
+// with it places that gang and all other gangs.
 func TestInvalidDurationStored(t *testing.T) {
 	l := newLab(t, 1, 4)
 	spec := simple(2)

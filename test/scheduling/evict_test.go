@@ -58,7 +58,7 @@ func (l *lab) nudge(victims bool) {
 	})
 }
 
-// names are the members of a group that nobody has deleted.
+// names are the members of a group that are not being deleted.
 func (l *lab) names(group string) []string {
 	l.Helper()
 	var names []string
@@ -75,11 +75,11 @@ func TestPreemption(t *testing.T) {
 	l := newLab(t, 2, 4)
 	low, high := l.classes()
 	l.group("low", simple(8))
-	// The API server keeps the victims, so that they can be looked at.
+	// The API server keeps the victims, so that they can be checked.
 	l.pods("low", "", 8, 1, low, lingering)
 	l.runs("low", 8)
 	l.gang("high", 6, high)
-	cluster.Eventually(t, "all of the gang goes", func() error {
+	cluster.Eventually(t, "all of the gang is evicted", func() error {
 		if left := l.names("low"); len(left) > 0 {
 			return fmt.Errorf("%v stay", left)
 		}
@@ -96,7 +96,7 @@ func TestPreemption(t *testing.T) {
 		}
 	}
 
-	// Room is kept for those for whom it was made.
+	// Released capacity is reserved for the preemptor.
 	l.pods("", "", 3, 1, low)
 	for _, pod := range list.Items {
 		change(l, &pod, func(p *corev1.Pod) { p.Finalizers = nil })
@@ -105,7 +105,7 @@ func TestPreemption(t *testing.T) {
 	l.runs("", 2)
 }
 
-// A PodDisruptionBudget has others go first, more important ones too, as long as
+// With a PodDisruptionBudget, other pods are evicted first, more important ones too, as long as
 // there are any.
 func TestDisruptionBudget(t *testing.T) {
 	l := newLab(t, 2, 4)
@@ -130,14 +130,13 @@ func TestDisruptionBudget(t *testing.T) {
 	l.gang("first", 4, high)
 	l.runs("first", 4)
 	if left := l.names(""); !slices.Equal(left, []string{"guarded"}) {
-		t.Fatalf("of the others %v are there", left)
+		t.Fatalf("of the rest %v are there", left)
 	}
 	l.gang("second", 4, high)
 	l.runs("second", 4)
 }
 
-// A gang that was asked to wait before it sends away anybody does, and then needs
-// nobody to remind it.
+// A gang that was asked to wait before it evicts any pod does, and then needs no further event.
 func TestPreemptionDelay(t *testing.T) {
 	const delay = 4 * time.Second
 	l := newLab(t, 2, 4)
@@ -168,7 +167,7 @@ func TestMostImportantFirst(t *testing.T) {
 		l.group(g.name, simple(8))
 		l.pods(g.name, "", 8, 1, g.use)
 	}
-	// Nobody is sent away, so who is placed was placed first.
+	// No pod is evicted, so the gang that is placed was placed first.
 	l.own("--gang-preemption=false")
 	l.runs("third", 8)
 	for _, name := range []string{"first", "second", "fourth"} {
@@ -177,10 +176,10 @@ func TestMostImportantFirst(t *testing.T) {
 	}
 }
 
-// lingering pods are there until somebody takes the finalizer away.
+// lingering pods are there until a user takes the finalizer away.
 func lingering(p *corev1.Pod) { p.Finalizers = []string{"example.com/linger"} }
 
-// Nobody goes for a gang that does not fit anyway.
+// No pod is evicted for a gang that does not fit anyway.
 func TestNoPointlessEviction(t *testing.T) {
 	l := newLab(t, 2, 4)
 	low, high := l.classes()
@@ -209,7 +208,7 @@ func TestNoPointlessEviction(t *testing.T) {
 }
 
 // Room that was made for a gang is not kept for one that is given up.
-func TestRoomIsNotKeptForNobody(t *testing.T) {
+func TestUnusedReservationIsReleased(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		giveUp func(l *lab)
@@ -240,7 +239,7 @@ func TestRoomIsNotKeptForNobody(t *testing.T) {
 			victims := l.pods("low", "", 4, 1, low, lingering)
 			l.runs("low", 4)
 			l.gang("high", 4, high)
-			cluster.Eventually(t, "all of the gang goes", func() error {
+			cluster.Eventually(t, "all of the gang is evicted", func() error {
 				if left := l.names("low"); len(left) > 0 {
 					return fmt.Errorf("%v stay", left)
 				}
@@ -341,7 +340,7 @@ func TestSurplusFirst(t *testing.T) {
 	l.runs("large", 4)
 	l.runs("small", 2)
 
-	// No surplus is left: the smaller gang goes, and whole. The room of one of its pods is
+	// No surplus is left: the smaller gang is evicted completely. The room of one of its pods is
 	// enough, so the other one may be evicted a little later.
 	l.gang("more", 1, high)
 	l.runs("more", 1)
@@ -349,7 +348,7 @@ func TestSurplusFirst(t *testing.T) {
 	l.runs("large", 4)
 }
 
-// Those as important, and those that asked not to, evict nobody.
+// Those as important, and those that asked not to, evict no pod.
 func TestWhoMayNotPreempt(t *testing.T) {
 	l := newLab(t, 1, 4)
 	low, _ := l.classes()
@@ -364,7 +363,7 @@ func TestWhoMayNotPreempt(t *testing.T) {
 	l.runs("low", 4)
 }
 
-// A gang waits for those that are going already before it sends away others.
+// A gang waits for those that are going already before it evicts more pods.
 func TestTerminatingVictims(t *testing.T) {
 	l := newLab(t, 1, 8)
 	low, high := l.classes()
@@ -379,7 +378,7 @@ func TestTerminatingVictims(t *testing.T) {
 	l.waits("high", "of min 4 pods")
 	l.nudge(false)
 	if n := len(l.names("staying")); n != 4 {
-		t.Errorf("four pods were going, which is enough, and %d of the others were sent away", 4-n)
+		t.Errorf("four pods were going, which is enough, and %d of the rest were evicted", 4-n)
 	}
 	for _, pod := range going {
 		change(l, pod, func(p *corev1.Pod) { p.Finalizers = nil })

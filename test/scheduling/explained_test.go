@@ -109,7 +109,7 @@ func (a *arena) leave(i int) {
 	}
 }
 
-// quiet waits until nobody has been bound or evicted for a while, which is longer
+// quiet waits until no pod has been bound or evicted for a while, which is longer
 // than a gang may back off as long as there is an eviction that is not explained.
 func (a *arena) quiet() {
 	a.Helper()
@@ -125,7 +125,7 @@ func (a *arena) quiet() {
 	})
 }
 
-// unexplained are the evictions that were of no use to anybody.
+// unexplained are the evictions that helped no gang.
 func (a *arena) unexplained() []story {
 	a.Helper()
 	evicted := a.evicted()
@@ -157,7 +157,7 @@ func (a *arena) explains(victim story, evicted []story) bool {
 			continue
 		}
 		nodes[other.pod.Spec.NodeName] = true
-		// Pods of one gang are evicted together, and some requests take longer than others.
+		// Pods of one gang are evicted together, and some requests take longer than other requests.
 		if other.evicted.Before(began) && victim.evicted.Sub(other.evicted) < 10*time.Second {
 			began = other.evicted
 		}
@@ -195,16 +195,16 @@ func (a *arena) excused(victim story) bool {
 	return false
 }
 
-// preempts reports whether a pod says that it was evicted for a gang.
+// preempts reports whether a pod reports that it was evicted for a gang.
 func (a *arena) preempts(gang string, victim *corev1.Pod) bool {
 	c := condition(victim, corev1.DisruptionTarget)
 
 	return c != nil && strings.Contains(c.Message, fmt.Sprintf("PodGroup %s/%s of priority", a.ns, gang))
 }
 
-// Gangs of random sizes and priorities come, change and end on four nodes, and
-// victims take up to two seconds. In the end every eviction is explained, nobody was
-// evicted who must not be, and no gang runs in part.
+// Gangs of random sizes and priorities come, change and end on four nodes, and victims take up to
+// two seconds. In the end every eviction is explained, no protected pod was evicted, and no gang
+// runs in part.
 func TestEveryEvictionIsExplained(t *testing.T) {
 	for _, seed := range []uint64{1, 2} { // with many evictions
 		t.Run(fmt.Sprintf("Seed%d", seed), func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestEveryEvictionIsExplained(t *testing.T) {
 	}
 }
 
-// check looks at what has happened.
+// check checks what has happened.
 func (a *arena) check(t *testing.T) {
 	t.Helper()
 	evicted := a.evicted()
@@ -245,11 +245,11 @@ func (a *arena) check(t *testing.T) {
 		}
 	}
 	for _, victim := range a.unexplained() {
-		t.Errorf("pod %s was evicted from %s at %s for nobody: %v",
+		t.Errorf("pod %s was evicted from %s at %s for no gang: %v",
 			victim.pod.Name, victim.pod.Spec.NodeName, victim.evicted.Format(time.StampMilli), condition(victim.pod, corev1.DisruptionTarget))
 	}
 	for _, name := range a.names {
-		// A gang that ran when its minimum was raised goes on.
+		// A gang that ran when its minimum was raised continues.
 		if n := a.bound(name); n != 0 && n < a.gangs[name].least {
 			t.Errorf("%d pods of gang %s run, whose minimum was never below %d", n, name, a.gangs[name].least)
 		}
@@ -269,7 +269,7 @@ func (a *arena) moreImportant(message string, than int32) bool {
 	return false
 }
 
-// A pod that is bound is not told afterwards that there is no room for it.
+// A pod that is bound gets no later message that there is no room for it.
 func TestBoundPodsKeepTheirCondition(t *testing.T) {
 	l := newLab(t, 2, 16)
 	for i := range 3 {

@@ -19,7 +19,7 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// A crew is some gangs of one size, whose pods somebody makes anew when they are
+// A crew is some gangs of one size, whose pods a user creates again when they are
 // gone, as a Job would.
 type crew struct {
 	*lab
@@ -45,7 +45,7 @@ func (l *lab) hire(prefix string, gangs, size int) *crew {
 	return c
 }
 
-// count makes pods anew that are gone, and returns how many of each gang have a
+// count makes pods again that are gone, and returns how many of each gang have a
 // place.
 func (c *crew) count() ([]int, error) {
 	list := &corev1.PodList{}
@@ -74,7 +74,7 @@ func (c *crew) count() ([]int, error) {
 	return counts, nil
 }
 
-// settles waits until so many gangs are whole, and the others have nothing.
+// settles waits until so many gangs are whole, and the rest have nothing.
 func (c *crew) settles(whole int) {
 	c.Helper()
 	cluster.Eventually(c, fmt.Sprintf("%d of %d gangs are whole, and no other has a part", whole, len(c.names)), func() error {
@@ -209,12 +209,12 @@ func TestLeaderKilled(t *testing.T) {
 	release()
 	c.settles(2)
 	if n := standby.Sum(t, "arbor_gang_pods_placed_total"); n == 0 {
-		t.Error("the other has placed nobody")
+		t.Error("the other has placed no pod")
 	}
 }
 
-// refuse has the API server refuse to bind the pods that an expression chooses,
-// until the function that it returns is called.
+// refuse has the API server reject bindings of the pods that an expression chooses, until the
+// function that it returns is called.
 func (l *lab) refuse(expression string) (allow func()) {
 	l.Helper()
 	fail := admissionregistrationv1.Fail
@@ -245,11 +245,11 @@ func (l *lab) refuse(expression string) (allow func()) {
 	}
 	l.Cleanup(allow)
 
-	// It counts from when it refuses a pod of ours.
+	// It counts from when it rejects a pod of ours.
 	probe := l.pod("", "", "refused-probe", 0)
 	probe.Spec.SchedulerName = "nobody"
 	l.create(probe)
-	cluster.Eventually(l, "the API server refuses", func() error {
+	cluster.Eventually(l, "the API server rejects", func() error {
 		err := l.c.SubResource("binding").Create(l.Context(), probe, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: l.ns + "-node-0"}},
 			&client.SubResourceCreateOptions{CreateOptions: client.CreateOptions{DryRun: []string{metav1.DryRunAll}}})
 		if err == nil || !strings.Contains(err.Error(), "not this one") {
@@ -263,18 +263,18 @@ func (l *lab) refuse(expression string) (allow func()) {
 	return allow
 }
 
-// Some members cannot be bound for a while. The gang is mended with them, where
-// the others are, as soon as they can.
-func TestBindRefused(t *testing.T) {
+// Some members cannot be bound for a while. The gang is fixed with them, where
+// the rest are, as soon as they can.
+func TestBindRejected(t *testing.T) {
 	l := newLab(t, 2, 4)
 	l.scheduler = shared
 	allow := l.refuse(`request.name.startsWith("refused") || request.name in ["g-02", "g-05"]`)
 	before := l.scheduler.Sum(t, "arbor_gang_bind_failures_total")
 	l.gang("g", 6)
-	cluster.Eventually(t, "four of six are bound, and two were refused more than once", func() error {
+	cluster.Eventually(t, "four of six are bound, and two were rejected more than once", func() error {
 		refused := l.scheduler.Sum(t, "arbor_gang_bind_failures_total") - before
 		if n := l.bound("g"); n != 4 || refused < 4 {
-			return fmt.Errorf("%d are bound, and %v were refused", n, refused)
+			return fmt.Errorf("%d are bound, and %v were rejected", n, refused)
 		}
 
 		return nil
@@ -292,12 +292,12 @@ func TestBindRefused(t *testing.T) {
 	l.takesAll(2)
 }
 
-// Some members can never be bound: the others do not stay.
-func TestBindRefusedForEver(t *testing.T) {
+// Some members can never be bound: the rest do not stay.
+func TestBindRejectedForever(t *testing.T) {
 	l := newLab(t, 2, 4).own("--stale-grace=500ms")
 	allow := l.refuse(`request.name.startsWith("refused") || request.name in ["g-02", "g-05"]`)
 	l.gang("g", 6)
-	cluster.Eventually(t, "those that were bound are gone, and those that were refused are there", func() error {
+	cluster.Eventually(t, "those that were bound are gone, and those that were rejected are there", func() error {
 		if left := l.names("g"); len(left) != 2 || l.bound("g") != 0 {
 			return fmt.Errorf("%v are there, %d have a place", left, l.bound("g"))
 		}
@@ -364,9 +364,9 @@ func TestTwoSchedulers(t *testing.T) {
 	l.none("never")
 }
 
-// Of two replicas the leader is suspended for longer than its lease, in the middle of
-// evictions: some are under way, and others are not sent yet. The gang that needed the
-// room is deleted in the meantime. The leader resumes as a former leader, and must not write.
+// Of two replicas the leader is suspended for longer than its lease, in the middle of evictions:
+// some are under way, and some are not sent yet. The gang that needed the room is deleted in the
+// meantime. The leader resumes as a former leader, and must not write.
 func TestLeaderSuspended(t *testing.T) {
 	const (
 		pods     = 20
@@ -423,7 +423,7 @@ func TestLeaderSuspended(t *testing.T) {
 	select {
 	case <-leader.Done():
 	case <-time.After(time.Minute):
-		t.Error("a leader that was suspended goes on as if nothing had happened")
+		t.Error("a leader that was suspended continues as if nothing had happened")
 	}
 	if w := writes(); len(w) > 0 {
 		t.Errorf("the former leader has sent %q", w)

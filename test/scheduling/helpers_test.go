@@ -134,9 +134,9 @@ type story struct {
 	gone           bool
 }
 
-// A keeper watches the pods of a lab. It records who was evicted, and plays the
-// part of kubelets that take their time: pods that have the finalizer of
-// lingering are there until they have taken as long as takes says.
+// A keeper watches the pods of a lab. It records the evicted pods, and plays the part of kubelets
+// that take their time: pods that have the finalizer of lingering are there until they have taken
+// the time that takes returns.
 type keeper struct {
 	*lab
 
@@ -335,7 +335,7 @@ func (k *keeper) evictsFor(n int, gangs map[string]int) {
 	k.must(k.count(n))
 }
 
-// evictsNobody gives the scheduler time to do it, and fails if anybody is evicted.
+// evictsNobody gives the scheduler time to do it, and fails if any pod is evicted.
 func (k *keeper) evictsNobody(d time.Duration) {
 	k.Helper()
 	k.after(d)
@@ -343,7 +343,7 @@ func (k *keeper) evictsNobody(d time.Duration) {
 	k.must(k.count(0))
 }
 
-// message is what a PodGroup says about its placement.
+// message is what a PodGroup reports about its placement.
 func (l *lab) message(group string) string {
 	l.Helper()
 	pg := &v2alpha2.PodGroup{}

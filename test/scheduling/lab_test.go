@@ -72,8 +72,7 @@ func (l *lab) own(args ...string) *lab {
 	return l
 }
 
-// clear leaves nothing behind that could matter to others. The namespace goes
-// in its own time.
+// clear leaves nothing behind that could affect other tests. The namespace is deleted later.
 func (l *lab) clear() {
 	ctx := context.Background()
 	for _, o := range []client.Object{&v2alpha2.PodGroup{}, &corev1.Pod{}} {
@@ -90,7 +89,7 @@ func (l *lab) must(err error) {
 	}
 }
 
-// addNodes makes nodes and waits until pods may go there.
+// addNodes makes nodes and waits until pods may be placed there.
 func (l *lab) addNodes(n, gpus int) {
 	l.Helper()
 	resources := corev1.ResourceList{
@@ -242,7 +241,7 @@ func (l *lab) gang(name string, n int, change ...func(*corev1.Pod)) {
 }
 
 // members are the pods of a group, and of one part of it if one is named, that
-// nobody has deleted.
+// no user has deleted.
 func (l *lab) members(group string, part ...string) []corev1.Pod {
 	l.Helper()
 	want := client.MatchingLabels{groupLabel: group}
@@ -285,7 +284,7 @@ func perNode(places map[string]string) []int {
 	return slices.SortedFunc(maps.Values(count), func(a, b int) int { return b - a })
 }
 
-// runs waits until exactly n members run, and nobody has a node who does not.
+// runs waits until exactly n members run, and no other member has a node.
 func (l *lab) runs(group string, n int, part ...string) {
 	l.Helper()
 	cluster.Eventually(l, fmt.Sprintf("%d pods of %s run", n, strings.Join(append([]string{group}, part...), "/")), func() error {
@@ -306,14 +305,13 @@ func (l *lab) runs(group string, n int, part ...string) {
 	})
 }
 
-// waits is over when every member without a node has been told why, in words that
-// contain all of texts, and all the same. It returns what they were told. How many
-// found room is no good text: a sentence that differs in its figures only is not
-// written again at once.
+// waits is over when every member without a node has the reason as a message that contains all of
+// texts, and all the same. It returns the message. How many found room is no good text: a message
+// that differs in its figures only is not written again at once.
 func (l *lab) waits(group string, texts ...string) *corev1.PodCondition {
 	l.Helper()
 	var told *corev1.PodCondition
-	cluster.Eventually(l, "the pods of "+group+" are told why they wait", func() error {
+	cluster.Eventually(l, "the pods of "+group+" have the reason why they wait", func() error {
 		told = nil
 		for _, pod := range l.members(group) {
 			if pod.Spec.NodeName != "" {
@@ -321,19 +319,19 @@ func (l *lab) waits(group string, texts ...string) *corev1.PodCondition {
 			}
 			c := condition(&pod, corev1.PodScheduled)
 			if c == nil || c.Status != corev1.ConditionFalse {
-				return fmt.Errorf("pod %s has been told nothing", pod.Name)
+				return fmt.Errorf("pod %s has no message", pod.Name)
 			}
 			if told != nil && c.Message != told.Message {
-				return fmt.Errorf("two pods are told %q and %q", told.Message, c.Message)
+				return fmt.Errorf("two pods have the messages %q and %q", told.Message, c.Message)
 			}
 			told = c
 		}
 		if told == nil {
-			return errors.New("nobody waits")
+			return errors.New("no pod waits")
 		}
 		for _, text := range texts {
 			if !strings.Contains(told.Message, text) {
-				return fmt.Errorf("they are told %q, which does not say %q", told.Message, text)
+				return fmt.Errorf("they have the message %q, which does not contain %q", told.Message, text)
 			}
 		}
 
@@ -343,7 +341,7 @@ func (l *lab) waits(group string, texts ...string) *corev1.PodCondition {
 	return told
 }
 
-// says waits until the PodGroup itself says whether it is placed, and why.
+// says waits until the PodGroup itself reports whether it is placed, and why.
 func (l *lab) says(group string, status metav1.ConditionStatus, texts ...string) {
 	l.Helper()
 	cluster.Eventually(l, "PodGroup "+group+" says so", func() error {
@@ -395,8 +393,8 @@ func (l *lab) none(group string) {
 	}
 }
 
-// holdsNothing waits until the scheduler has no place for anybody that it has not
-// told the API server of.
+// holdsNothing waits until the scheduler has no place for any pod that is not bound in the API
+// server.
 func (l *lab) holdsNothing() {
 	l.Helper()
 	cluster.Eventually(l, "nothing is held", func() error {
@@ -411,8 +409,7 @@ func (l *lab) holdsNothing() {
 	}
 }
 
-// takesAll has plain pods of one GPU each take n, which only works at once if
-// nobody holds them.
+// takesAll has plain pods of one GPU each take n, which only works at once without finalizers.
 func (l *lab) takesAll(n int) {
 	l.Helper()
 	l.pods("", "", n, 1)

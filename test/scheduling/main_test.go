@@ -1,10 +1,9 @@
-// Package scheduling_test shows arbor-scheduler at work on a real API server:
-// gangs that are placed whole or not at all, those that give way, those that
-// break, and what is left when the scheduler, or the API server, dies meanwhile.
+// Package scheduling_test tests arbor-scheduler on a real API server: gangs that are placed
+// completely or not at all, preemption, stale gangs, and crashes of the scheduler and the API
+// server.
 //
-// The cluster has a kube-scheduler of its own, which is asked for nothing, and
-// kwok, which plays every node that a test makes. Each test has a namespace and
-// nodes of its own; see lab.
+// The cluster has a kube-scheduler, which no pod uses, and kwok, which simulates the nodes. Each
+// test has its own namespace and nodes; see lab.
 package scheduling_test
 
 import (
@@ -28,7 +27,7 @@ var (
 	shared *cluster.Scheduler
 )
 
-// sharedName is whom pods ask for to get there.
+// sharedName is the schedulerName of pods for it.
 const sharedName = "arbor-scheduler"
 
 func TestMain(m *testing.M) {
@@ -38,7 +37,7 @@ func TestMain(m *testing.M) {
 type suite struct{ *testing.M }
 
 // Run starts the shared scheduler before the tests. The PodGroups are defined,
-// and no webhook looks at them, so that bad ones can be stored.
+// and no webhook checks them, so that bad ones can be stored.
 func (s suite) Run() int {
 	code, err := s.run()
 	if err != nil {
@@ -57,7 +56,7 @@ func (s suite) run() (int, error) {
 	}
 	definition, ok := crds.ByKind(v2alpha2.GroupVersion.Group, "PodGroup")
 	if !ok {
-		return 1, errors.New("there is no definition of PodGroups")
+		return 1, errors.New("there is no CRD of PodGroups")
 	}
 	if err := c.Create(context.Background(), definition); err != nil {
 		return 1, err

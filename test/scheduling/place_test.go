@@ -42,7 +42,7 @@ func TestTwoGangs(t *testing.T) {
 		loser = "one"
 	}
 	l.runs(winner, 20)
-	// How many nodes is a figure, too: one may be heard of after the first sentence.
+	// How many nodes is a figure, too: one may be heard of after the first message.
 	l.waits(loser, l.ns+"/"+loser, "of min 20 pods", "Insufficient nvidia.com/gpu")
 	l.says(winner, metav1.ConditionTrue)
 	l.says(loser, metav1.ConditionFalse, "of min 20 pods", "Insufficient nvidia.com/gpu")
@@ -73,8 +73,8 @@ func TestSubGroupWithoutRoom(t *testing.T) {
 	l.none("g")
 }
 
-// T3: every minimum comes before anybody's further pods, and those that remain
-// are told that their gang runs.
+// T3: every minimum comes before surplus pods, and those that remain get the message that their
+// gang runs.
 func TestMinimumsFirst(t *testing.T) {
 	l := newLab(t, 4, 8)
 	l.pods("g", "a", 30, 1)
@@ -125,7 +125,7 @@ func TestReplicas(t *testing.T) {
 	l.runs("g", 12)
 }
 
-// T6: a member keeps others away from its node before it is there.
+// T6: a member keeps other pods away from its node before it is there.
 func TestAntiAffinity(t *testing.T) {
 	l := newLab(t, 1, 8)
 	l.group("g", tree(leaf("shy", 1), leaf("loud", 1)))
@@ -223,8 +223,8 @@ func TestAffinity(t *testing.T) {
 	}
 }
 
-// T9: pods wait for their PodGroup, and for each other. Nobody buys nodes for
-// them meanwhile.
+// T9: pods wait for their PodGroup, and for each other. Autoscalers add no nodes for them during
+// that time.
 func TestPodsBeforeGroup(t *testing.T) {
 	l := newLab(t, 1, 8)
 	l.pods("g", "", 3, 1)

@@ -14,7 +14,7 @@ import (
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 )
 
-// A gang is judged as a victim by the priority that it had before its pods were evicted.
+// A gang is ranked as a victim by the priority that it had before its pods were evicted.
 func TestVictimsPriority(t *testing.T) {
 	cases := map[string]struct {
 		reason      string

@@ -75,7 +75,7 @@ func (l *lab) pin(node int) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeSelector[corev1.LabelHostname] = fmt.Sprintf("%s-node-%d", l.ns, node) }
 }
 
-// A victim never ends. Its gang says so, and gangs that need other room get it.
+// A victim never ends. Its gang reports it, and gangs that need other room get it.
 func TestVictimNeverEnds(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 3, 4)
@@ -88,7 +88,7 @@ func TestVictimNeverEnds(t *testing.T) {
 		}
 	})
 	l.runs("", 12)
-	for i := 1; i < 3; i++ { // except on the others
+	for i := 1; i < 3; i++ { // except on the rest
 		stuck := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: fmt.Sprintf("low-2-%03d", i)}}
 		l.free(l.Context(), stuck)
 	}
@@ -104,7 +104,7 @@ func TestVictimNeverEnds(t *testing.T) {
 	// The scheduler looks every half a minute, and the first look may be too early.
 	l.within(3*time.Minute, "the PodGroup says which victim does not end", func() error {
 		if says := l.message("stuck"); !strings.Contains(says, "low-2-000") {
-			return fmt.Errorf("it says %q", says)
+			return fmt.Errorf("it reports %q", says)
 		}
 
 		return nil
@@ -113,10 +113,10 @@ func TestVictimNeverEnds(t *testing.T) {
 	l.pods("third", "", 4, 1, high, l.pin(2))
 	l.bindsSoon("third", 4)
 	l.must(k.count(12))
-	l.within(3*time.Minute, "the PodGroup still says so after the back-off, when there is nobody left to evict", func() error {
+	l.within(3*time.Minute, "the PodGroup still says so after the back-off, when there is no pod left to evict", func() error {
 		says := l.message("stuck")
 		if !strings.Contains(says, v2alpha2.ReasonPreemptionBlocked) || !strings.Contains(says, "low-2-000") || strings.Contains(says, "backs off") {
-			return fmt.Errorf("it says %q", says)
+			return fmt.Errorf("it reports %q", says)
 		}
 
 		return nil
@@ -128,7 +128,7 @@ func TestVictimNeverEnds(t *testing.T) {
 }
 
 // Candidates come and end all the time, while the search for victims runs. It finds
-// those that are needed, and evicts none of the others.
+// those that are needed, and evicts none of the rest.
 func TestCandidatesEndDuringTheSearch(t *testing.T) {
 	l := newLab(t, 2, 8)
 	low, high := l.classes()
@@ -230,7 +230,7 @@ func (e *extender) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse has the extender refuse nodes, and no others.
+// refuse has the extender reject these nodes only.
 func (e *extender) refuse(nodes ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -259,8 +259,8 @@ func (l *lab) startWith(e *extender, args ...string) {
 	l.scheduler = server.StartScheduler(l, append([]string{"--config=" + config, "--v=2"}, args...)...)
 }
 
-// Nobody is evicted on a node that an extender refuses.
-func TestExtenderRefuses(t *testing.T) {
+// No pod is evicted on a node that an extender rejects.
+func TestExtenderRejects(t *testing.T) {
 	e := newExtender(t)
 	l := newLab(t, 2, 4)
 	l.startWith(e)
@@ -281,7 +281,7 @@ func TestExtenderRefuses(t *testing.T) {
 	k.evictsFor(4, map[string]int{"high": 1})
 	for _, s := range k.evicted() {
 		if s.pod.Spec.NodeName != second {
-			t.Errorf("pod %s was evicted, on a node that the extender refuses", s.pod.Name)
+			t.Errorf("pod %s was evicted, on a node that the extender rejects", s.pod.Name)
 		}
 	}
 }
@@ -320,10 +320,10 @@ func TestExtenderDown(t *testing.T) {
 			l.within(soon, "the PodGroup reports the extender", func() error {
 				says := l.message("high")
 				if strings.Contains(says, "smaller") || strings.Contains(says, v2alpha2.ReasonPreemptionSearchTooLong) {
-					return fmt.Errorf("it says %q: %w", says, errNever)
+					return fmt.Errorf("it reports %q: %w", says, errNever)
 				}
 				if !strings.Contains(says, "extender") {
-					return fmt.Errorf("it says %q", says)
+					return fmt.Errorf("it reports %q", says)
 				}
 
 				return nil
@@ -340,7 +340,7 @@ func TestExtenderDown(t *testing.T) {
 	}
 }
 
-// The class of a PodGroup says whether its gang preempts, as that of pods does.
+// The class of a PodGroup reports whether its gang preempts, as that of pods does.
 func TestGroupsThatDoNotPreempt(t *testing.T) {
 	cases := map[string]struct {
 		reason        string

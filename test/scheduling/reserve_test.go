@@ -101,7 +101,7 @@ func TestSlowTermination(t *testing.T) {
 	}
 }
 
-// endsSome waits until some pods that were evicted are gone, while others terminate.
+// endsSome waits until some pods that were evicted are gone, while other pods terminate.
 func (k *keeper) endsSome() {
 	k.Helper()
 	k.within(soon, "some pods have ended", func() error {

@@ -75,7 +75,7 @@ func distinct(m map[string]string) int {
 	return len(all)
 }
 
-// D1 and D2: members that want a device each know of what the others will get.
+// D1 and D2: members that want a device each know of what the rest will get.
 func TestDevices(t *testing.T) {
 	l := newLab(t, 1, 0)
 	l.devices(l.ns+"-node-0", 3)
@@ -102,8 +102,7 @@ func TestDevices(t *testing.T) {
 	l.none("four")
 }
 
-// D3: members share a claim that nobody has allocated before. All of them come to
-// be where the device is.
+// D3: members share a claim that is not allocated yet. All of them come to be where the device is.
 func TestSharedDevice(t *testing.T) {
 	l := newLab(t, 2, 0)
 	l.devices(l.ns+"-node-1", 1)
@@ -123,11 +122,11 @@ func TestSharedDevice(t *testing.T) {
 		t.Errorf("the claim is reserved for %v", claim.Status.ReservedFor)
 	}
 	// Kubernetes' own plugin lets only the first of them write the allocation, and
-	// has the others try again. That is mended by the gang's next cycle.
+	// has the rest try again. That is fixed by the gang's next cycle.
 	t.Logf("%v members could not be bound at once", l.scheduler.Sum(t, "arbor_gang_bind_failures_total")-before)
 }
 
-// disks has volumes on one node, that are bound when somebody comes who wants one.
+// disks has volumes on one node, that are bound when a pod needs one.
 func (l *lab) disks(node string, n int) {
 	l.Helper()
 	wait := storagev1.VolumeBindingWaitForFirstConsumer
@@ -187,7 +186,7 @@ func (l *lab) owners() map[string]string {
 	return got
 }
 
-// V1 and V2: members that want a volume each know of what the others will get.
+// V1 and V2: members that want a volume each know of what the rest will get.
 func TestVolumes(t *testing.T) {
 	l := newLab(t, 2, 0)
 	l.disks(l.ns+"-node-1", 2)

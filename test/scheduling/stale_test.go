@@ -108,7 +108,7 @@ func TestSpecIsNotStale(t *testing.T) {
 			func(s *v2alpha2.PodGroupSpec) { s.SubGroups = append(s.SubGroups, leaf("c", 2)) },
 		},
 		"SubGroupRaised": {
-			"The same as for the gang goes for a subgroup.",
+			"The same holds for a subgroup as for the gang.",
 			func(s *v2alpha2.PodGroupSpec) { s.SubGroups[1].MinMember = num(5) },
 		},
 	}
@@ -212,7 +212,7 @@ func TestStaleFromTheStart(t *testing.T) {
 	l.runs("g", 2, "r2")
 }
 
-// A scheduler that starts goes on with the clock of the one before.
+// A scheduler that starts continues with the clock of the one before.
 func TestStaleRestart(t *testing.T) {
 	const grace = 12 * time.Second
 	l := newLab(t, 1, 4).own("--stale-grace=" + grace.String())
@@ -382,9 +382,9 @@ func TestStale(t *testing.T) {
 }
 
 // A gang that gets its pods back within the grace period stays.
-func TestStaleMended(t *testing.T) {
+func TestStaleRecovered(t *testing.T) {
 	l := newLab(t, 1, 4)
-	const grace = 30 * time.Second // a slow machine mends in time, too
+	const grace = 30 * time.Second // a slow machine recovers in time, too
 	l.group("mended", v2alpha2.PodGroupSpec{MinMember: num(4), StalenessGracePeriod: &v2alpha2.Duration{Duration: grace}})
 	pods := l.pods("mended", "", 4, 1)
 	l.runs("mended", 4)

@@ -8,7 +8,7 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// A pupil does what docs/start/gang-tutorial.md says.
+// A pupil does what docs/start/gang-tutorial.md describes.
 type pupil struct {
 	*testing.T
 

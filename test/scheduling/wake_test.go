@@ -28,7 +28,7 @@ type wakeUp struct {
 	bound int
 }
 
-// wakes runs rows. Nothing happens beside the event, so a gang that it does not
+// wakes runs rows. Nothing happens next to the event, so a gang that it does not
 // wake waits for a minute at least.
 func wakes(t *testing.T, rows map[string]wakeUp) {
 	t.Helper()
@@ -109,7 +109,7 @@ func TestWokenByItsGroup(t *testing.T) {
 			},
 		},
 		"SubGroupRemoved": {
-			reason: "The gang does not wait any more for pods that nobody creates.",
+			reason: "The gang does not wait any more for pods that are not created.",
 			gpus:   4, bound: 4,
 			wait: func(l *lab) func() {
 				pg := l.group("g", tree(leaf("a", 4), leaf("b", 1)))
@@ -139,7 +139,7 @@ func TestSubGroupAdded(t *testing.T) {
 		default:
 		}
 		if says := l.message("g"); !strings.Contains(says, `"b"`) {
-			return fmt.Errorf("it says %q", says)
+			return fmt.Errorf("it reports %q", says)
 		}
 
 		return nil
@@ -359,7 +359,7 @@ func TestWokenByTheCluster(t *testing.T) {
 			},
 		},
 		"PreemptionDelayOver": {
-			reason: "The time is over during which the gang evicts nobody.",
+			reason: "The time is over during which the gang evicts no pod.",
 			gpus:   4, bound: 4,
 			wait: func(l *lab) func() {
 				low, high := l.classes()
@@ -378,14 +378,14 @@ func TestWokenByTheCluster(t *testing.T) {
 	})
 }
 
-// Room that is reserved for a gang is free for others as soon as that gang is gone.
+// Room that is reserved for a gang is free for other gangs as soon as that gang is gone.
 func TestWokenByAReservationThatIsGivenUp(t *testing.T) {
 	l := newLab(t, 2, 4)
 	low, high := l.classes()
 	k := l.keep(nil)
 	l.placed("low", 4, low, lingering)
 	l.runs("", 8)
-	// It waits before anybody is evicted: a reservation is given up when victims have not
+	// It waits before any pod is evicted: a reservation is given up when victims have not
 	// ended for half a minute.
 	l.gang("g", 4, low)
 	l.waits("g", "of min 4 pods")
@@ -454,7 +454,7 @@ func TestWokenByAPriorityClass(t *testing.T) {
 			l.waits(group, "of min 4 pods")
 		}
 		l.raise()
-		l.after(13 * time.Second) // the scheduler knows the new value, and nobody backs off any more
+		l.after(13 * time.Second) // the scheduler knows the new value, and no pod backs off any more
 		l.end("")
 		l.bindsSoon("own", 4)
 		l.none("rival")

@@ -57,8 +57,7 @@ func allocated(t *testing.T, c client.Client, s *v1alpha1.Subnet) {
 	awaitSubnet(t, c, s, v1alpha1.SubnetAllocated)
 }
 
-// A bad tree of pools is refused at the door, with words that say how to mend
-// it.
+// A bad tree of pools is rejected at the door, with a message that explains how to fix it.
 func TestAdmission(t *testing.T) {
 	c := newClient(t)
 	startAdmission(t, c)
@@ -69,7 +68,7 @@ func TestAdmission(t *testing.T) {
 	allocated(t, c, newSubnet(ns, "block", "10.0.0.0/24"))
 	six := newPool(ns, "six", "fd00::/32")
 	must(t, c.Create(t.Context(), six))
-	// Admission goes by the manager's cache, which has all pools when it has the last.
+	// Admission uses the manager's cache, which has all pools when it has the last.
 	awaitStatus(t, c, six, 0, nil)
 
 	cases := map[string]struct {
@@ -81,19 +80,19 @@ func TestAdmission(t *testing.T) {
 		"NotMasked":       {"A CIDR with bits behind its length is a mistake.", newPool(ns, "x", "10.1.2.3/16"), "10.1.2.3/16 has bits set behind its length"},
 		"Roots":           {"Two roots do not share addresses.", newPool(ns, "x", "10.0.0.0/8"), "10.0.0.0/8 overlaps 10.0.0.0/16 of pool p, which is a root pool of this namespace too"},
 		"RootsSix":        {"Nor do those of IPv6.", newPool(ns, "x", "fd00::/48"), "fd00::/48 overlaps fd00::/32 of pool six"},
-		"Child":           {"A part of the parent that nobody has.", child(ns, "x", "10.0.128.0/18", "p"), ""},
+		"Child":           {"A part of the parent that no other pool has.", child(ns, "x", "10.0.128.0/18", "p"), ""},
 		"ChildOutside":    {"A child lies in its parent.", child(ns, "x", "10.9.0.0/18", "p"), "10.9.0.0/18 is not inside of 10.0.0.0/16, which its parent p has"},
 		"ChildOtherKind":  {"IPv6 does not lie in IPv4.", child(ns, "x", "fd00::/48", "p"), "fd00::/48 is not inside of 10.0.0.0/16"},
 		"Siblings":        {"Children do not share addresses.", child(ns, "x", "10.0.64.0/19", "p"), "10.0.64.0/19 overlaps 10.0.64.0/18 of pool taken, which is also taken from p"},
 		"ChildOnSubnet":   {"Nor does a child take what a Subnet has.", child(ns, "x", "10.0.0.0/20", "p"), "10.0.0.0/20 overlaps 10.0.0.0/24, which Subnet block has of the parent p"},
-		"Itself":          {"Nobody is his own parent.", child(ns, "x", "10.3.0.0/16", "x"), "pool x would be taken from itself: x -> x"},
+		"Itself":          {"A pool is not its own parent.", child(ns, "x", "10.3.0.0/16", "x"), "pool x would be taken from itself: x -> x"},
 		"ParentLater":     {"A parent may come later.", child(ns, "x", "10.3.0.0/16", "later"), ""},
 		"Length":          {"IPv4 has no /40.", &v1alpha1.SubnetPool{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "x"}, Spec: v1alpha1.SubnetPoolSpec{CIDR: "10.3.0.0/16", MaxBlockSize: new(int32(40))}}, "IPv4 has no prefix of length 40"},
 		"Subnet":          {"A block that is free.", newSubnet(ns, "x", "10.0.1.0/24"), ""},
 		"SubnetNotMasked": {"Blocks are written by their first address.", newSubnet(ns, "x", "10.0.1.1/24"), "10.0.1.1/24 has bits set behind its length"},
 		"SubnetTaken":     {"A block that is not.", newSubnet(ns, "x", "10.0.0.128/25"), "10.0.0.128/25 overlaps 10.0.0.0/24 of Subnet block"},
 		"SubnetDelegated": {"Nor one that belongs to a child pool.", newSubnet(ns, "x", "10.0.65.0/24"), "10.0.65.0/24 overlaps 10.0.64.0/18 of the child pool taken"},
-		"SubnetOutside":   {"Nor one of somebody else.", newSubnet(ns, "x", "10.1.0.0/24"), "10.1.0.0/24 is not inside of pool p, 10.0.0.0/16"},
+		"SubnetOutside":   {"Nor one outside of the pool.", newSubnet(ns, "x", "10.1.0.0/24"), "10.1.0.0/24 is not inside of pool p, 10.0.0.0/16"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +166,7 @@ func TestResize(t *testing.T) {
 }
 
 // What was stored before there was a rule stays usable: it can be labelled,
-// counted, emptied and deleted, and mended. It cannot be made worse.
+// counted, emptied and deleted, and fixed. It cannot be made worse.
 func TestStoredBad(t *testing.T) {
 	c := newClient(t)
 	ns := cluster.Namespace(t, c)
@@ -176,10 +175,10 @@ func TestStoredBad(t *testing.T) {
 	must(t, c.Create(t.Context(), small))
 	startAdmission(t, c)
 
-	// Either may be judged first.
+	// Either may be checked first.
 	var bad *v1alpha1.SubnetPool
 	var worse, good string
-	cluster.Eventually(t, "one is refused", func() error {
+	cluster.Eventually(t, "one is rejected", func() error {
 		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(large), large))
 		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(small), small))
 		switch {

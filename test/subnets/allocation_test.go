@@ -69,8 +69,7 @@ func awaitSubnet(t *testing.T, c client.Client, s *v1alpha1.Subnet, phase v1alph
 	})
 }
 
-// awaitStatus waits until a pool's status says what a count of its Subnets
-// says.
+// awaitStatus waits until a pool's status reports what a count of its Subnets returns.
 func awaitStatus(t *testing.T, c client.Client, pool *v1alpha1.SubnetPool, count int64, free map[string]int64) {
 	t.Helper()
 	cluster.Eventually(t, "the status is true", func() error {
@@ -112,7 +111,7 @@ func TestClaims(t *testing.T) {
 	must(t, c.Create(t.Context(), third))
 	awaitClaim(t, c, third, v1alpha1.ClaimPending, "PoolExhausted")
 
-	// A release wakes who waits.
+	// A release wakes claims that wait.
 	must(t, c.Delete(t.Context(), early))
 	awaitClaim(t, c, third, v1alpha1.ClaimBound, "Allocated")
 	awaitStatus(t, c, pool, 2, map[string]int64{"26": 1})
@@ -146,7 +145,7 @@ func TestClaims(t *testing.T) {
 	})
 }
 
-// Subnets made by hand are judged like all others.
+// Subnets of users are checked like all other Subnets.
 func TestHandMade(t *testing.T) {
 	c := newClient(t)
 	ns := cluster.Namespace(t, c)
@@ -175,8 +174,7 @@ func TestHandMade(t *testing.T) {
 	awaitStatus(t, c, pool, 1, map[string]int64{"24": 255})
 }
 
-// The status of a parent follows its children, and says what can really be
-// handed out.
+// The status of a parent follows its children, and reports what can really be allocated.
 func TestChildPools(t *testing.T) {
 	c := newClient(t)
 	server.StartManager(t, only)
@@ -248,9 +246,9 @@ func TestPoolClaims(t *testing.T) {
 
 	must(t, c.Delete(t.Context(), claim))
 	child := newPool(ns, "p", "")
-	cluster.Eventually(t, "the pool is to be deleted, and waits", func() error {
+	cluster.Eventually(t, "the pool must be deleted, and waits", func() error {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(child), child); err != nil {
-			t.Fatalf("the pool went with somebody in it: %v", err)
+			t.Fatalf("the pool was deleted with a block in it: %v", err)
 		}
 		if child.DeletionTimestamp == nil {
 			return errors.New("not yet")
@@ -276,8 +274,8 @@ func TestPoolClaims(t *testing.T) {
 	awaitStatus(t, c, parent, 0, map[string]int64{"20": 16})
 }
 
-// The claim for a pool's block cannot be taken from under it: it goes with the
-// claim for the pool.
+// The claim for a pool's block cannot be taken from under it: it is deleted with the claim for the
+// pool.
 func TestBlockOfPoolClaim(t *testing.T) {
 	c := newClient(t)
 	server.StartManager(t, only)
@@ -360,7 +358,7 @@ func TestTakeover(t *testing.T) {
 		t.Errorf("it has %q, want %s", plain.Status.SubnetRef, held.Name)
 	}
 	awaitClaim(t, c, inner, v1alpha1.ClaimBound, "Allocated")
-	cluster.Eventually(t, "the pool claim is as it was, and says so", func() error {
+	cluster.Eventually(t, "the pool claim is as it was, and reports it", func() error {
 		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(poolClaim), poolClaim))
 		if poolClaim.Status.Phase != v1alpha1.ClaimBound || poolClaim.Status.BoundPoolName != pool.Name || poolClaim.Status.ObservedGeneration == 0 {
 			return fmt.Errorf("it is %+v", poolClaim.Status)
@@ -491,8 +489,8 @@ func inParallel(some, n int, do func(int) error) (wait func() error) {
 	}
 }
 
-// A database that comes back without any status: every block is judged anew, and
-// everybody has what he had.
+// A database that comes back without any status: every block is checked again, and every claim
+// keeps its block.
 func TestRestored(t *testing.T) {
 	const claims = 40
 	c := newClient(t)
@@ -592,7 +590,7 @@ func TestSameClusterAtOnce(t *testing.T) {
 		must(t, c.Create(t.Context(), claim))
 	}
 	server.StartManager(t, only)
-	cluster.Eventually(t, "one is bound and the others say why not", func() error {
+	cluster.Eventually(t, "one is bound and the rest report why not", func() error {
 		list := &v1alpha1.SubnetClaimList{}
 		must(t, c.List(t.Context(), list, client.InNamespace(ns)))
 		bound, told := 0, 0
@@ -610,7 +608,7 @@ func TestSameClusterAtOnce(t *testing.T) {
 			t.Fatalf("%d are bound", bound)
 		}
 		if bound != 1 || told != 9 {
-			return fmt.Errorf("%d are bound, %d are told", bound, told)
+			return fmt.Errorf("%d are bound, %d report the reason", bound, told)
 		}
 
 		return nil

@@ -21,8 +21,8 @@ func object(t *testing.T, kind, name, spec string) *unstructured.Unstructured {
 	return u
 }
 
-// What the schema says, the API server says: manifests of plexaubnet pass, and
-// what CEL can refuse is refused with words.
+// The API server enforces the schema: manifests of plexaubnet pass, and what CEL can reject is
+// rejected with words.
 func TestSchema(t *testing.T) {
 	c := newClient(t)
 
@@ -34,7 +34,7 @@ func TestSchema(t *testing.T) {
 	}{
 		"Pool":            {"The smallest pool.", "SubnetPool", "{cidr: 10.0.0.0/16}", ""},
 		"PoolWhole":       {"Every field of the old API.", "SubnetPool", "{cidr: 10.0.0.0/16, defaultBlockSize: 24, minBlockSize: 20, maxBlockSize: 28, strategy: Buddy}", ""},
-		"PoolLarge":       {"Lengths that the old API refused.", "SubnetPool", "{cidr: 10.0.0.0/8, minBlockSize: 9, maxBlockSize: 32}", ""},
+		"PoolLarge":       {"Lengths that the old API rejected.", "SubnetPool", "{cidr: 10.0.0.0/8, minBlockSize: 9, maxBlockSize: 32}", ""},
 		"PoolSix":         {"IPv6.", "SubnetPool", "{cidr: 'fd00::/32', defaultBlockSize: 64}", ""},
 		"PoolChild":       {"A pool of a pool.", "SubnetPool", "{cidr: 10.0.0.0/20, parent: big}", ""},
 		"PoolReuse":       {"Blocks that rest after their release.", "SubnetPool", "{cidr: 10.0.0.0/16, reuseAfter: 1h30m}", ""},
@@ -54,9 +54,9 @@ func TestSchema(t *testing.T) {
 		"ClaimNoPool":     {"A claim names a pool.", "SubnetClaim", "{poolRef: '', clusterID: c, blockSize: 24}", "spec.poolRef"},
 		"Subnet":          {"A block made by hand.", "Subnet", "{poolRef: p, cidr: 10.0.0.0/24, clusterID: c, claimRef: {name: x, uid: u-1}}", ""},
 		"SubnetSix":       {"IPv6 too.", "Subnet", "{poolRef: p, cidr: 'fd00::/64', clusterID: c}", ""},
-		"SubnetNoCluster": {"A block belongs to somebody.", "Subnet", "{poolRef: p, cidr: 10.0.0.0/24}", "spec.clusterID: Required value"},
+		"SubnetNoCluster": {"A block belongs to a cluster.", "Subnet", "{poolRef: p, cidr: 10.0.0.0/24}", "spec.clusterID: Required value"},
 		"PoolClaim":       {"A claim for a pool.", "SubnetPoolClaim", "{parentPoolRef: p, desiredBlockSize: 20}", ""},
-		"PoolClaimNoSize": {"It says how large.", "SubnetPoolClaim", "{parentPoolRef: p}", "spec.desiredBlockSize: Required value"},
+		"PoolClaimNoSize": {"A size is required.", "SubnetPoolClaim", "{parentPoolRef: p}", "spec.desiredBlockSize: Required value"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// What would make a lie of what was handed out cannot be changed.
+// Fields that allocations depend on are immutable.
 func TestImmutable(t *testing.T) {
 	c := newClient(t)
 
@@ -82,7 +82,7 @@ func TestImmutable(t *testing.T) {
 		want          string
 	}{
 		"SubnetCIDR":   {"A block in use stays where it is.", "Subnet", "{poolRef: p, cidr: 10.0.0.0/24, clusterID: c}", "{poolRef: p, cidr: 10.0.1.0/24, clusterID: c}", "delete this Subnet and take another"},
-		"ClaimSize":    {"A claim that was served says what it asked for.", "SubnetClaim", "{poolRef: p, clusterID: c, blockSize: 24}", "{poolRef: p, clusterID: c, blockSize: 25}", "delete this claim and make another"},
+		"ClaimSize":    {"A claim with a block keeps its spec.", "SubnetClaim", "{poolRef: p, clusterID: c, blockSize: 24}", "{poolRef: p, clusterID: c, blockSize: 25}", "delete this claim and make another"},
 		"PoolClaim":    {"So does a claim for a pool.", "SubnetPoolClaim", "{parentPoolRef: p, desiredBlockSize: 20}", "{parentPoolRef: q, desiredBlockSize: 20}", "delete this claim and make another"},
 		"PoolParent":   {"A pool does not change its parent.", "SubnetPool", "{cidr: 10.0.0.0/24, parent: p}", "{cidr: 10.0.0.0/24, parent: q}", "parent is immutable"},
 		"PoolOrphan":   {"Nor lose it.", "SubnetPool", "{cidr: 10.0.0.0/24, parent: p}", "{cidr: 10.0.0.0/24}", "parent is immutable"},

@@ -34,7 +34,7 @@ func childOverQuota(w *world) {
 	child := w.pool("child", "10.0.16.0/20", "root")
 	w.create(w.pool("root", "10.0.0.0/16", ""), child)
 	w.refused(child, "NotCreated")
-	// At first the API server may say that it does not know yet how many there are.
+	// At first the API server may answer that it does not know yet how many there are.
 	w.eventually("the status repeats the error of the API server", func() error {
 		if err := w.get(child); err != nil {
 			return err

@@ -35,8 +35,8 @@ func says(t *testing.T, text string, want ...string) {
 	}
 }
 
-// awaitSound waits until nothing is wrong with the pools of a namespace: what is
-// said of them is written a little later than what it is about.
+// awaitSound waits until nothing is wrong with the pools of a namespace: their status is written a
+// little later than what it is about.
 func awaitSound(t *testing.T, ns, want string) {
 	t.Helper()
 	cluster.Eventually(t, "nothing is wrong", func() error {
@@ -49,7 +49,7 @@ func awaitSound(t *testing.T, ns, want string) {
 	})
 }
 
-// tryIt does what "Try it" of docs/concepts/subnets.md says, and compares what the commands
+// tryIt does what "Try it" of docs/concepts/subnets.md describes, and compares what the commands
 // print. Only the age of objects may differ.
 func tryIt(t *testing.T, c client.Client) {
 	t.Helper()
@@ -109,7 +109,7 @@ func documented(t *testing.T, file, heading string) []documentedStep {
 	return steps
 }
 
-// The examples do what they say, and the commands show what is there.
+// The examples do what they describe, and the commands show what is there.
 func TestCommandLine(t *testing.T) {
 	c := newClient(t)
 	m := startAdmission(t, c)
@@ -128,7 +128,7 @@ func TestCommandLine(t *testing.T) {
 	says(t, arbor(t, 0, "pools", "export", "-n", ns), "No pools, Subnets or claims found in "+ns+" namespace.")
 	awaitSound(t, "default", "nothing wrong")
 
-	// What is planned is what is handed out.
+	// A plan agrees with the allocation.
 	must(t, c.Create(t.Context(), newPool(ns, "p", "10.0.0.0/16")))
 	plan := arbor(t, 0, "pools", "plan", "-n", ns, "--pool", "p", "--size", "26", "--count", "3")
 	for _, name := range []string{"x", "y", "z"} {
@@ -140,7 +140,7 @@ func TestCommandLine(t *testing.T) {
 	awaitStatus(t, c, newPool(ns, "p", ""), 3, nil)
 	awaitSound(t, ns, "nothing wrong")
 
-	// What is wrong is found, by check and by audit.
+	// Check and audit find all problems.
 	m.Kill()
 	p := newPool(ns, "p", "")
 	must(t, c.Get(t.Context(), client.ObjectKeyFromObject(p), p))

@@ -38,7 +38,7 @@ func documentedEvents(t *testing.T) map[string]bool {
 	return found
 }
 
-// Every event that the documentation lists is really sent, for what it says.
+// Every event that the documentation lists is really sent, for what it reports.
 func TestEvents(t *testing.T) {
 	c := newClient(t)
 	server.StartManager(t, only, noWebhooks)

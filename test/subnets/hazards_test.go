@@ -28,7 +28,7 @@ func TestHazards(t *testing.T) { //nolint:tparallel // the cases share a manager
 		"ChildOnForged":       {"A child pool does not open over a Subnet of the parent.", childOnForged},
 		"RootsAtOnce":         {"Of overlapping roots that are created at once, one opens; when it is deleted, another does.", rootsAtOnce},
 		"GrowAtOnce":          {"Of two pools that grow into the same addresses, one does.", growAtOnce},
-		"ShrinkUnderSubnet":   {"A pool that shrinks while a Subnet is judged outside of the new range keeps it, or the Subnet fails.", shrinkUnderSubnet},
+		"ShrinkUnderSubnet":   {"A pool that shrinks while a Subnet is checked outside of the new range keeps it, or the Subnet fails.", shrinkUnderSubnet},
 		"ChildGrows":          {"A child pool does not grow over Subnets of its parent.", childGrows},
 		"NameOfOtherPool":     {"H12a: the generated name belongs to a Subnet of another pool.", nameOfOtherPool},
 		"NameOfFailed":        {"H12b: the generated name belongs to a Failed Subnet of this pool.", nameOfFailed},
@@ -41,10 +41,10 @@ func TestHazards(t *testing.T) { //nolint:tparallel // the cases share a manager
 		"SloppyChildDeleted":  {"H15: a parent that waits for a child with a CIDR that netip rejects is deleted after it.", sloppyChildDeleted},
 		"LabelMoved":          {"H17: an open child keeps its parent when the label changes.", labelMoved},
 		"SubnetOfBoundFailed": {"H20: a claim whose Subnet is Failed is not ready.", subnetOfBoundFailed},
-		"OneCreateRejected":   {"H9: a claim whose Subnet cannot be created says so, and other claims are served.", oneCreateRejected},
-		"ChildOverQuota":      {"A child pool whose backing Subnet cannot be created says so, and opens when it can.", childOverQuota},
-		"PoolClaimOverQuota":  {"H13: a SubnetPoolClaim whose SubnetClaim cannot be created says so, and is served when it can.", poolClaimOverQuota},
-		"ChildOfClosed":       {"A child pool of a pool that is not open says so, and is opened after it.", childOfClosed},
+		"OneCreateRejected":   {"H9: a claim whose Subnet cannot be created reports it, and other claims are served.", oneCreateRejected},
+		"ChildOverQuota":      {"A child pool whose backing Subnet cannot be created reports it, and opens when it can.", childOverQuota},
+		"PoolClaimOverQuota":  {"H13: a SubnetPoolClaim whose SubnetClaim cannot be created reports it, and is served when it can.", poolClaimOverQuota},
+		"ChildOfClosed":       {"A child pool of a pool that is not open reports it, and is opened after it.", childOfClosed},
 		"ForgedClaimUID":      {"A Subnet that names the UID of a claim, but not what it asks for, does not keep the claim waiting.", forgedClaimUID},
 		"ChildRestored":       {"A child pool that is deleted and restored while the manager runs gets its Subnet of the backup, which may arrive first.", childRestored},
 		"ChildMoved":          {"A child pool that changes its addresses before it is opened keeps one block, not two.", childMoved},
@@ -52,7 +52,7 @@ func TestHazards(t *testing.T) { //nolint:tparallel // the cases share a manager
 		"LongName":            {"The name of a SubnetPoolClaim can be longer than the value of a label.", longName},
 		"ReusedChildBlock":    {"spec.reuseAfter holds for the block of a SubnetPoolClaim, which gets another when it is created again.", reusedChildBlock},
 		"SameClusterReused":   {"A claim of the same clusterID does not wait until the block of the former one can be used again.", sameClusterReused},
-		"Quota":               {"H9: a claim over quota says so, and is served when the quota is raised.", quota},
+		"Quota":               {"H9: a claim over quota reports it, and is served when the quota is raised.", quota},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -140,8 +140,8 @@ func rootsAtOnce(w *world) {
 	}
 }
 
-// winner waits until one of some pools has its range and serves its claim, and all others
-// that exist say that they overlap.
+// winner waits until one of some pools has its range and serves its claim, and all other pools that
+// exist report that they overlap.
 func (w *world) winner(pools []*v1alpha1.SubnetPool) int {
 	w.t.Helper()
 	won := -1
@@ -171,8 +171,8 @@ func (w *world) winner(pools []*v1alpha1.SubnetPool) int {
 	return won
 }
 
-// What both want overlaps. The range that b asks for also contains what a has, so only a
-// can grow, whichever is judged first.
+// What both want overlaps. The range that b asks for also contains what a has, so only a can grow,
+// whichever is checked first.
 func growAtOnce(w *world) {
 	pools := []*v1alpha1.SubnetPool{w.pool("a", "10.0.0.0/24", ""), w.pool("b", "10.0.2.0/24", "")}
 	wants := []string{"10.0.0.0/23", "10.0.0.0/22"}
@@ -184,7 +184,7 @@ func growAtOnce(w *world) {
 		w.waits(next, "PoolExhausted")
 	}
 	must(w.t, inParallel(len(pools), len(pools), func(i int) error { return w.resize(pools[i].Name, wants[i]) })())
-	w.eventually("a has grown, and b says why not", func() error {
+	w.eventually("a has grown, and b reports why not", func() error {
 		for _, p := range pools {
 			if err := w.get(p); err != nil {
 				return err
@@ -210,7 +210,7 @@ func shrinkUnderSubnet(w *world) {
 		pools[i] = w.pool(fmt.Sprintf("p-%d", i), fmt.Sprintf("10.%d.0.0/23", i), "")
 		w.create(pools[i])
 		subnets[i] = w.forged(pools[i].Name, fmt.Sprintf("s-%d", i), fmt.Sprintf("10.%d.1.0/24", i))
-		// A Subnet inside of both ranges, which is judged when the pool is open.
+		// A Subnet inside of both ranges, which is checked when the pool is open.
 		inside := w.forged(pools[i].Name, fmt.Sprintf("in-%d", i), fmt.Sprintf("10.%d.0.0/25", i))
 		w.create(inside)
 		w.judged(inside, v1alpha1.SubnetAllocated)
@@ -228,7 +228,7 @@ func shrinkUnderSubnet(w *world) {
 }
 
 // keptOrFailed returns an error until a pool has shrunk and a Subnet outside of its new
-// range is Failed, or the pool says that the Subnet is in use. An Allocated Subnet outside
+// range is Failed, or the pool reports that the Subnet is in use. An Allocated Subnet outside
 // of its pool fails the test.
 func (w *world) keptOrFailed(p *v1alpha1.SubnetPool, s *v1alpha1.Subnet) error {
 	if err := errors.Join(w.get(s), w.get(p)); err != nil {
@@ -269,7 +269,7 @@ func childGrows(w *world) {
 			return err
 		}
 		if len(over.Status.Conditions) == 0 {
-			return errors.New("the claim says nothing")
+			return errors.New("the claim reports nothing")
 		}
 
 		return nil
@@ -330,7 +330,7 @@ func nameOfBacking(w *world) {
 // awaitPoolClaim waits until a SubnetPoolClaim has a reason.
 func (w *world) awaitPoolClaim(claim *v1alpha1.SubnetPoolClaim, status metav1.ConditionStatus, reason string) {
 	w.t.Helper()
-	w.eventually(fmt.Sprintf("the SubnetPoolClaim %s says %s", claim.Name, reason), func() error {
+	w.eventually(fmt.Sprintf("the SubnetPoolClaim %s reports %s", claim.Name, reason), func() error {
 		if err := w.get(claim); err != nil {
 			return err
 		}
@@ -464,8 +464,8 @@ func subnetOfBoundFailed(w *world) {
 	})
 }
 
-// Pools whose CIDR passes the schema and is not one that blocks can be taken from have a
-// status that says so, whether they are created or changed that way.
+// Pools whose CIDR passes the schema and is not one that blocks can be taken from have a status
+// that reports it, whether they are created or changed that way.
 func TestUnusableCIDR(t *testing.T) { //nolint:tparallel // the cases share a manager, the tests do not
 	c := newClient(t)
 	server.StartManager(t, only, noWebhooks)
@@ -522,13 +522,13 @@ func TestSameClusterTwoManagers(t *testing.T) {
 
 		return c.Create(t.Context(), claim)
 	})())
-	w.eventually("each cluster has one block, and the other claims say why not", func() error {
+	w.eventually("each cluster has one block, and the other claims report why not", func() error {
 		bound, told, err := w.byCluster()
 		if err != nil {
 			return err
 		}
 		if len(bound) != clusters || told != clusters*(each-1) {
-			return fmt.Errorf("%d clusters have a block, %d claims say ClusterIDInUse", len(bound), told)
+			return fmt.Errorf("%d clusters have a block, %d claims report ClusterIDInUse", len(bound), told)
 		}
 
 		return nil
@@ -544,8 +544,8 @@ func TestSameClusterTwoManagers(t *testing.T) {
 	})
 }
 
-// byCluster returns the claims that are Bound, by clusterID, and how many say that their
-// cluster has a block. Two Bound ones of a cluster fail the test.
+// byCluster returns the claims that are Bound, by clusterID, and how many report that their cluster
+// has a block. Two Bound ones of a cluster fail the test.
 func (w *world) byCluster() (bound map[string]string, told int, err error) {
 	list := &v1alpha1.SubnetClaimList{}
 	if err := w.c.List(w.t.Context(), list, client.InNamespace(w.ns)); err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// A Subnet comes and goes before the cache has seen the status that was written
-// in between. What the cache has looks right, and what is stored is not; and the
-// event of that write wakes no controller.
+// A Subnet is created and deleted before the cache has seen the status that was written in between.
+// What the cache has looks right, and what is stored is not; and the event of that write wakes no
+// controller.
 func TestLaggingCache(t *testing.T) {
 	c := newClient(t)
 	pool := newPool(cluster.Namespace(t, c), "p", "10.0.0.0/16")
@@ -45,7 +45,7 @@ func TestLaggingCache(t *testing.T) {
 	result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
 	must(t, err)
 	if result.RequeueAfter == 0 {
-		t.Fatal("the cache is behind, and the pool is not looked at again")
+		t.Fatal("the cache is behind, and the pool is not checked again")
 	}
 	cached.has = nil
 	counts(0)

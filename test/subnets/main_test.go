@@ -1,4 +1,4 @@
-// Package subnets_test shows the address API at work on a real API server.
+// Package subnets_test tests subnet pools on a real API server.
 package subnets_test
 
 import (
@@ -27,7 +27,7 @@ func newClient(t *testing.T) client.Client {
 	must(t, client.IgnoreNotFound(c.Delete(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "arbor"}})))
 	must(t, cluster.Define(t.Context(), c, v1alpha1.GroupVersion, v1alpha1.SubnetPoolKind, v1alpha1.SubnetKind, v1alpha1.SubnetClaimKind, v1alpha1.SubnetPoolClaimKind))
 	// The API server notices that a little later.
-	cluster.Eventually(t, "nobody is asked", func() error {
+	cluster.Eventually(t, "no webhook is called", func() error {
 		return c.Create(t.Context(), newPool("default", "probe", "10.0.0.0/8"), client.DryRunAll)
 	})
 

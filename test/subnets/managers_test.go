@@ -53,7 +53,7 @@ func TestManagersKilled(t *testing.T) {
 		managers[victim] = server.LaunchManager(t, only, noWebhooks, "--restore-grace=10s")
 	}
 	must(t, wait())
-	w.eventually("every claim is bound, or says why not", w.answered)
+	w.eventually("every claim is bound, or reports why not", w.answered)
 	w.eventually("every Subnet belongs to one claim or pool", w.owned)
 	must(t, w.exclusive())
 	w.removeAll()
@@ -130,8 +130,8 @@ func (u *user) drop() error {
 	return client.IgnoreNotFound(u.c.Delete(u.t.Context(), o))
 }
 
-// answered returns an error while a claim has no block and says no reason. Large pools
-// have room for all.
+// answered returns an error while a claim has no block and reports no reason. Large pools have room
+// for all.
 func (w *world) answered() error {
 	claims, poolClaims := &v1alpha1.SubnetClaimList{}, &v1alpha1.SubnetPoolClaimList{}
 	for _, list := range []client.ObjectList{claims, poolClaims} {

@@ -86,10 +86,10 @@ func TestDeletionPolicy(t *testing.T) {
 			t.Errorf("deletion of Subnet %s: %v", s.Name, err)
 		}
 		if s.Name == claim.Status.SubnetRef && !strings.Contains(fmt.Sprint(err), "claim") {
-			t.Errorf("it does not say what to delete instead: %v", err)
+			t.Errorf("it does not contain what to delete instead: %v", err)
 		}
 	}
-	// One that was never judged holds no block.
+	// A Subnet without a phase holds no block.
 	unjudged := newSubnet(w.ns, "unjudged", "10.9.0.0/24")
 	unjudged.Spec.PoolRef, unjudged.Spec.ClaimRef = "nowhere", &v1alpha1.ClaimReference{Name: "nowhere", UID: "gone"}
 	w.create(unjudged)
@@ -134,12 +134,12 @@ func TestReuseAfter(t *testing.T) {
 	soon := w.exact("short", "soon", blocks["short"])
 	w.create(next, again, soon)
 	if got := w.bound(next); got == blocks["long"] {
-		t.Errorf("%s was handed out again at once", got)
+		t.Errorf("%s was allocated again at once", got)
 	}
 	w.waits(again, "RequestedCIDRTaken")
-	w.eventually("the claim says until when the block stays unused", func() error {
+	w.eventually("the claim reports until when the block stays unused", func() error {
 		if err := w.get(again); err != nil || !strings.Contains(again.Status.Message, blocks["long"]+" was released and stays unused until ") {
-			return errors.Join(err, fmt.Errorf("it says %q", again.Status.Message))
+			return errors.Join(err, fmt.Errorf("it reports %q", again.Status.Message))
 		}
 
 		return nil
@@ -147,7 +147,7 @@ func TestReuseAfter(t *testing.T) {
 	w.bound(soon)
 	// The API server rounds the time of a deletion down to seconds.
 	if after := time.Since(freed["short"]); after < short.Spec.ReuseAfter.Duration-time.Second {
-		t.Errorf("%s was handed out again after %s", blocks["short"], after)
+		t.Errorf("%s was allocated again after %s", blocks["short"], after)
 	}
 	w.remove(next, again)
 	w.gone(next, again)
@@ -201,9 +201,9 @@ func oneCreateRejected(w *world) {
 	bad := w.claim("p", "bad", 24)
 	w.waits(bad, "NotCreated")
 	if !strings.Contains(bad.Status.Message, "not for this cluster") {
-		w.t.Errorf("it does not repeat what the API server said: %s", bad.Status.Message)
+		w.t.Errorf("it does not repeat the error of the API server: %s", bad.Status.Message)
 	}
-	// It does not keep a block from others for long, and others are still served.
+	// It does not keep a block from other claims for long, and other claims are still served.
 	later := w.claim("p", "later", 17)
 	w.create(later)
 	w.bound(later)
@@ -231,7 +231,7 @@ func (w *world) limit(name corev1.ResourceName, most string) *corev1.ResourceQuo
 		if _, known := limit.Status.Used[name]; known {
 			return nil
 		}
-		// The quota controller learns of new kinds every 30 seconds, and looks at a quota
+		// The quota controller learns of new kinds every 30 seconds, and checks a quota
 		// again when its spec changes.
 		if time.Since(touched) > 2*time.Second {
 			touched = time.Now()
@@ -252,7 +252,7 @@ func quota(w *world) {
 	w.create(second)
 	w.waits(second, "NotCreated")
 	if !strings.Contains(second.Status.Message, "exceeded quota") {
-		w.t.Errorf("it does not repeat what the API server said: %s", second.Status.Message)
+		w.t.Errorf("it does not repeat the error of the API server: %s", second.Status.Message)
 	}
 	w.patch(limit, func() { limit.Spec.Hard[subnetCount] = resource.MustParse("5") })
 	w.bound(second)

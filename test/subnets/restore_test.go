@@ -246,7 +246,7 @@ func (r *restore) merge(backup *unstructured.Unstructured) {
 	must(r.t, r.c.Patch(r.t.Context(), backup.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
 }
 
-// compare waits until every claim has what it had, then ends the restore, and looks at the new claim.
+// compare waits until every claim has what it had, then ends the restore, and checks the new claim.
 func (r *restore) compare() {
 	r.t.Helper()
 	r.unchanged()

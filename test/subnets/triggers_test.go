@@ -27,7 +27,7 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// lastLook is when the status of a pool was last looked at.
+// lastLook is when the status of a pool was last checked.
 func lastLook(t *testing.T, m *cluster.Manager, ns string) float64 {
 	t.Helper()
 
@@ -35,7 +35,7 @@ func lastLook(t *testing.T, m *cluster.Manager, ns string) float64 {
 }
 
 // Each of the six events that make a pool be counted again does so by itself:
-// nothing else happens to the pool meanwhile.
+// nothing else happens to the pool during that time.
 func TestTriggers(t *testing.T) {
 	c := newClient(t)
 	m := startAdmission(t, c)
@@ -43,10 +43,10 @@ func TestTriggers(t *testing.T) {
 	pool := newPool(ns, "p", "10.0.0.0/16")
 	must(t, c.Create(t.Context(), pool))
 	awaitStatus(t, c, pool, 0, map[string]int64{"24": 256})
-	// What kubectl says beside that, of a slow server perhaps, does not matter.
+	// Other output of kubectl, such as warnings of a slow server, is ignored.
 	out, errs, code := server.Arbor(t, "kubectl", "get", "subnetpool", "p", "-n", ns, "-o", "jsonpath={.status.allocatedCount}/{.status.utilizationPercent}")
 	if out != "0/0" || code != 0 {
-		t.Errorf("an empty pool says %q, not that it has nothing: %s", out, errs)
+		t.Errorf("an empty pool reports %q, not that it has nothing: %s", out, errs)
 	}
 	// A pool that nothing happens to.
 	quiet := newPool(cluster.Namespace(t, c), "p", "10.0.0.0/16")
@@ -69,7 +69,7 @@ func TestTriggers(t *testing.T) {
 		must(t, c.Create(t.Context(), s))
 		awaitStatus(t, c, pool, 1, map[string]int64{"24": 255})
 		awaitSubnet(t, c, s, v1alpha1.SubnetAllocated)
-		s.Status.Phase = v1alpha1.SubnetFailed // nobody does that, but it is an update
+		s.Status.Phase = v1alpha1.SubnetFailed // no client does that, but it is an update
 		must(t, c.Status().Update(t.Context(), s))
 		awaitStatus(t, c, pool, 0, map[string]int64{"24": 256})
 		must(t, c.Delete(t.Context(), s))
@@ -120,7 +120,7 @@ func TestTriggers(t *testing.T) {
 		before := lastLook(t, m, quiet.Namespace)
 		call := newCaller(t, c, m)
 		call.awaitRight(quiet.Namespace, call.token(quiet.Namespace, "subnetpools/recalculate"))
-		cluster.Eventually(t, "it is looked at", func() error {
+		cluster.Eventually(t, "it is checked", func() error {
 			if now := lastLook(t, m, quiet.Namespace); now <= before {
 				return fmt.Errorf("last at %f, before that at %f", now, before)
 			}
@@ -143,8 +143,8 @@ func TestTriggers(t *testing.T) {
 	})
 }
 
-// forbidStatus keeps everybody from writing the status of the pools of a
-// namespace, and waits until it does.
+// forbidStatus keeps every client from writing the status of the pools of a namespace, and waits
+// until it does.
 func forbidStatus(t *testing.T, c client.Client, ns string) client.Object {
 	t.Helper()
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
@@ -176,7 +176,7 @@ func forbidStatus(t *testing.T, c client.Client, ns string) client.Object {
 	t.Cleanup(func() { _ = client.IgnoreNotFound(c.Delete(context.Background(), policy)) })
 	cluster.Eventually(t, "statuses cannot be written", func() error {
 		pool := newPool(ns, "p", "")
-		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)) // each time, since an old one is refused for that
+		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)) // each time, since an old one is rejected for that
 		if err := c.Status().Update(t.Context(), pool, client.DryRunAll); !apierrors.IsInvalid(err) {
 			return fmt.Errorf("they can: %w", err)
 		}
@@ -283,8 +283,7 @@ func (a *caller) try(method, query, token string) (int, string, error) {
 	return response.StatusCode, string(body), err
 }
 
-// Who asks for a recalculation must be known, may only ask for what he may, and
-// not too often.
+// A recalculation needs authentication and permission, and is rate-limited.
 func TestRecalculate(t *testing.T) {
 	c := newClient(t)
 	m := startAdmission(t, c)
@@ -305,15 +304,15 @@ func TestRecalculate(t *testing.T) {
 		"One":          {"One pool.", "", "?namespace=" + ns + "&pool=p", good, http.StatusAccepted, ns + "/p"},
 		"All":          {"All of a namespace.", "", "?namespace=" + ns, good, http.StatusAccepted, ns + "/q"},
 		"NoToken":      {"Nobody.", "", "?namespace=" + ns, "", http.StatusUnauthorized, "send a token"},
-		"WrongToken":   {"Somebody that the API server does not know.", "", "?namespace=" + ns, "wrong", http.StatusUnauthorized, "send a token"},
-		"NoRight":      {"Somebody who may do something else.", "", "?namespace=" + ns, poor, http.StatusForbidden, "may not create subnetpools/recalculate"},
-		"Elsewhere":    {"Somebody who may, but not here.", "", "?namespace=" + elsewhere, good, http.StatusForbidden, elsewhere},
+		"WrongToken":   {"A caller that the API server does not know.", "", "?namespace=" + ns, "wrong", http.StatusUnauthorized, "send a token"},
+		"NoRight":      {"A caller with another permission.", "", "?namespace=" + ns, poor, http.StatusForbidden, "may not create subnetpools/recalculate"},
+		"Elsewhere":    {"A caller with the permission in another namespace.", "", "?namespace=" + elsewhere, good, http.StatusForbidden, elsewhere},
 		"Unknown":      {"A pool that is not there.", "", "?namespace=" + ns + "&pool=none", good, http.StatusNotFound, "there is no SubnetPool " + ns + "/none"},
 		"NoNamespace":  {"Nothing named at all.", "", "", good, http.StatusBadRequest, "namespace is missing"},
 		"Typing":       {"A parameter that does not exist.", "", "?namespace=" + ns + "&name=p", good, http.StatusBadRequest, `unknown parameter "name"`},
 		"Method":       {"A look is not an order.", http.MethodGet, "?namespace=" + ns, good, http.StatusMethodNotAllowed, "only POST"},
-		"NobodyLooks":  {"Nor is one of nobody.", http.MethodGet, "?namespace=" + ns, "", http.StatusUnauthorized, ""},
-		"UnknownToHim": {"Who has no right does not learn what is there.", "", "?namespace=" + elsewhere + "&pool=none", good, http.StatusForbidden, ""},
+		"Anonymous":    {"Nor is an anonymous request.", http.MethodGet, "?namespace=" + ns, "", http.StatusUnauthorized, ""},
+		"UnknownPool":  {"A caller without permission does not learn which pools exist.", "", "?namespace=" + elsewhere + "&pool=none", good, http.StatusForbidden, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

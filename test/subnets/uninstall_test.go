@@ -152,7 +152,7 @@ func (u *uninstall) managerAgain() {
 	again := u.exact("root", "again", gone.Spec.CIDR)
 	u.create(again)
 	u.bound(again)
-	// What still exists is protected as before, and keeps its block.
+	// Objects that still exist are protected as before, and keep their blocks.
 	u.observed(kept)
 	u.eventually("the block of pool hand is protected", func() error {
 		s := newSubnet(u.ns, backingKept.Name, "")

@@ -173,7 +173,7 @@ func (w *world) waits(claim *v1alpha1.SubnetClaim, reasons ...string) {
 	})
 }
 
-// refused waits until a pool says that it cannot have its spec.cidr, for one of some
+// refused waits until a pool reports that it cannot have its spec.cidr, for one of some
 // reasons.
 func (w *world) refused(pool *v1alpha1.SubnetPool, reasons ...string) {
 	w.t.Helper()

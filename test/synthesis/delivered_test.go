@@ -20,7 +20,7 @@ func delivering(cooldown string) []string {
 	return []string{"--controllers=synthesis,delivery", "--webhooks=false", "--local-synthesizers", "--rollout-cooldown=" + cooldown}
 }
 
-// delivered says whether there is a ConfigMap of this name, and its data.
+// delivered reports whether there is a ConfigMap of this name, and its data.
 func (s *stage) delivered(name string) (map[string]string, bool) {
 	s.t.Helper()
 	o := &corev1.ConfigMap{}
@@ -72,7 +72,7 @@ func TestSymphonyDelivered(t *testing.T) {
 		return nil
 	})
 	if _, ok := s.delivered(first.Name); !ok {
-		t.Error("objects of a Symphony that is deleted are to stay")
+		t.Error("objects of a Symphony that is deleted must stay")
 	}
 }
 
@@ -147,7 +147,7 @@ func TestMismatchedDelivered(t *testing.T) {
 	says := func(word string) func(*enov1.Composition) error {
 		return func(*enov1.Composition) error {
 			if data, _ := s.delivered("app"); data["word"] != word {
-				return fmt.Errorf("it says %q", data["word"])
+				return fmt.Errorf("it reports %q", data["word"])
 			}
 
 			return nil

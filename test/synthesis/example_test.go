@@ -15,7 +15,7 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// The example does what it says.
+// The example does what its comment describes.
 func TestExample(t *testing.T) {
 	server.StartManager(t, managerArgs...)
 	s := newStage(t)

@@ -57,7 +57,7 @@ type kubelet struct {
 }
 
 // newKubelet makes a namespace for pods, and looks after them until the test ends. Their
-// account and its rights are made with those of the manager, by the chart.
+// account and its permissions are made with those of the manager, by the chart.
 func newKubelet(t *testing.T) *kubelet {
 	t.Helper()
 	binary, err := cluster.Binary("arbor-executor", "ARBOR_EXECUTOR")
@@ -96,7 +96,7 @@ func newKubelet(t *testing.T) *kubelet {
 func (k *kubelet) release() { close(k.held) }
 
 // args are those of managers whose pods are here. They have time: this kubelet may be
-// slow, and a pod that is made anew for that would be a second one.
+// slow, and a pod that is created again for that would be a second one.
 func (k *kubelet) args(more ...string) []string {
 	return append([]string{
 		"--controllers=synthesis", "--webhooks=false", "--rollout-cooldown=0s",
@@ -134,7 +134,7 @@ func (k *kubelet) look(ctx context.Context, what watch.EventType, pod *corev1.Po
 	}
 }
 
-// stays says whether a pod is there and is to stay. The API server knows earlier than
+// stays reports whether a pod is there and must stay. The API server knows earlier than
 // whoever watches.
 func (k *kubelet) stays(ctx context.Context, pod *corev1.Pod) bool {
 	now := &corev1.Pod{}
@@ -217,7 +217,7 @@ func (k *kubelet) pull(ctx context.Context, pod *corev1.Pod, st *corev1.PodStatu
 	}
 }
 
-// containers runs those that can be, and says how each ends.
+// containers runs those that can be, and reports how each ends.
 func (k *kubelet) containers(ctx context.Context, pod *corev1.Pod, st *corev1.PodStatus, dir string) error {
 	var (
 		mu  sync.Mutex

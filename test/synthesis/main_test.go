@@ -1,4 +1,4 @@
-// Package synthesis_test shows compositions becoming slices on a real API server.
+// Package synthesis_test tests the synthesis of compositions on a real API server.
 package synthesis_test
 
 import (
@@ -167,7 +167,7 @@ func (s *stage) manifests(of *enov1.Synthesis) ([]enov1.Manifest, error) {
 	return all, nil
 }
 
-// deliver plays the other part: it says of every manifest of the current
+// deliver plays the other part: it reports of every manifest of the current
 // synthesis what became of it.
 func (s *stage) deliver(c *enov1.Composition, state func(enov1.Manifest) enov1.ResourceState) {
 	s.t.Helper()

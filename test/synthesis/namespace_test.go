@@ -14,9 +14,9 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// TestForcedNamespace has somebody take away the finalizers of a namespace that
+// TestForcedNamespace has another client take away the finalizers of a namespace that
 // does not go because no manager runs: the remedy that one finds everywhere. Then
-// the namespace is gone and the composition is not, and nobody can write to it.
+// the namespace is gone and the composition is not, and no client can write to it.
 func TestForcedNamespace(t *testing.T) {
 	args := []string{"--controllers=synthesis,delivery", "--webhooks=false", "--local-synthesizers"}
 	m := server.StartManager(t, args...)
@@ -29,7 +29,7 @@ func TestForcedNamespace(t *testing.T) {
 
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
 	must(t, s.Delete(t.Context(), ns))
-	s.await("web", "it is to go", func(c *enov1.Composition) error {
+	s.await("web", "it must be deleted", func(c *enov1.Composition) error {
 		if c.DeletionTimestamp == nil {
 			return errors.New("it is not")
 		}

@@ -126,7 +126,7 @@ func TestPodSpec(t *testing.T) {
 	s.painted("c", "red")
 }
 
-// What fails in a pod says why, and is tried again until it is mended.
+// What fails in a pod reports why, and is tried again until it is fixed.
 func TestPodFailures(t *testing.T) {
 	k := newKubelet(t)
 	k.release()
@@ -246,8 +246,8 @@ func TestPodQuota(t *testing.T) {
 }
 
 // Rights that are missing are named. The operator has let the manager read Secrets by
-// hand, beside the chart, and forgotten the pods.
-func TestPodRights(t *testing.T) {
+// hand, next to the chart, and forgotten the pods.
+func TestPodPermissions(t *testing.T) {
 	k := newKubelet(t)
 	k.release()
 	server.StartManager(t, k.args("--synthesis-timeout=20s")...)
@@ -279,11 +279,11 @@ func TestPodRights(t *testing.T) {
 	s.simplified("c", enov1.StatusSynthesisBackoff, `User "system:serviceaccount:`+k.namespace+`:`+account+`" cannot get resource "secrets"`)
 }
 
-// Without a namespace there are no pods, and the composition says so.
+// Without a namespace there are no pods, and the composition reports it.
 func TestPodNamespace(t *testing.T) {
 	k := newKubelet(t)
 	m := server.StartManager(t, k.args()...)
-	m.MayBeRefused() // the right to make pods goes with the namespace
+	m.MayBeRefused() // the permission to make pods goes with the namespace
 	s := newStage(t)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: k.namespace}}
 	must(t, s.Delete(t.Context(), ns))
@@ -374,7 +374,7 @@ func TestPodNotWanted(t *testing.T) {
 
 	s.composition("second")
 	c, old := s.flying(k, "second")
-	// The manager may write beside it.
+	// The manager may write next to it.
 	must(t, s.Patch(t.Context(), c.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"synthesisEnv":[{"name":"X","value":"$(HOME)"}]}}`))))
 	cluster.Eventually(t, "the pod makes room for another", func() error {
 		now, pod := s.flying(k, "second")
@@ -394,7 +394,7 @@ func TestPodNotWanted(t *testing.T) {
 	k.once()
 	cluster.Eventually(t, "both are counted", func() error {
 		dropped, deleted := m.Sum(t, `eno_synthesis_result_total{result="superseded"}`), m.Sum(t, `eno_synthesis_pods_deleted_total{reason="superseded"}`)
-		// The composition may be gone before its pod is looked at, or looked at again.
+		// The composition may be gone before its pod is checked, or checked again.
 		gone := m.Sum(t, `eno_synthesis_pods_deleted_total{reason="composition_deleted"}`) + m.Sum(t, `eno_synthesis_pods_deleted_total{reason="orphaned"}`)
 		if dropped != 2 || deleted != 1 || gone < 1 {
 			return fmt.Errorf("%v superseded, %v pods for that, %v pods with their composition", dropped, deleted, gone)
@@ -433,7 +433,7 @@ func TestPodImageChanged(t *testing.T) {
 	}
 }
 
-// A pod that nobody waits for writes nothing, and that is no error.
+// A pod that no client waits for writes nothing, and that is no error.
 func TestPublisherDiscards(t *testing.T) {
 	install(t)
 	binary, err := cluster.Binary("arbor-executor", "ARBOR_EXECUTOR")

@@ -91,14 +91,14 @@ func (s *stage) hear(name, what string, condition func(*enov1.Symphony) error) *
 	return o
 }
 
-// condition waits for what a Symphony says of its spec as it is.
+// condition waits for what a Symphony reports of its spec as it is.
 func (s *stage) condition(name, reason, text string) *enov1.Symphony {
 	s.t.Helper()
 
 	return s.hear(name, name+" says "+reason, func(o *enov1.Symphony) error {
 		c := meta.FindStatusCondition(o.Status.Conditions, "SymphonyReady")
 		if c == nil || c.Reason != reason || !strings.Contains(c.Message, text) || o.Status.ObservedGeneration != o.Generation || c.ObservedGeneration != o.Generation {
-			return fmt.Errorf("it does not say %s %q", reason, text)
+			return fmt.Errorf("it does not contain %s %q", reason, text)
 		}
 		if ready := o.Status.Ready != nil; ready != (c.Status == metav1.ConditionTrue) {
 			return fmt.Errorf("it is ready: %t", ready)
@@ -108,7 +108,7 @@ func (s *stage) condition(name, reason, text string) *enov1.Symphony {
 	})
 }
 
-// members are the compositions of a Symphony that nobody deleted, by the short
+// members are the compositions of a Symphony that no client deleted, by the short
 // names of their synthesizers.
 func (s *stage) members(o *enov1.Symphony) (map[string]*enov1.Composition, error) {
 	list := &enov1.CompositionList{}
@@ -211,7 +211,7 @@ func TestSymphony(t *testing.T) {
 	// What changes is not ready until it is again, and says what is stuck.
 	s.respec("s", func(spec *enov1.SymphonySpec) { spec.Variations[0].SynthesisEnv[0].Value = "new" })
 	s.condition("s", "CompositionsNotReady", "Composition "+s.namespace+"/"+a.Name)
-	c := s.await(a.Name, "it is synthesized anew", func(c *enov1.Composition) error {
+	c := s.await(a.Name, "it is synthesized again", func(c *enov1.Composition) error {
 		if c.Generation == a.Generation || c.Status.CurrentSynthesis.ObservedCompositionGeneration != c.Generation {
 			return errors.New("it is not")
 		}
@@ -297,7 +297,7 @@ func TestSymphonyAnnotations(t *testing.T) {
 }
 
 // What cannot be played says why, and nothing is lost by it.
-func TestSymphonyRefused(t *testing.T) {
+func TestSymphonyRejected(t *testing.T) {
 	server.StartManager(t, managerArgs...)
 	s := newStage(t)
 	o := s.symphony("s", s.variation("a"), s.variation("b"))
@@ -424,7 +424,7 @@ func TestSymphonyGone(t *testing.T) {
 }
 
 // Two managers that know nothing of each other end up with one composition for
-// each variation, whatever happens meanwhile.
+// each variation, whatever happens during that time.
 func TestSymphonyTwoManagers(t *testing.T) {
 	server.StartManager(t, managerArgs...)
 	server.StartManager(t, managerArgs...)
@@ -502,7 +502,7 @@ func TestSymphonyDuplicate(t *testing.T) {
 	s.condition("s", "Ready", "")
 }
 
-// The example does what it says.
+// The example does what its comment describes.
 func TestSymphonyExample(t *testing.T) {
 	server.StartManager(t, managerArgs...)
 	s := newStage(t)

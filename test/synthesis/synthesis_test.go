@@ -61,11 +61,11 @@ func TestComposition(t *testing.T) {
 		t.Errorf("the current synthesis is %+v", current)
 	}
 	s.input("green") // is not followed
-	s.await("c", "it says that it is rolled back", func(c *enov1.Composition) error {
+	s.await("c", "it reports that it is rolled back", func(c *enov1.Composition) error {
 		cond := meta.FindStatusCondition(c.Status.Conditions, "Synthesized")
 		in := c.Status.InputRevisions
 		if cond.Reason != "RolledBack" || len(in) != 1 || in[0].ResourceVersion == blue.Status.InputRevisions[0].ResourceVersion {
-			return fmt.Errorf("it says %s", cond.Reason)
+			return fmt.Errorf("it reports %s", cond.Reason)
 		}
 		if c.Status.CurrentSynthesis.UUID != back.Status.CurrentSynthesis.UUID {
 			t.Errorf("something was synthesized: %+v", c.Status.CurrentSynthesis)
@@ -79,9 +79,9 @@ func TestComposition(t *testing.T) {
 		t.Errorf("the history has %d syntheses", n)
 	}
 	s.rollBack(c, "unknown")
-	s.await("c", "it says that it knows no such synthesis", func(c *enov1.Composition) error {
+	s.await("c", "it reports that it knows no such synthesis", func(c *enov1.Composition) error {
 		if cond := meta.FindStatusCondition(c.Status.Conditions, "Synthesized"); cond.Reason != "RollbackUnknown" {
-			return fmt.Errorf("it says %s", cond.Reason)
+			return fmt.Errorf("it reports %s", cond.Reason)
 		}
 
 		return nil
@@ -113,7 +113,7 @@ func (s *stage) gone(name string) {
 	s.tidy()
 }
 
-// What fails says why, and is tried again until it is mended.
+// What fails says why, and is tried again until it is fixed.
 func TestFailures(t *testing.T) {
 	m := server.StartManager(t, append(slices.Clone(managerArgs), "--synthesis-timeout=2s")...)
 	cases := map[string]struct{ reason, script, want string }{
@@ -190,7 +190,7 @@ func TestTombstones(t *testing.T) {
 
 	s.input("blue")
 	c := s.painted("c", "blue")
-	must(t, has(true)(c)) // nobody deleted it yet
+	must(t, has(true)(c)) // no client deleted it yet
 
 	s.deliver(c, func(m enov1.Manifest) enov1.ResourceState {
 		if m.Deleted {
@@ -205,7 +205,7 @@ func TestTombstones(t *testing.T) {
 	must(t, has(false)(c))
 }
 
-// A slice that somebody takes away is made anew.
+// A slice that another client takes away is created again.
 func TestLostSlice(t *testing.T) {
 	server.StartManager(t, managerArgs...)
 	s := newStage(t)
@@ -216,7 +216,7 @@ func TestLostSlice(t *testing.T) {
 	slice := &enov1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: c.Status.CurrentSynthesis.ResourceSlices[0].Name}}
 	must(t, s.Patch(t.Context(), slice, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
 	must(t, s.Delete(t.Context(), slice))
-	s.await("c", "it is synthesized anew", func(now *enov1.Composition) error {
+	s.await("c", "it is synthesized again", func(now *enov1.Composition) error {
 		if now.Status.CurrentSynthesis.UUID == c.Status.CurrentSynthesis.UUID {
 			return errors.New("the current synthesis is still the old one")
 		}
@@ -263,7 +263,7 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// Nothing is run that nobody allowed.
+// Nothing is run that no client allowed.
 func TestRefusal(t *testing.T) {
 	server.StartManager(t, "--controllers=synthesis", "--webhooks=false")
 	s := newStage(t)

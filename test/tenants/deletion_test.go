@@ -73,7 +73,7 @@ func TestDeletionForbidden(t *testing.T) {
 	}
 }
 
-// TestPruneForbidden has an account lose the permission to delete while an object is to be
+// TestPruneForbidden has an account lose the permission to delete while an object must be
 // pruned: it stays, and the rest is delivered.
 func TestPruneForbidden(t *testing.T) {
 	x := newTenant(t, "leaving")

@@ -1,5 +1,5 @@
-// Package upgrade_test shows that what users have stored and written goes on working
-// with the next release.
+// Package upgrade_test tests that stored objects and manifests of the last release work with this
+// one.
 package upgrade_test
 
 import (
@@ -17,7 +17,7 @@ import (
 // schema is short for what a schema is called.
 type schema = apiextensionsv1.JSONSchemaProps
 
-// broken lists what a definition no longer lets pass that an older one did. What
+// broken lists what a CRD no longer lets pass that an older one did. What
 // was stored must be readable, and manifests must be accepted as before.
 func broken(before, now *apiextensionsv1.CustomResourceDefinition) []string {
 	var found []string

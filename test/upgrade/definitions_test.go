@@ -12,13 +12,13 @@ import (
 	"github.com/arbor-control/arbor/api/crds"
 )
 
-// released are the definitions of the last release. Who makes a release copies those
+// released are the CRDs of the last release. Who makes a release copies those
 // of api/crds here; see docs/contribute/releasing.md.
 func released(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	files, err := filepath.Glob("released/*.yaml")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("there are no released definitions: %v", err)
+		t.Fatalf("there are no released CRDs: %v", err)
 	}
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for _, file := range files {
@@ -42,7 +42,7 @@ const statusOfManager = "Only the manager writes the status of a pool, by merge 
 // deliberate are changes that break manifests on purpose. A release empties it.
 var deliberate = map[string]string{
 	"subnetclaims.plexaubnet.io: v1alpha1: .spec.clusterID must match ^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$ now": "" +
-		"It becomes a label of the Subnet, and the API server refuses a label value that begins or ends with . or -: such a claim never got a block.",
+		"It becomes a label of the Subnet, and the API server rejects a label value that begins or ends with . or -: such a claim never got a block.",
 	"resourceslices.eno.azure.io: v1: . has another rule: has(self.spec) == has(oldSelf.spec) && (!has(self.spec) || self.spec == oldSelf.spec)": "" +
 		"Neither Arbor nor Eno changes the spec of a slice. Whoever else does has anything delivered.",
 	"synthesizers.eno.azure.io: v1: .spec.refs[] has another rule: !has(self.pinned) || !self.pinned || has(self.resource.name)": "" +
@@ -52,8 +52,8 @@ var deliberate = map[string]string{
 	"subnetpools.plexaubnet.io: v1alpha1: .status.freeCountBySize is merged in another way, which changes who owns its parts":        statusOfManager,
 }
 
-// TestDefinitions holds the definitions against those of the last release.
-func TestDefinitions(t *testing.T) {
+// TestCRDs holds the CRDs against those of the last release.
+func TestCRDs(t *testing.T) {
 	for _, before := range released(t) {
 		now, ok := crds.ByKind(before.Spec.Group, before.Spec.Names.Kind)
 		if !ok {
@@ -69,7 +69,7 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// Each case changes a definition in a way that breaks somebody, or nobody.
+// Each case changes a CRD in a way that breaks somebody, or nobody.
 func TestBroken(t *testing.T) {
 	text := func(raw string) *apiextensionsv1.JSON { return &apiextensionsv1.JSON{Raw: []byte(raw)} }
 	cases := map[string]struct {
@@ -119,7 +119,7 @@ func TestBroken(t *testing.T) {
 		"Range": {"Nor large numbers.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
 			s.Properties["count"] = schema{Type: "integer", Maximum: new(3.0)}
 		}, ".spec.count has a tighter range"},
-		"Rule": {"A rule may refuse what is stored.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+		"Rule": {"A rule may reject what is stored.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
 			s.XValidations = append(s.XValidations, apiextensionsv1.ValidationRule{Rule: "self.x"})
 		}, "another rule: self.x"},
 		"Merge": {"Owners of a list's items are others then.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {

@@ -95,7 +95,7 @@ func (s *tenant) groups() {
 	group := func(name, sub string) *v2alpha2.PodGroup {
 		return &v2alpha2.PodGroup{ObjectMeta: s.meta(name), Spec: v2alpha2.PodGroupSpec{SubGroups: []v2alpha2.SubGroup{{Name: sub}}}}
 	}
-	cluster.Eventually(s, "a bad group is refused", func() error {
+	cluster.Eventually(s, "a bad group is rejected", func() error {
 		err := s.Create(s.Context(), group("bad", "Bad"), client.DryRunAll)
 		if err == nil || !strings.Contains(err.Error(), `admission webhook "podgroups.admission.arbor" denied the request`) {
 			return errors.Join(errors.New("it is not"), err)
@@ -154,7 +154,7 @@ func (s *tenant) compositions() {
 	}
 }
 
-// painted says whether both compositions are ready, and what they made has a color.
+// painted reports whether both compositions are ready, and what they made has a color.
 func (s *tenant) painted(color string) error {
 	list := &enov1.CompositionList{}
 	if err := s.List(s.Context(), list, client.InNamespace(s.ns)); err != nil {
@@ -183,7 +183,7 @@ func (s *tenant) painted(color string) error {
 	return nil
 }
 
-// kinds are those that are looked at: Arbor's, and the one that is delivered.
+// kinds are those that are checked: Arbor's, and the one that is delivered.
 var kinds = []runtimeschema.GroupVersionKind{
 	v2alpha2.GroupVersion.WithKind("PodGroup"),
 	v1alpha1.GroupVersion.WithKind("SubnetPool"), v1alpha1.GroupVersion.WithKind("SubnetClaim"),
@@ -245,7 +245,7 @@ func compare(t *testing.T, step string, before, after snapshot) int {
 
 			continue
 		case is.GetUID() != was.GetUID():
-			t.Errorf("%s: %s was made anew", step, name)
+			t.Errorf("%s: %s was created again", step, name)
 		case is.GetGeneration() != was.GetGeneration():
 			t.Errorf("%s: %s has generation %d, and had %d", step, name, is.GetGeneration(), was.GetGeneration())
 		}

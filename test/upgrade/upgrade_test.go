@@ -91,7 +91,7 @@ func read(t *testing.T, path string) []*unstructured.Unstructured {
 }
 
 // start installs a version, as helm upgrade does, and starts its manager as its pod would
-// be: with its flags, as its account and with its rights.
+// be: with its flags, as its account and with its permissions.
 func (v version) start(t *testing.T, c client.Client) *cluster.Manager {
 	t.Helper()
 	must(t, server.Install(t.Context(), name, namespace, v.objects))
@@ -113,7 +113,7 @@ func (v version) start(t *testing.T, c client.Client) *cluster.Manager {
 		for _, crd := range v.definitions {
 			must(t, kube.EnsureCRD(t.Context(), c, crd.DeepCopy(), true))
 		}
-		// The present program needs the present definitions of pools.
+		// The present program needs the present CRDs of pools.
 		args = slices.DeleteFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--controllers=") })
 		args = append(args, "--crds=check", "--controllers=podgroups,synthesis,delivery")
 	}
@@ -128,7 +128,7 @@ func (v version) start(t *testing.T, c client.Client) *cluster.Manager {
 
 // Everything that users have stored, and what was made of it, stays as it is when the
 // chart and the manager are upgraded, in both scopes of delivery, and when that is taken back; and work
-// goes on.
+// continues.
 func TestUpgrade(t *testing.T) {
 	old := from(t)
 	c := server.Client(t, nil)
@@ -153,7 +153,7 @@ func TestUpgrade(t *testing.T) {
 			}
 			next.MayBeRefused()
 		}
-		m.MayBeRefused() // it has the rights of the next one for its last moments
+		m.MayBeRefused() // it has the permissions of the next one for its last moments
 		m.Stop()
 		m = next
 		began := time.Now()
@@ -174,7 +174,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// defined says whether the definitions are the present ones.
+// defined reports whether the CRDs are the present ones.
 func defined(t *testing.T, c client.Client) {
 	t.Helper()
 	all := &apiextensionsv1.CustomResourceDefinitionList{}

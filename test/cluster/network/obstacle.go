@@ -29,15 +29,15 @@ type obstacle struct {
 	swallow int
 }
 
-// Forbid has requests refused, as those of somebody without the right are.
+// Forbid rejects requests, as those of a client without the permission are.
 func (p *Proxy) Forbid(t testing.TB, like string) (allow func()) {
 	t.Helper()
 
 	return p.block(t, &obstacle{like: regexp.MustCompile(like), code: http.StatusForbidden})
 }
 
-// Fail answers requests with 500. The first ones pass, as many as skip says; of those
-// after them, as many fail as times says, and all if that is 0.
+// Fail answers requests with 500. The first ones pass, as many as skip; of those after them, as
+// many as times fail, and all if times is 0.
 func (p *Proxy) Fail(t testing.TB, like string, skip, times int) (stop func()) {
 	t.Helper()
 
@@ -52,8 +52,8 @@ func (p *Proxy) Reject(t testing.TB, like string, code, skip, times int) (stop f
 	return p.block(t, &obstacle{like: regexp.MustCompile(like), code: code, skip: skip, times: times})
 }
 
-// Trap lets the first requests pass, as many as skip says, and holds all that come after
-// them. The channel is closed when it holds one.
+// Trap lets the first requests pass, as many as skip, and holds all that come after them. The
+// channel is closed when it holds one.
 func (p *Proxy) Trap(t testing.TB, like string, skip int) (caught <-chan struct{}, release func()) {
 	t.Helper()
 	o := &obstacle{like: regexp.MustCompile(like), skip: skip}
@@ -193,7 +193,7 @@ func (o *obstacle) stops() bool {
 	return true
 }
 
-// hinder puts what is in the way of a watch between it and whoever watches.
+// hinder puts the obstacles of a watch between the server and the client.
 func (p *Proxy) hinder(r *http.Response) error {
 	p.count(r)
 	if r.Request.URL.Query().Get("watch") != "" {

@@ -34,9 +34,9 @@ type Rates struct {
 	Drop, Swallow float64
 	// Busy is the share that is answered with 429 and Retry-After, Broken with 500.
 	Busy, Broken float64
-	// Race is the share of updates and patches before which somebody else writes to the
-	// object, so that the server answers 409 if they were on condition of a version.
-	// Conflict is the share that is answered with 409 although nobody did.
+	// Race is the share of updates and patches before which another client writes to the object, so
+	// that the server answers 409 if they were on condition of a version. Conflict is the share
+	// that is answered with 409 although no client did.
 	Race, Conflict float64
 	// Watch is the longest that a watch lives. Zero: as long as it likes.
 	Watch time.Duration
@@ -46,7 +46,7 @@ type Rates struct {
 
 // A Proxy is a way to the API server on which requests can be late, or lost.
 type Proxy struct {
-	// Kubeconfig of whoever shall use it.
+	// Kubeconfig of the clients of the proxy.
 	Kubeconfig string
 
 	server  *httptest.Server
@@ -89,8 +89,8 @@ func (p *Proxy) start(to *rest.Config, token string) error {
 	if token == "" {
 		p.server.Start()
 	} else {
-		// Tokens are not sent where everybody could read them, and the administrator's
-		// certificate stays out of it.
+		// Tokens are not sent where every user could read them, and the administrator's certificate
+		// stays out of it.
 		p.server.StartTLS()
 		c.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
 		to = rest.AnonymousClientConfig(to)
@@ -120,7 +120,7 @@ func (p *Proxy) start(to *rest.Config, token string) error {
 	return clientcmd.WriteToFile(*config, p.Kubeconfig)
 }
 
-// Set changes the rates. Watches that are open end if the new one says how long one
+// Set changes the rates. Watches that are open end if the new one reports how long one
 // may live.
 func (p *Proxy) Set(w Rates) {
 	p.mu.Lock()
@@ -134,7 +134,7 @@ func (p *Proxy) Set(w Rates) {
 // Cut breaks everything that is under way, watches above all.
 func (p *Proxy) Cut() { p.server.CloseClientConnections() }
 
-// Counts says how often it did what to requests, by the names of Rates.
+// Counts reports how often it did what to requests, by the names of Rates.
 func (p *Proxy) Counts() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,7 +174,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reasons are what the API server says with the codes of obstacles.
+// reasons are what the API server reports with the codes of obstacles.
 var reasons = map[int]metav1.StatusReason{
 	http.StatusForbidden:           metav1.StatusReasonForbidden,
 	http.StatusConflict:            metav1.StatusReasonConflict,
@@ -260,8 +260,8 @@ func (p *Proxy) draw(method string) (delay time.Duration, what string) {
 	return delay, ""
 }
 
-// touch writes something to the object that a request is about. If there is none yet,
-// nobody can have written to it.
+// touch writes something to the object that a request is about. If there is none yet, no client can
+// have written to it.
 func (p *Proxy) touch(r *http.Request) {
 	path := strings.TrimSuffix(r.URL.Path, "/status")
 	p.mu.Lock()
@@ -272,7 +272,7 @@ func (p *Proxy) touch(r *http.Request) {
 	p.forward.ServeHTTP(httptest.NewRecorder(), other)
 }
 
-// answer is as the API server would say it.
+// answer has the form of the API server.
 func answer(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 	w.Header().Set("Content-Type", "application/json")
 	if code == http.StatusTooManyRequests {
@@ -282,7 +282,7 @@ func answer(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 	data, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason,
-		Message: fmt.Sprintf("the proxy says %s", strings.ToLower(http.StatusText(code))),
+		Message: fmt.Sprintf("the proxy answers %s", strings.ToLower(http.StatusText(code))),
 	})
 	if err == nil {
 		_, _ = w.Write(data)

@@ -8,7 +8,7 @@ import (
 )
 
 // A Relay is a TCP way to the API server that can lose everything without a sign: neither side is
-// told, as by a firewall that drops packets.
+// notified, as by a firewall that drops packets.
 type Relay struct {
 	listener net.Listener
 	to       string

@@ -75,7 +75,7 @@ func (p *Proxy) arrived(r *http.Request) {
 	}
 }
 
-// count counts an answer, if it says that a resource version is too old.
+// count counts an answer, if it reports that a resource version is too old.
 func (p *Proxy) count(r *http.Response) {
 	if r.StatusCode == http.StatusGone {
 		p.mu.Lock()
@@ -84,7 +84,7 @@ func (p *Proxy) count(r *http.Response) {
 	}
 }
 
-// expired counts an event of a watch that says so. The text is the same in every encoding.
+// expired counts an event of a watch that reports it. The text is the same in every encoding.
 func (p *Proxy) expired(data []byte) {
 	if bytes.Contains(data, []byte("too old resource version")) || bytes.Contains(data, []byte("provided watch is too old")) {
 		p.mu.Lock()

@@ -1,6 +1,6 @@
 // Program is what runs in the containers of test/node: the container that holds the
 // namespaces of a pod, a server, and synthesizers that work and that fail in every way.
-// The first argument says which.
+// The first argument reports which.
 package main
 
 import (

@@ -18,7 +18,7 @@ type Program struct {
 	Path, Makes string
 }
 
-// machine is what Missing looks at.
+// machine is what Missing checks.
 type machine struct {
 	os          string
 	uid         int
