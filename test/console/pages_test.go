@@ -47,7 +47,7 @@ var (
 	makeUp   = regexp.MustCompile(`^make up(?: ARGS="(.*)")?$`)
 	readOnly = regexp.MustCompile(`^(kubectl (get|describe|explain|events|auth|api-resources|wait|logs|top)|arbor (groups|pg|pools|fields (show|plan|check)|compositions|audit|doctor|lint|version|explain)|bin/arbor)\b|^arbor delivery($| [a-z]+$| (show|history|diff|state|rollout) )`)
 	// namespaced matches what names the namespace default in a command or a manifest.
-	namespaced = regexp.MustCompile(`(\bnamespace(?:: |=)|-n |serviceaccount[:=])default\b`)
+	namespaced = regexp.MustCompile(`(\bnamespace(?:: |=| )|-n |serviceaccount[:=])default\b`)
 )
 
 // pages returns the pages of the documentation.
