@@ -12,8 +12,8 @@
 // A line that begins with "$ " is a command; a command that ends with a backslash, or that opens a
 // here-document, goes on in the next line. The lines below are its output. All blocks of a page run
 // in one shell, one after the other, in a folder that looks like the root of the repository, with a
-// namespace of their own that output shows as "default". A page that has `make up` gets a control
-// plane of its own, with the same arguments.
+// namespace of their own. Commands and examples name it "default", and so does the output. A page
+// that has `make up` gets a control plane of its own, with the same arguments.
 //
 // Output is compared line by line. In what the page shows, "…" stands for any text, and for any
 // lines if it is alone in a line. Times, ages, UIDs and the random ends of names are equal to each

@@ -20,6 +20,7 @@ var variable = []struct {
 	{regexp.MustCompile(`<age>|\b(\d+(\.\d+)?(ms|µs|s|m|h|d|y))+\b`), "<age>"},
 	{regexp.MustCompile(`\b\d+(\.\d+)? (s|seconds?)\b`), "<age>"},
 	{regexp.MustCompile(`\bprocess \d+\b`), "<process>"},
+	{regexp.MustCompile(`\b10\.96\.\d+\.\d+\b`), "<address>"}, // of a Service
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "<address>"},
 }
 

@@ -26,6 +26,7 @@ func TestMatch(t *testing.T) {
 		"another end of a name":                            {"replica-0-5b78dbf75f-9mxcd 1/1", "replica-0-6c89fcf86b-kfrz7 1/1", true},
 		"another name with such an end":                    {"replica-0-5b78dbf75f-9mxcd 1/1", "replica-1-6c89fcf86b-kfrz7 1/1", false},
 		"a number of a name is not its end":                {"arbor-node-1", "arbor-node-2", false},
+		"another address of a Service":                     {"web 10.96.208.63 80/TCP", "web 10.96.1.2 80/TCP", true},
 		"… stands for the rest of a line":                  {"a …", "a b c", true},
 		"… stands for the middle of a line":                {"a … d", "a b c d", true},
 		"… does not stand for what comes after it":         {"a … d", "a b c e", false},

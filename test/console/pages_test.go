@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/arbor-control/arbor/test/cluster"
@@ -20,7 +22,13 @@ import (
 
 var server *cluster.Up
 
+// TestMain starts the control plane that pages share where a reader would: in the root of the
+// repository, with bin in the PATH.
 func TestMain(m *testing.M) {
+	err := errors.Join(os.Chdir(cluster.Root()), os.Setenv("PATH", filepath.Join(cluster.Root(), "bin")+":"+os.Getenv("PATH")))
+	if err != nil {
+		panic(err)
+	}
 	os.Exit(cluster.Main(m, &server, "--nodes=4", "--node-gpus=8"))
 }
 
@@ -37,7 +45,9 @@ var (
 	// slow matches what a busy machine adds to the output of arbor up.
 	slow     = regexp.MustCompile(`(?m)^  still waiting for .*\n`)
 	makeUp   = regexp.MustCompile(`^make up(?: ARGS="(.*)")?$`)
-	readOnly = regexp.MustCompile(`^(kubectl (get|describe|explain|events|auth|api-resources|wait|logs|top)|arbor (groups|pg|pools|fields (show|plan|check)|delivery( show| history| diff| state|$)|compositions|audit|doctor|lint|version|explain)|bin/arbor)\b`)
+	readOnly = regexp.MustCompile(`^(kubectl (get|describe|explain|events|auth|api-resources|wait|logs|top)|arbor (groups|pg|pools|fields (show|plan|check)|compositions|audit|doctor|lint|version|explain)|bin/arbor)\b|^arbor delivery($| [a-z]+$| (show|history|diff|state|rollout) )`)
+	// namespaced matches what names the namespace default in a command or a manifest.
+	namespaced = regexp.MustCompile(`(\bnamespace(?:: |=| )|-n |serviceaccount[:=])default\b`)
 )
 
 // pages returns the pages of the documentation.
@@ -63,7 +73,7 @@ func pages(t *testing.T) []string {
 // pending returns the pages whose blocks are not executed yet. The list may only become shorter.
 func pending(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("pending.txt")
+	text, err := os.ReadFile(filepath.Join("test", "console", "pending.txt"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
@@ -142,15 +152,12 @@ func (r *reader) prepare() {
 	for _, dir := range []string{r.dir, tools, filepath.Join(r.dir, ".arbor")} {
 		r.must(os.MkdirAll(dir, 0o700))
 	}
-	entries, err := os.ReadDir(cluster.Root())
-	r.must(err)
-	for _, e := range entries {
-		if e.Name() != ".arbor" && e.Name() != ".git" {
-			r.must(os.Symlink(filepath.Join(cluster.Root(), e.Name()), filepath.Join(r.dir, e.Name())))
-		}
-	}
+	// Its name is as long as "default", so that columns are as wide as for a reader.
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "d-"}}
+	r.must(server.Client(r, nil).Create(r.Context(), namespace))
+	r.namespace = namespace.Name
+	r.link()
 	r.must(os.WriteFile(filepath.Join(tools, "kubectl"), []byte("#!/bin/sh\nexec "+filepath.Join(cluster.Root(), "bin", "arbor")+" kubectl \"$@\"\n"), 0o700))
-	r.namespace = cluster.Namespace(r, server.Client(r, nil))
 	config, err := clientcmd.LoadFromFile(server.Kubeconfig)
 	r.must(err)
 	config.Contexts[config.CurrentContext].Namespace = r.namespace
@@ -158,6 +165,39 @@ func (r *reader) prepare() {
 	r.must(clientcmd.WriteToFile(*config, kubeconfig))
 	r.sh = newShell(r.T, r.dir, "HOME="+r.home, "XDG_STATE_HOME="+filepath.Join(r.home, ".local", "state"), "KUBECONFIG="+kubeconfig,
 		"PATH="+filepath.Join(cluster.Root(), "bin")+":"+tools+":"+os.Getenv("PATH"), "LC_ALL=C.UTF-8", "COLUMNS=80")
+}
+
+// link makes a folder that looks like the root of the repository.
+func (r *reader) link() {
+	r.Helper()
+	entries, err := os.ReadDir(cluster.Root())
+	r.must(err)
+	for _, e := range entries {
+		if !slices.Contains([]string{".arbor", ".git", "examples"}, e.Name()) {
+			r.must(os.Symlink(filepath.Join(cluster.Root(), e.Name()), filepath.Join(r.dir, e.Name())))
+		}
+	}
+	r.examples()
+}
+
+// examples copies the examples, into the namespace of the page.
+func (r *reader) examples() {
+	r.Helper()
+	from := os.DirFS(filepath.Join(cluster.Root(), "examples"))
+	r.must(fs.WalkDir(from, ".", func(path string, e fs.DirEntry, err error) error {
+		to := filepath.Join(r.dir, "examples", path)
+		if err != nil || e.IsDir() {
+			return errors.Join(err, os.MkdirAll(to, 0o700))
+		}
+		text, err := fs.ReadFile(from, path)
+
+		return errors.Join(err, os.WriteFile(to, []byte(r.localized(string(text))), 0o600))
+	}))
+}
+
+// localized returns a text with the namespace of the page in place of default.
+func (r *reader) localized(text string) string {
+	return namespaced.ReplaceAllString(text, "${1}"+r.namespace)
 }
 
 func (r *reader) must(err error) {
@@ -189,7 +229,8 @@ func (r *reader) up(c *console.Command, args []string) {
 		up.Stop()
 		<-r.own
 	})
-	r.namespace = "" // the real one is default
+	r.namespace = metav1.NamespaceDefault
+	r.examples()
 	if len(c.Output) > 0 {
 		r.check(c, slow.ReplaceAllString(up.Output(), ""))
 	}
@@ -199,7 +240,7 @@ func (r *reader) up(c *console.Command, args []string) {
 func (r *reader) execute(c *console.Command) {
 	r.Helper()
 	for deadline := time.Now().Add(repeatFor); ; {
-		output, code, err := r.sh.run(c.Text)
+		output, code, err := r.sh.run(r.localized(c.Text))
 		if err != nil {
 			r.Fatalf("%s:%d: %s: %v", r.page, c.Line, c.Text, err)
 		}
@@ -231,9 +272,7 @@ func (r *reader) check(c *console.Command, output string) {
 
 // neutral returns output with the names that a reader would see.
 func (r *reader) neutral(output string) string {
-	if r.namespace != "" {
-		output = strings.ReplaceAll(output, r.namespace, "default")
-	}
+	output = strings.ReplaceAll(output, r.namespace, metav1.NamespaceDefault)
 
 	return strings.ReplaceAll(strings.ReplaceAll(output, r.home, "/home/you"), r.dir, "/home/you/arbor")
 }
