@@ -25,6 +25,9 @@ const deliveryRollbackExamples = `  # What would it change?
   arbor compositions rollback web -n shop --to previous
   arbor compositions rollback web -n shop --to 8f3a1c2d
 
+  # Wait until it is delivered and ready
+  arbor compositions rollback web -n shop --to previous --wait=10m
+
   # Have it synthesized again
   arbor compositions rollback web -n shop --resume`
 
@@ -36,6 +39,7 @@ type deliveryRollbackOptions struct {
 
 	to     string
 	resume bool
+	wait   time.Duration
 }
 
 func newDeliveryRollback(streams genericiooptions.IOStreams, connect source.Connector, servers serverConnector) *cobra.Command {
@@ -59,6 +63,7 @@ time, 2 there is no such composition or synthesis, or the cluster could not be r
 
 	cmd.Flags().StringVar(&o.to, "to", "", "the synthesis to go back to: its uuid or the beginning of that, or previous")
 	cmd.Flags().BoolVar(&o.resume, "resume", false, "go on synthesizing")
+	command.AddWait(cmd, &o.wait, "wait until the composition is ready with the manifests of that synthesis")
 	command.AddDryRun(cmd.Flags(), &o.dryRun, "have the server check it, and change nothing")
 	o.AddClusterFlags(cmd.Flags())
 	command.CheckUsage(cmd, cobra.ExactArgs(1))
@@ -69,6 +74,10 @@ time, 2 there is no such composition or synthesis, or the cluster could not be r
 func (o *deliveryRollbackOptions) run(ctx context.Context, name string) error {
 	if o.resume == (o.to != "") {
 		return command.Blind("cannot tell where to go: use either --to UUID, --to %s or --resume", toPrevious)
+	}
+
+	if o.resume && o.wait > 0 {
+		return command.Blind("--wait is for --to: after --resume, a composition is only synthesized if something has changed")
 	}
 
 	d, c, err := o.oneComposition(ctx, name)
@@ -89,7 +98,47 @@ func (o *deliveryRollbackOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 
-	return o.pin(ctx, d, c, target)
+	if err := o.pin(ctx, d, c, target); err != nil {
+		return err
+	}
+
+	return o.await(ctx, d, c, target)
+}
+
+// await waits until a composition is ready with the manifests of a synthesis, if that is asked for.
+func (o *deliveryRollbackOptions) await(ctx context.Context, d *deliveries, c *enov1.Composition, target *enov1.Synthesis) error {
+	if o.wait <= 0 || o.dryRun {
+		return nil
+	}
+
+	now := c
+
+	err := command.Wait(ctx, o.wait, func(ctx context.Context) (bool, error) {
+		if err := d.read(ctx, source.Query{Resource: source.CompositionResource, Namespace: c.Namespace, Name: c.Name}); err != nil {
+			return false, err
+		}
+
+		now = d.Sorted()[0]
+
+		return isReadyWith(now, target), nil
+	})
+	if err != nil {
+		return command.Blind("%w", err)
+	}
+
+	if !isReadyWith(now, target) {
+		return cannotDo("composition %s/%s is not ready with that synthesis after %s: see arbor compositions explain %s -n %s", c.Namespace, c.Name, o.wait, c.Name, c.Namespace)
+	}
+
+	return o.say(c, "is ready")
+}
+
+// isReadyWith reports whether a composition is ready with the manifests of a synthesis.
+func isReadyWith(c *enov1.Composition, target *enov1.Synthesis) bool {
+	s := c.Status.CurrentSynthesis
+
+	return s != nil && (s.UUID == target.UUID || s.RolledBackTo == target.UUID) &&
+		c.Status.InFlightSynthesis == nil && compositions.CompositionState(c) == enov1.StatusReady
 }
 
 // checkTarget refuses what cannot be carried out.

@@ -106,6 +106,32 @@ To see how far it is: arbor compositions show web -n shop
 `},
 			patches: []string{`{"metadata":{"annotations":{"arbor-control.dev/rollback-to":"11111111-aaaa-4000-8000-000000000000"},"resourceVersion":"7"}}`},
 		},
+		"Wait": {
+			reason: "it is ready with the manifests of that synthesis",
+			args:   []string{"proxy", "--to", "4444", "--wait"},
+			want: clitest.Result{Out: `composition shop/proxy is pinned to 44444444, the current one, begun 2026-03-02T11:59:00Z, 0 resources
+Its manifests are delivered again, as a new synthesis; what only later ones had is deleted.
+Nothing is synthesized until: arbor compositions rollback proxy -n shop --resume
+To see how far it is: arbor compositions show proxy -n shop
+composition shop/proxy is ready
+`},
+			patches: []string{`{"metadata":{"annotations":{"arbor-control.dev/rollback-to":"44444444-aaaa"},"resourceVersion":""}}`},
+		},
+		"WaitInVain": {
+			reason: "it does not become ready in time",
+			args:   []string{"web", "--to", "previous", "--wait=1ms"},
+			want: clitest.Result{Out: `composition shop/web is pinned to 11111111, the previous one, begun 2026-03-01T11:00:00Z, 2 resources
+Its manifests are delivered again, as a new synthesis; what only later ones had is deleted.
+Nothing is synthesized until: arbor compositions rollback web -n shop --resume
+To see how far it is: arbor compositions show web -n shop
+`, Code: command.ExitFound, Err: "composition shop/web is not ready with that synthesis after 1ms: see arbor compositions explain web -n shop"},
+			patches: []string{`{"metadata":{"annotations":{"arbor-control.dev/rollback-to":"11111111-aaaa-4000-8000-000000000000"},"resourceVersion":"7"}}`},
+		},
+		"WaitForResume": {
+			reason: "after --resume there may be nothing to wait for",
+			args:   []string{"proxy", "--resume", "--wait"},
+			want:   clitest.Result{Code: command.ExitBlind, Err: "--wait is for --to: after --resume, a composition is only synthesized if something has changed"},
+		},
 		"DryRun": {
 			reason: "a dry run is the server's",
 			args:   []string{"web", "--to", "1111", "--dry-run"},
