@@ -68,6 +68,7 @@ func New(streams genericiooptions.IOStreams, o Options) *cobra.Command {
 	}
 	cli.RejectUnknown(root)
 	cli.CompleteNames(root)
+	cli.GroupFlags(root)
 	cli.NameProgram(root, command.Program())
 
 	return root
