@@ -259,7 +259,7 @@ Try, in another terminal:
   kubectl apply -f examples/subnet-pool.yaml            # a pool of addresses, and claims
   bin/arbor pools                                       # who has what
   kubectl apply -f examples/composition.yaml            # a program that makes manifests
-  bin/arbor delivery                                    # what came of them
+  bin/arbor compositions                                # what came of them
 `, r.Kubeconfig)
 		if o.runsLocally() {
 			fmt.Fprint(out, "\nPrograms of Synthesizers run as processes of yours, on this machine; their images are\nignored. --local-synthesizers=false has none run.\n")

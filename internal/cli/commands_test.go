@@ -143,6 +143,7 @@ func TestOtherNames(t *testing.T) {
 		"MigrateKubectl": {"kubectl calls it so.", "fields migrate --field-manager eno", "to", "eno"},
 		"ShowKubectl":    {"Here, too.", "fields show --field-manager eno", "manager", "eno"},
 		"CheckKubectl":   {"And here.", "fields check --field-manager eno", "manager", "eno"},
+		"OwnedKubectl":   {"By its new name.", "fields owned --field-manager eno", "manager", "eno"},
 		"UndoFile":       {"kubectl has another --record.", "fields undo --undo-file f", "record", "f"},
 		"MigrateFile":    {"It is the same file.", "fields migrate --undo-file f", "record", "f"},
 		"DiffTo":         {"As rollback has it.", "delivery diff --to previous", "synthesis", "previous"},

@@ -45,9 +45,9 @@ func completions() map[string]completion {
 	return map[string]completion{
 		"groups": group, "groups show": group, "groups explain": several(group),
 		"pools": pool, "pools show": pool, "pools plan": pool, "pools restored": pool,
-		"delivery": several(composition), "delivery show": several(composition), "delivery diff": composition, "delivery history": composition, "delivery prune": composition,
-		"delivery rollback": composition, "delivery suspend": composition, "delivery resume": composition,
-		"delivery rollout": synthesizer, "delivery rollout resume": synthesizer,
+		"compositions": several(composition), "compositions show": several(composition), "compositions plan": composition, "compositions explain": several(composition), "compositions history": composition, "compositions prune": composition,
+		"compositions rollback": composition, "compositions suspend": composition, "compositions resume": composition,
+		"compositions rollout": synthesizer, "compositions rollout resume": synthesizer,
 	}
 }
 

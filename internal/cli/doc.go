@@ -1,5 +1,5 @@
 // Package cli puts the commands together that people and CI run: lint, audit, doctor, groups, pools, fields,
-// delivery, version, uninstall. It rejects unknown commands with a suggestion and completes names.
+// compositions, version, uninstall. It rejects unknown commands with a suggestion and completes names.
 //
 // Each group of commands is a package below this one, and none imports another. A command is three steps:
 // gather (package source: files, or a cluster through a lister), decide (internal/decide, the same functions

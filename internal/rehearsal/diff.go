@@ -11,7 +11,7 @@ import (
 	"github.com/arbor-control/arbor/internal/show/owners"
 )
 
-// DiffView is what arbor delivery diff prints for programs.
+// DiffView is what arbor compositions plan prints for programs.
 type DiffView struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`

@@ -118,7 +118,7 @@ func TestNamedLikeCommands(t *testing.T) {
 		w.says(w.delivery(2, "diff", name), "composition "+w.ns+"/"+name+" has no manifests yet")
 		w.says(w.delivery(2, "diff", "compositions.eno.azure.io/"+name), "composition "+w.ns+"/"+name+" has no manifests yet")
 	}
-	w.says(w.delivery(1, "composition/nowhere"), `composition "nowhere" was not found`)
+	w.says(w.delivery(2, "composition/nowhere"), `composition "nowhere" was not found`)
 }
 
 // TestDiffDecides has what only the delivery itself can decide.
@@ -243,7 +243,7 @@ func TestTreeHistoryAndRollback(t *testing.T) {
 
 	w.says(w.delivery(0), "/web ", "Reconciling, synthesizer synth, 22222222", "! ConfigMap "+w.ns+"/settings", "2 resources: 2 not ready")
 	w.says(w.delivery(0, "web"), "current 22222222", "previous 11111111")
-	w.says(w.delivery(1, "nowhere"), `composition "nowhere" was not found`)
+	w.says(w.delivery(2, "nowhere"), `composition "nowhere" was not found`)
 	w.says(w.delivery(2, "-o", "xml"), "unknown output format")
 	w.says(w.delivery(0, "history", "web"), newer, older, "current", "previous")
 

@@ -12,3 +12,14 @@ func TestProgram(t *testing.T) {
 		}
 	}
 }
+
+// TestTyped has a text with a hint.
+func TestTyped(t *testing.T) {
+	const text = "see arbor compositions show web, or kubectl get; arbor is not installed"
+	if got := typed(text, "arbor"); got != text {
+		t.Errorf("%q is changed", got)
+	}
+	if got, want := typed(text, Plugin), "see kubectl arbor compositions show web, or kubectl get; arbor is not installed"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

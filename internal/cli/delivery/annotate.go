@@ -78,7 +78,7 @@ func (o *annotator) annotate(ctx context.Context, c *enov1.Composition, annotati
 func (o *annotator) say(c *enov1.Composition, text string) error {
 	lines := strings.Split("composition "+c.Namespace+"/"+c.Name+" "+text, "\n")
 	for i := range lines {
-		lines[i] = render.Clean(lines[i])
+		lines[i] = render.Clean(command.Typed(lines[i]))
 	}
 
 	_, err := fmt.Fprintln(o.Out, strings.Join(lines, "\n"))

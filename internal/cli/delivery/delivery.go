@@ -13,54 +13,60 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
+	"github.com/arbor-control/arbor/internal/show/compositions"
 )
 
 const deliveryExamples = `  # What is delivered in the current namespace, and what is stuck?
-  arbor delivery
+  arbor compositions
 
   # In all namespaces, or everything about one composition
-  arbor delivery -A
-  arbor delivery web -n shop
+  arbor compositions -A
+  arbor compositions show web -n shop
 
   # One that is called like one of the commands below
-  arbor delivery composition/diff
+  arbor compositions show diff
+
+  # Why is it not ready, and what can be done?
+  arbor compositions explain web -n shop
 
   # What would the next apply change?
-  arbor delivery diff web -n shop
+  arbor compositions plan web -n shop
 
   # Delete an old object now that the new one needs to be gone
-  arbor delivery prune web --first Service/web-v1
+  arbor compositions prune web --first Service/web-v1
 
   # Leave the objects alone for a while
-  arbor delivery suspend web --reason "database maintenance"
-  arbor delivery resume web
+  arbor compositions suspend web --reason "database maintenance"
+  arbor compositions resume web
 
   # Go back to what was there before, and on again
-  arbor delivery history web
-  arbor delivery rollback web --to previous
-  arbor delivery rollback web --resume
+  arbor compositions history web
+  arbor compositions rollback web --to previous
+  arbor compositions rollback web --resume
 
   # How far are changes of Synthesizers rolled out, and is a rollout halted?
-  arbor delivery rollout
+  arbor compositions rollout
 
   # What is not ready, for a script
-  arbor delivery -A -o json | jq '.compositions[] | select(.state != "Ready") | .name'`
+  arbor compositions -A -o json | jq '.compositions[] | select(.state != "Ready") | .name'`
 
 type deliveryOptions struct {
 	deliveryScope
 
-	format string
-	names  []string
-	now    func() time.Time
+	output.Flags
+
+	names []string
+	now   func() time.Time
 }
 
 // New returns the command that draws compositions and what came of them,
 // and those that compare them and roll them back.
 func New(streams genericiooptions.IOStreams, connect source.Connector, servers serverConnector, now func() time.Time) *cobra.Command {
 	cmd := newDelivery(streams, connect, now)
-	cmd.AddCommand(command.AsShow(newDelivery(streams, connect, now), "COMPOSITION..."), newDeliveryDiff(streams, connect, servers), newDeliveryHistory(streams, connect), newDeliveryRollback(streams, connect, servers),
+	cmd.AddCommand(command.AsShow(newDelivery(streams, connect, now), "COMPOSITION..."), newExplain(streams, connect), newDeliveryDiff(streams, connect, servers), newDeliveryHistory(streams, connect), newDeliveryRollback(streams, connect, servers),
 		newDeliveryPrune(streams, connect, servers), newDeliverySuspend(streams, connect, servers, now), newDeliveryResume(streams, connect, servers),
 		newDeliveryRender(streams, connect, servers), newDeliveryRollout(streams, connect, servers))
 
@@ -70,30 +76,38 @@ func New(streams genericiooptions.IOStreams, connect source.Connector, servers s
 func newDelivery(streams genericiooptions.IOStreams, connect source.Connector, now func() time.Time) *cobra.Command {
 	o := &deliveryOptions{deliveryScope: deliveryScope{source.NewScope(streams, connect)}, now: now}
 	cmd := &cobra.Command{
-		Use:     "delivery [COMPOSITION...]",
-		Aliases: []string{"compositions", "composition"},
-		Short:   "Draw compositions, and what came of them in the cluster",
-		Long: `Draw each composition with its state, and under it the resources that are not
-well. With names, draw everything about those compositions: their syntheses, and
-every resource of these. Compositions of a symphony hang under it.
+		Use:     "compositions [COMPOSITION...]",
+		Aliases: []string{"delivery", "composition", "comp"},
+		Short:   "Show compositions and the state of their objects",
+		Long: `Draw each composition with its state, and below it the resources that are not ready.
+With names, draw everything about those compositions: their syntheses and all of
+their resources. Compositions of a symphony are drawn below it.
 
-  ✔  ready, or gone as it should be
+  ✔  ready, or deleted as intended
   !  reconciled, and not ready
   …  waiting to be reconciled
-  ✗  the cluster does not agree, and why
+  ✗  an error, with its message
   −  being deleted
 
-Exit codes: 0 it was drawn, well or not, 1 no composition of that name, 2 it could
-not look.`,
+Exit codes: 0 they were shown, ready or not, 1 one of them is not ready, if --exit-code is
+given, 2 there is no composition of that name, or the cluster could not be read.`,
 		Example: deliveryExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.names = compositionNames(args)
 
-			return o.run(cmd.Context())
+			if err := o.Check(); err != nil {
+				return err
+			}
+
+			return o.Flags.Run(cmd.Context(), &o.IOStreams, o.run)
 		},
 	}
 
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTree, "output format: tree, wide (the tree with everything in it), json or yaml")
+	o.Add(cmd, output.Tree, output.Table, output.Wide, output.Name)
+	o.AddSelector(cmd, "compositions")
+	o.AddDepth(cmd, "levels of the tree")
+	o.AddWatch(cmd)
+	o.AddExitCode(cmd, false, "a composition is not ready")
 	o.AddClusterFlags(cmd.Flags())
 	command.CheckUsage(cmd, cobra.ArbitraryArgs)
 
@@ -101,10 +115,6 @@ not look.`,
 }
 
 func (o *deliveryOptions) run(ctx context.Context) error {
-	if err := render.CheckFormat(o.format, render.FormatTree, render.FormatTable, render.FormatText, render.FormatWide, render.FormatJSON, render.FormatYAML); err != nil {
-		return err
-	}
-
 	namespace, err := o.Namespace()
 	if err != nil {
 		return command.Blind("%w", err)
@@ -115,11 +125,22 @@ func (o *deliveryOptions) run(ctx context.Context) error {
 		return command.Blind("%w", err)
 	}
 
-	if err := o.print(d, namespace); err != nil {
+	for key, c := range d.Compositions {
+		if !o.Matches(c.Labels) {
+			delete(d.Compositions, key)
+		}
+	}
+
+	v := d.View()
+	if err := o.print(d, v, namespace); err != nil {
 		return err
 	}
 
-	return o.missing(d.Sorted(), namespace)
+	if err := o.missing(d.Sorted(), namespace); err != nil {
+		return err
+	}
+
+	return o.Found(slices.ContainsFunc(v.Compositions, func(c compositions.CompositionView) bool { return !c.IsReady() }))
 }
 
 // compositionNames are what people call compositions: by name, or by type and name,
@@ -137,7 +158,7 @@ func compositionName(arg string) string {
 	kind, name, both := strings.Cut(arg, "/")
 	kind, _, _ = strings.Cut(strings.ToLower(kind), ".")
 
-	if both && (kind == "composition" || kind == "compositions") {
+	if both && (slices.Contains([]string{"composition", "compositions", "comp"}, kind)) {
 		return name
 	}
 
@@ -161,13 +182,12 @@ func (o *deliveryOptions) missing(all []*enov1.Composition, namespace string) er
 	return nil
 }
 
-func (o *deliveryOptions) print(d *deliveries, namespace string) error {
-	v := d.View()
-	if done, err := render.PrintMachine(o.Out, o.format, v); done {
+func (o *deliveryOptions) print(d *deliveries, v compositions.DeliveryView, namespace string) error {
+	if done, err := o.Print(o.Out, "Compositions", v); done {
 		return err
 	}
 
-	if len(v.Compositions) == 0 && len(d.Symphonies) == 0 {
+	if len(v.Compositions) == 0 && (len(d.Symphonies) == 0 || o.Selects()) {
 		if len(o.names) > 0 {
 			return nil
 		}
@@ -177,8 +197,14 @@ func (o *deliveryOptions) print(d *deliveries, namespace string) error {
 		return err
 	}
 
-	everything := len(o.names) > 0 || o.format == render.FormatWide
-	if err := drawDeliveries(o.Out, d, v, everything, o.now(), render.StyleOf(o.Out, os.Getenv)); err != nil {
+	if o.Is(output.Table) {
+		o.Table(o.Out, compositionRows(v, o.now()))
+
+		return nil
+	}
+
+	everything := len(o.names) > 0 || o.Is(output.Wide)
+	if err := drawDeliveries(o.Out, d, v, everything, o.now(), render.StyleOf(o.Out, os.Getenv), o.Depth); err != nil {
 		return err
 	}
 

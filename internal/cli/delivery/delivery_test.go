@@ -187,7 +187,7 @@ func TestDelivery(t *testing.T) {
 			reason: "one line for each composition, and under it what is not well",
 			args:   []string{"-n", "shop"},
 			want: clitest.Result{Out: `✔ shop/proxy  Ready, synthesizer proxy, 44444444 60s ago, 0 resources
-   pinned to 33333333: nothing is synthesized until arbor delivery rollback proxy -n shop --resume
+   pinned to 33333333: nothing is synthesized until arbor compositions rollback proxy -n shop --resume
 
 ✗ shop/web                Reconciling, synthesizer web-synth, 22222222 60m ago, 6 resources
 ├─ ! Deployment shop/db   reconciled, not ready
@@ -221,6 +221,67 @@ func TestDelivery(t *testing.T) {
 │  └─ ✔ ConfigMap shop/older     gone
 └─ previous 11111111             ready, begun 25h ago
 `, ErrOut: webSummary},
+		},
+		"Table": {
+			reason: "a flat table has a line for each composition",
+			args:   []string{"-A", "-o", "table"},
+			want: clitest.Result{Out: `NAMESPACE   NAME    STATE              READY   SYNTHESIZER   SYMPHONY   SYNTHESIZED
+shop        proxy   Ready              0/0     proxy                    60s
+shop        web     Reconciling        2/6     web-synth                60m
+store       api     Synthesizing               api           all
+store       ui      PendingSynthesis           ui            all
+`},
+		},
+		"Names": {
+			reason: "names are for other commands",
+			args:   []string{"-n", "shop", "-o", "name", "-l", "tier!=x"},
+			want:   clitest.Result{Out: "composition.eno.azure.io/proxy\ncomposition.eno.azure.io/web\n"},
+		},
+		"Selector": {
+			reason: "no composition has the label",
+			args:   []string{"-n", "shop", "-l", "tier=x"},
+			want:   clitest.Result{ErrOut: "No compositions found in shop namespace.\n"},
+		},
+		"Depth": {
+			reason: "what is too deep is counted",
+			args:   []string{"show", "web", "-n", "shop", "--depth", "1", "--exit-code"},
+			want: clitest.Result{Out: `✗ shop/web  Reconciling, synthesizer web-synth
+└─ … 8 more below
+`, ErrOut: webSummary, Code: command.ExitFound},
+		},
+		"Explain": {
+			reason: "errors come first, and each blocker with what to do",
+			args:   []string{"explain", "web", "-n", "shop"},
+			want: clitest.Result{Code: command.ExitFound, Out: `shop/web is not ready: Reconciling
+  ✗ Service shop/web: Service "web" is invalid: spec.ports: Required value
+    To do: correct the manifest in synthesizer web-synth or its inputs; compare with arbor compositions plan web -n shop
+  ! Deployment shop/db: reconciled, not ready
+    To do: see why it is not ready: kubectl describe deployment.apps/db -n shop
+  ! ConfigMap shop/old: being deleted
+    To do: see which finalizers are left: kubectl get configmap/old -n shop -o jsonpath={.metadata.finalizers}
+  1 more object waits for these.
+`},
+		},
+		"ExplainReady": {
+			reason: "a ready composition is not an error",
+			args:   []string{"explain", "proxy", "-n", "shop"},
+			want:   clitest.Result{Out: "shop/proxy is ready.\n"},
+		},
+		"ExplainSeveral": {
+			reason: "a failed program and a dependency are explained too",
+			args:   []string{"explain", "api", "composition/ui", "-n", "store"},
+			want: clitest.Result{Code: command.ExitFound, Out: `store/api is not ready: Synthesizing
+  ✗ synthesizer: no such\nregion
+    To do: correct synthesizer api or the inputs of the Composition; try it with arbor compositions render
+
+store/ui is not ready: PendingSynthesis
+  ! waits for composition store/api: DependencyNotReady
+`},
+		},
+		"ExplainQuietly": {
+			reason: "scripts may want the code of the command only",
+			args:   []string{"explain", "ui", "-n", "store", "--exit-code=false", "-o", "jsonpath={.compositions[0].ready} {.kind}"},
+			want:   clitest.Result{Out: "false CompositionExplanations\n"},
 		},
 		"Plain": {
 			reason: "marks are one column wide without UTF-8 too",
@@ -264,7 +325,12 @@ func TestDeliveryEnds(t *testing.T) {
 		"Unknown": {
 			reason: "a name that nothing has",
 			args:   []string{"nowhere", "-n", "shop"},
-			want:   clitest.Result{Code: command.ExitFound, Err: `composition "nowhere" was not found in shop namespace: look in another namespace with -n, or in all of them with -A`},
+			want:   clitest.Result{Code: command.ExitBlind, Err: `composition "nowhere" was not found in shop namespace: look in another namespace with -n, or in all of them with -A`},
+		},
+		"ExplainUnknown": {
+			reason: "a name that nothing has is not the same as one that is not ready",
+			args:   []string{"explain", "nowhere", "-n", "shop"},
+			want:   clitest.Result{Code: command.ExitBlind, Err: `composition "nowhere" was not found in shop namespace: look in another namespace with -n, or in all of them with -A`},
 		},
 		"Empty": {
 			reason: "nothing at all is no error",
@@ -274,7 +340,7 @@ func TestDeliveryEnds(t *testing.T) {
 		"Format": {
 			reason: "formats are checked first",
 			args:   []string{"-o", "xml"},
-			want:   clitest.Result{Code: command.ExitBlind, Err: `unknown output format "xml": use one of tree, table, text, wide, json, yaml`},
+			want:   clitest.Result{Code: command.ExitBlind, Err: `unknown output format "xml": use one of tree, table, wide, name, json, yaml, jsonpath=TEMPLATE`},
 		},
 	}
 

@@ -12,6 +12,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	decide "github.com/arbor-control/arbor/internal/decide/delivery"
@@ -23,24 +24,25 @@ import (
 )
 
 const deliveryDiffExamples = `  # What would the next apply change?
-  arbor delivery diff web -n shop
+  arbor compositions plan web -n shop
 
   # What would going back change?
-  arbor delivery diff web -n shop --synthesis previous
+  arbor compositions plan web -n shop --to previous
 
   # What would a composition change that is not in the cluster yet, or is another there? For CI
-  arbor delivery diff -f composition.yaml --synthesizer synthesizer.yaml
-  arbor delivery diff -f composition.yaml --exec 'go run ./synthesizer'
+  arbor compositions plan -f composition.yaml --synthesizer synthesizer.yaml
+  arbor compositions plan -f composition.yaml --exec 'go run ./synthesizer'
 
   # Which removals are blocked, and by whom?
-  arbor delivery diff web -n shop -o json | jq '.objects[] | select(.blocked != []) | {object, blocked}'`
+  arbor compositions plan web -n shop -o json | jq '.objects[] | select(.blocked != []) | {object, blocked}'`
 
 type deliveryDiffOptions struct {
 	deliveryScope
 	renderer
 
+	output.Flags
+
 	servers   serverConnector
-	format    string
 	synthesis string
 	manager   string
 }
@@ -48,28 +50,29 @@ type deliveryDiffOptions struct {
 func newDeliveryDiff(streams genericiooptions.IOStreams, connect source.Connector, servers serverConnector) *cobra.Command {
 	o := &deliveryDiffOptions{deliveryScope: deliveryScope{source.NewScope(streams, connect)}, servers: servers}
 	cmd := &cobra.Command{
-		Use:   "diff COMPOSITION | -f COMPOSITION.yaml (--synthesizer FILE | --exec COMMAND)",
-		Short: "Show what the next apply of a composition would change",
-		Long: `Have the server rehearse the apply of each manifest of a composition, as --field-manager, and
-show what it would change: a unified diff per object, new objects as additions, and
-objects that are to go as deletions. Settings and overrides are followed as the
-delivery does. What the apply cannot remove because somebody
-else holds it is said, with who does, and so is an apply that the server refuses.
+		Use:     "plan COMPOSITION | -f COMPOSITION.yaml (--synthesizer FILE | --exec COMMAND)",
+		Aliases: []string{"diff"},
+		Short:   "Show what the next apply of a composition would change",
+		Long: `Have the server dry-run the apply of each manifest of a composition, as --field-manager, and
+show what it would change: a unified diff for each object, new objects as additions, and
+pruned objects as deletions. Settings and overrides are followed as by the delivery.
+Fields that the apply cannot remove because other field managers own them are listed with
+those managers, and so are applies that the server rejects.
 Values of Secrets are not shown. Nothing is written.
 
 It compares the manifests of the synthesis in flight if there are any yet, and else
-of the current one. --synthesis takes another one of the history: then it shows what
+of the current one. --to takes another one of the history: then it shows what
 a rollback to that would change.
 
-With -f, the program is run on this machine first, as "arbor delivery render" does, and its
+With -f, the program is run on this machine first, as "arbor compositions render" does, and its
 manifests are compared: with what they would change, and which objects of the current
 synthesis they no longer have. The composition need not be in the cluster.
 
-It needs the rights to get and to patch the objects, and to create those that are
-new. What must not be looked at is said of each object.
+It needs permission to get and to patch the objects, and to create those that are new.
+Objects that cannot be read are listed.
 
-Exit codes: 0 no difference, 1 differences or blocked removals, 2 it could not look,
-at all or at one of the objects.`,
+Exit codes: 0 no difference, or --exit-code=false, 1 differences or blocked removals, 2 there
+is no such composition, or the cluster or one of the objects could not be read.`,
 		Example: deliveryDiffExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -80,29 +83,30 @@ at all or at one of the objects.`,
 		},
 	}
 
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatText, "output format: text (the differences), json or yaml")
+	o.Add(cmd, output.Text)
+	o.AddExitCode(cmd, true, "there are differences or blocked removals")
 	cmd.Flags().StringArrayVarP(&o.Paths, "filename", "f", nil, "file or folder with the Composition and inputs, - for standard input; may be repeated")
 	o.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&o.manager, "field-manager", decide.Manager, "the --field-manager of the manager that delivers the composition")
-	cmd.Flags().StringVar(&o.synthesis, "synthesis", "", "the synthesis to compare: its uuid or the beginning of that, or previous")
+	cmd.Flags().StringVar(&o.synthesis, "to", "", "the synthesis to compare: its uuid or the beginning of that, or previous")
 	o.AddClusterFlags(cmd.Flags())
 	command.CheckUsage(cmd, cobra.MaximumNArgs(1))
 
-	return command.AcceptAs(cmd, map[string]string{"to": "synthesis"})
+	return command.AcceptAs(cmd, map[string]string{"synthesis": "to"})
 }
 
 // rehearse compares what a program makes of a composition in a file.
 func (o *deliveryDiffOptions) rehearse(ctx context.Context) error {
-	if err := render.CheckFormat(o.format, render.FormatText, render.FormatTable, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.Check(); err != nil {
 		return err
 	}
 
-	if err := o.check(o.Paths); err != nil {
+	if err := o.renderer.check(o.Paths); err != nil {
 		return err
 	}
 
 	if o.synthesis != "" {
-		return command.Blind("cannot compare both a file and --synthesis: leave one of them out")
+		return command.Blind("cannot compare both a file and --to: leave one of them out")
 	}
 
 	done, err := o.render(ctx, &o.renderer, o.servers)
@@ -114,7 +118,7 @@ func (o *deliveryDiffOptions) rehearse(ctx context.Context) error {
 
 	c := done.composition
 
-	s, err := o.servers(o.Flags)
+	s, err := o.servers(o.Scope.Flags)
 	if err != nil {
 		return command.Blind("%w", err)
 	}
@@ -127,11 +131,7 @@ func (o *deliveryDiffOptions) rehearse(ctx context.Context) error {
 	v := o.compareAll(ctx, rehearsal.New(s, c, before, o.manager), all)
 	v.Namespace, v.Name, v.Role = c.Namespace, c.Name, roleRendered
 
-	if err := printDiff(v, o.Out, o.ErrOut, o.format); err != nil {
-		return err
-	}
-
-	return diffEnd(v)
+	return o.end(v)
 }
 
 // replacing are rendered manifests and tombstones of what the current synthesis in the
@@ -198,7 +198,7 @@ func (o *deliveryDiffOptions) run(ctx context.Context, name string) error {
 		return command.Blind("cannot compare both a composition of the cluster and one of a file: leave out %q, or -f, --synthesizer and --exec", name)
 	}
 
-	if err := render.CheckFormat(o.format, render.FormatText, render.FormatTable, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.Check(); err != nil {
 		return err
 	}
 
@@ -212,7 +212,7 @@ func (o *deliveryDiffOptions) run(ctx context.Context, name string) error {
 		return asBlind(err)
 	}
 
-	s, err := o.servers(o.Flags)
+	s, err := o.servers(o.Scope.Flags)
 	if err != nil {
 		return command.Blind("%w", err)
 	}
@@ -227,11 +227,7 @@ func (o *deliveryDiffOptions) run(ctx context.Context, name string) error {
 	v := o.compareAll(ctx, rehearsal.New(s, c, before, o.manager), all)
 	v.Namespace, v.Name, v.Synthesis, v.Role = c.Namespace, c.Name, chosen.UUID, compositions.RoleOf(c, chosen)
 
-	if err := printDiff(v, o.Out, o.ErrOut, o.format); err != nil {
-		return err
-	}
-
-	return diffEnd(v)
+	return o.end(v)
 }
 
 // asBlind is for a command whose code 1 means that there are differences.

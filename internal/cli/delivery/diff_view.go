@@ -19,26 +19,26 @@ import (
 // roleRendered is the role of manifests that were made on this machine.
 const roleRendered = "rendered"
 
-// diffEnd is how the command ends when everything was printed.
-func diffEnd(v rehearsal.DiffView) error {
+// end prints the differences, and ends the command.
+func (o *deliveryDiffOptions) end(v rehearsal.DiffView) error {
+	if err := o.print(v); err != nil {
+		return err
+	}
+
 	if v.Summary[rehearsal.ChangeUnknown] > 0 {
 		return &command.ExitError{Code: command.ExitBlind}
 	}
 
-	if v.Summary[rehearsal.ChangeSome]+v.Summary[rehearsal.ChangeNew]+v.Summary[rehearsal.ChangeDeleted]+v.Summary[rehearsal.ChangeRefused]+v.Blocked() > 0 {
-		return command.Found()
-	}
-
-	return nil
+	return o.Found(v.Summary[rehearsal.ChangeSome]+v.Summary[rehearsal.ChangeNew]+v.Summary[rehearsal.ChangeDeleted]+v.Summary[rehearsal.ChangeRefused]+v.Blocked() > 0)
 }
 
-func printDiff(v rehearsal.DiffView, out, errOut io.Writer, format string) error {
-	if done, err := render.PrintMachine(out, format, v); done {
+func (o *deliveryDiffOptions) print(v rehearsal.DiffView) error {
+	if done, err := o.Print(o.Out, "CompositionPlan", v); done {
 		return err
 	}
 
-	w := bufio.NewWriter(out)
-	y := render.StyleOf(out, os.Getenv)
+	w := bufio.NewWriter(o.Out)
+	y := render.StyleOf(o.Out, os.Getenv)
 
 	for _, d := range v.Objects {
 		writeObjectDiff(d, w, y)
@@ -48,7 +48,7 @@ func printDiff(v rehearsal.DiffView, out, errOut io.Writer, format string) error
 		return err
 	}
 
-	_, err := fmt.Fprintln(errOut, render.Clean(diffConclusion(v)))
+	_, err := fmt.Fprintln(o.ErrOut, render.Clean(diffConclusion(v)))
 
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
+	"github.com/arbor-control/arbor/internal/cli/command"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/show"
@@ -41,8 +42,8 @@ type deliveryDrawer struct {
 	roots map[types.NamespacedName]int
 }
 
-func drawDeliveries(out io.Writer, d *deliveries, v compositions.DeliveryView, everything bool, now time.Time, s render.Style) error {
-	r := &deliveryDrawer{Walker: render.Walker{Glyphs: s.Glyphs()}, style: s, now: now, everything: everything, roots: map[types.NamespacedName]int{}}
+func drawDeliveries(out io.Writer, d *deliveries, v compositions.DeliveryView, everything bool, now time.Time, s render.Style, depth int) error {
+	r := &deliveryDrawer{Walker: render.Walker{Glyphs: s.Glyphs(), Depth: depth}, style: s, now: now, everything: everything, roots: map[types.NamespacedName]int{}}
 
 	for _, c := range v.Compositions {
 		parent := show.Top
@@ -287,10 +288,20 @@ func (n deliveryNode) title() string {
 }
 
 func (r *deliveryDrawer) width(p render.Line) int {
+	if p.More > 0 {
+		return 0
+	}
+
 	return utf8.RuneCountInString(p.Lead + r.nodes[p.At].title())
 }
 
 func (r *deliveryDrawer) line(w io.Writer, p render.Line, c render.Columns) {
+	if p.More > 0 {
+		_, _ = fmt.Fprintln(w, p.Lead+r.MoreBelow(p))
+
+		return
+	}
+
 	n := r.nodes[p.At]
 	text := p.Lead + render.Clean(n.name)
 
@@ -310,8 +321,24 @@ func (r *deliveryDrawer) line(w io.Writer, p render.Line, c render.Columns) {
 	_, _ = fmt.Fprintln(w, text)
 
 	for _, note := range n.notes {
-		_, _ = fmt.Fprintln(w, p.Below+r.style.Severity(note.Severity, render.Clean(note.Message)))
+		_, _ = fmt.Fprintln(w, p.Below+r.style.Severity(note.Severity, render.Clean(command.Typed(note.Message))))
 	}
+}
+
+// compositionRows is a flat table of compositions.
+func compositionRows(v compositions.DeliveryView, now time.Time) [][]string {
+	rows := [][]string{{render.ColumnNamespace, "NAME", "STATE", "READY", "SYNTHESIZER", "SYMPHONY", "SYNTHESIZED"}}
+
+	for _, c := range v.Compositions {
+		ready, begun := "", ""
+		if s := c.Current; s != nil {
+			ready, begun = fmt.Sprintf("%d/%d", s.CountReady(), len(s.Resources)), render.Age(s.Begun, now)
+		}
+
+		rows = append(rows, []string{c.Namespace, c.Name, c.State, ready, c.Synthesizer, c.Symphony, begun})
+	}
+
+	return rows
 }
 
 // summaryText says how many compositions and resources are in which state.

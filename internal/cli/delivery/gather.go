@@ -186,5 +186,5 @@ func (s *deliveryScope) unknownComposition(names []string, namespace string) err
 		quoted[i] = fmt.Sprintf("%q", name)
 	}
 
-	return &command.ExitError{Code: command.ExitFound, Err: fmt.Errorf("composition %s was not found in %s: %s", strings.Join(quoted, ", "), s.Place(namespace), s.Advice())}
+	return command.NotFound("composition %s was not found in %s: %s", strings.Join(quoted, ", "), s.Place(namespace), s.Advice())
 }

@@ -11,21 +11,22 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/show/compositions"
 )
 
 const deliveryHistoryExamples = `  # What was delivered before?
-  arbor delivery history web -n shop
+  arbor compositions history web -n shop
 
   # And what would going back to it change?
-  arbor delivery diff web -n shop --synthesis 8f3a1c2d`
+  arbor compositions plan web -n shop --to 8f3a1c2d`
 
 type deliveryHistoryOptions struct {
 	deliveryScope
 
-	format string
+	output.Flags
 }
 
 func newDeliveryHistory(streams genericiooptions.IOStreams, connect source.Connector) *cobra.Command {
@@ -34,14 +35,15 @@ func newDeliveryHistory(streams genericiooptions.IOStreams, connect source.Conne
 		Use:   "history COMPOSITION",
 		Short: "List the syntheses of a composition",
 		Long: `List the syntheses of a composition whose manifests are still there, newest first.
-Each but the one in flight can be gone back to with "arbor delivery rollback".
+Each but the one in flight can be restored with "arbor compositions rollback".
 
-Exit codes: 0 they were listed, 1 no composition of that name, 2 it could not look.`,
+Exit codes: 0 they were listed, 2 there is no composition of that name, or the cluster could
+not be read.`,
 		Example: deliveryHistoryExamples,
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table, json or yaml")
+	o.Add(cmd, output.Table)
 	o.AddClusterFlags(cmd.Flags())
 	command.CheckUsage(cmd, cobra.ExactArgs(1))
 
@@ -49,7 +51,7 @@ Exit codes: 0 they were listed, 1 no composition of that name, 2 it could not lo
 }
 
 func (o *deliveryHistoryOptions) run(ctx context.Context, name string) error {
-	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.Check(); err != nil {
 		return err
 	}
 
@@ -63,7 +65,7 @@ func (o *deliveryHistoryOptions) run(ctx context.Context, name string) error {
 	}
 
 	v := d.History(c)
-	if done, err := render.PrintMachine(o.Out, o.format, v); done {
+	if done, err := o.Print(o.Out, "CompositionHistory", v); done {
 		return err
 	}
 
@@ -73,7 +75,7 @@ func (o *deliveryHistoryOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 
-	render.WriteTable(o.Out, historyRows(v))
+	o.Table(o.Out, historyRows(v))
 
 	return nil
 }

@@ -21,16 +21,16 @@ import (
 )
 
 const deliveryPruneExamples = `  # Which manifest cannot be applied, and which objects wait to be deleted?
-  arbor delivery web -n shop
+  arbor compositions show web -n shop
 
   # Delete the old Service now: it has the node port that the new one needs
-  arbor delivery prune web -n shop --first Service/web-v1
+  arbor compositions prune web -n shop --first Service/web-v1
 
   # If several objects are called like this, add the API group or the namespace
-  arbor delivery prune web -n shop --first Ingress.networking.k8s.io/shop/web
+  arbor compositions prune web -n shop --first Ingress.networking.k8s.io/shop/web
 
   # Only check it
-  arbor delivery prune web -n shop --first Service/web-v1 --dry-run`
+  arbor compositions prune web -n shop --first Service/web-v1 --dry-run`
 
 // maxChoices is how many objects an error lists.
 const maxChoices = 10
@@ -58,8 +58,8 @@ deletion of all others waits for a confirmation, and only for the current synthe
 It writes the annotation ` + enov1.AnnotationPruneFirst + `, and nothing else. Delivery deletes
 the object.
 
-Exit codes: 0 it is requested, or was already, 1 no such composition, no such object, or it
-could not be changed, 2 it could not look.`,
+Exit codes: 0 it is requested, or was already, 1 no such object waits to be deleted,
+or it could not be changed, 2 there is no such composition, or the cluster could not be read.`,
 		Example: deliveryPruneExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return retried(func() error { return o.run(cmd.Context(), args[0]) })
@@ -160,7 +160,7 @@ func (o *deliveryPruneOptions) request(ctx context.Context, c *enov1.Composition
 
 	return o.say(c, "deletes "+what+" now\n"+
 		"This is for synthesis "+compositions.ShortUUID(request.Synthesis)+" only. Other objects are deleted when all manifests have been applied.\n"+
-		"To see how far it is: arbor delivery "+c.Name+" -n "+c.Namespace)
+		"To see how far it is: arbor compositions show "+c.Name+" -n "+c.Namespace)
 }
 
 // findTombstone finds the waiting tombstone that a text names.

@@ -76,7 +76,7 @@ func TestDeliveryPrune(t *testing.T) {
 			args:   []string{"web", "--first", "Service/web-v1"},
 			want: clitest.Result{Out: `composition shop/web deletes Service shop/web-v1 now
 This is for synthesis 22222222 only. Other objects are deleted when all manifests have been applied.
-To see how far it is: arbor delivery web -n shop
+To see how far it is: arbor compositions show web -n shop
 `},
 			patches: []string{`{"metadata":{"annotations":{"arbor-control.dev/prune-first":"22222222-aaaa Service/shop/asked Service/shop/web-v1"},"resourceVersion":"7"}}`},
 		},
@@ -129,7 +129,7 @@ To see how far it is: arbor delivery web -n shop
 		"NoComposition": {
 			reason: "there must be a composition",
 			args:   []string{"x", "--first", "Service/web-v1"},
-			want:   clitest.Result{Code: command.ExitFound, Err: `composition "x" was not found in shop namespace: look in another namespace with -n, or in all of them with -A`},
+			want:   clitest.Result{Code: command.ExitBlind, Err: `composition "x" was not found in shop namespace: look in another namespace with -n, or in all of them with -A`},
 		},
 		"Deleted": {
 			reason: "everything is deleted with the composition",

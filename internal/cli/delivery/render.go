@@ -19,16 +19,16 @@ import (
 )
 
 const deliveryRenderExamples = `  # What does the program make of this composition? All inputs are in the file
-  arbor delivery render -f composition.yaml --synthesizer synthesizer.yaml
+  arbor compositions render -f composition.yaml --synthesizer synthesizer.yaml
 
   # Run the program that is being developed; inputs that are in no file are read from the cluster
-  arbor delivery render -f composition.yaml --exec 'go run ./synthesizer'
+  arbor compositions render -f composition.yaml --exec 'go run ./synthesizer'
 
   # Several files, and only some of the manifests
-  arbor delivery render -f composition.yaml -f inputs/ --exec ./synthesize -o json | jq '.items[] | select(.kind == "Deployment")'
+  arbor compositions render -f composition.yaml -f inputs/ --exec ./synthesize -o json | jq '.items[] | select(.kind == "Deployment")'
 
   # What would it change in the cluster? For CI
-  arbor delivery diff -f composition.yaml --synthesizer synthesizer.yaml`
+  arbor compositions plan -f composition.yaml --synthesizer synthesizer.yaml`
 
 type deliveryRenderOptions struct {
 	deliveryScope

@@ -229,7 +229,7 @@ diff -u -N LIVE/v1.ConfigMap.shop.gone MERGED/v1.ConfigMap.shop.gone
 		},
 		"History": {
 			reason: "the history is that of the cluster", args: []string{"--synthesis", "previous"},
-			want: clitest.Result{Code: command.ExitBlind, Err: "cannot compare both a file and --synthesis: leave one of them out"},
+			want: clitest.Result{Code: command.ExitBlind, Err: "cannot compare both a file and --to: leave one of them out"},
 		},
 	}
 

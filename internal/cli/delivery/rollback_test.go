@@ -76,7 +76,7 @@ func TestDeliveryHistory(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 
-	want = clitest.Result{Code: command.ExitFound, Err: `composition "x" was not found in any namespace: leave out the name to see what is there`}
+	want = clitest.Result{Code: command.ExitBlind, Err: `composition "x" was not found in any namespace: leave out the name to see what is there`}
 	if diff := cmp.Diff(want, clitest.Run(t, delivering(t), "", "history", "x", "-A")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -101,29 +101,55 @@ func TestDeliveryRollback(t *testing.T) {
 			args:   []string{"web", "--to", "previous"},
 			want: clitest.Result{Out: `composition shop/web is pinned to 11111111, the previous one, begun 2026-03-01T11:00:00Z, 2 resources
 Its manifests are delivered again, as a new synthesis; what only later ones had is deleted.
-Nothing is synthesized until: arbor delivery rollback web -n shop --resume
-To see how far it is: arbor delivery web -n shop
+Nothing is synthesized until: arbor compositions rollback web -n shop --resume
+To see how far it is: arbor compositions show web -n shop
 `},
 			patches: []string{`{"metadata":{"annotations":{"arbor-control.dev/rollback-to":"11111111-aaaa-4000-8000-000000000000"},"resourceVersion":"7"}}`},
+		},
+		"Wait": {
+			reason: "it is ready with the manifests of that synthesis",
+			args:   []string{"proxy", "--to", "4444", "--wait"},
+			want: clitest.Result{Out: `composition shop/proxy is pinned to 44444444, the current one, begun 2026-03-02T11:59:00Z, 0 resources
+Its manifests are delivered again, as a new synthesis; what only later ones had is deleted.
+Nothing is synthesized until: arbor compositions rollback proxy -n shop --resume
+To see how far it is: arbor compositions show proxy -n shop
+composition shop/proxy is ready
+`},
+			patches: []string{`{"metadata":{"annotations":{"arbor-control.dev/rollback-to":"44444444-aaaa"},"resourceVersion":""}}`},
+		},
+		"WaitInVain": {
+			reason: "it does not become ready in time",
+			args:   []string{"web", "--to", "previous", "--wait=1ms"},
+			want: clitest.Result{Out: `composition shop/web is pinned to 11111111, the previous one, begun 2026-03-01T11:00:00Z, 2 resources
+Its manifests are delivered again, as a new synthesis; what only later ones had is deleted.
+Nothing is synthesized until: arbor compositions rollback web -n shop --resume
+To see how far it is: arbor compositions show web -n shop
+`, Code: command.ExitFound, Err: "composition shop/web is not ready with that synthesis after 1ms: see arbor compositions explain web -n shop"},
+			patches: []string{`{"metadata":{"annotations":{"arbor-control.dev/rollback-to":"11111111-aaaa-4000-8000-000000000000"},"resourceVersion":"7"}}`},
+		},
+		"WaitForResume": {
+			reason: "after --resume there may be nothing to wait for",
+			args:   []string{"proxy", "--resume", "--wait"},
+			want:   clitest.Result{Code: command.ExitBlind, Err: "--wait is for --to: after --resume, a composition is only synthesized if something has changed"},
 		},
 		"DryRun": {
 			reason: "a dry run is the server's",
 			args:   []string{"web", "--to", "1111", "--dry-run"},
 			want: clitest.Result{Out: `composition shop/web would be pinned to 11111111, the previous one, begun 2026-03-01T11:00:00Z, 2 resources (dry run: nothing was written)
-to see what that changes: arbor delivery diff web -n shop --synthesis 11111111
+to see what that changes: arbor compositions plan web -n shop --to 11111111
 `},
 			patches: []string{`dry {"metadata":{"annotations":{"arbor-control.dev/rollback-to":"11111111-aaaa-4000-8000-000000000000"},"resourceVersion":"7"}}`},
 		},
 		"Ambiguous": {
 			reason: "a beginning that two have is none",
 			args:   []string{"web", "--to", "111"},
-			want: clitest.Result{Code: command.ExitFound, Err: `"111" is the beginning of several: choose one of ` +
+			want: clitest.Result{Code: command.ExitBlind, Err: `"111" is the beginning of several: choose one of ` +
 				`11111111-aaaa-4000-8000-000000000000, 11100000-aaaa-4000-8000-000000000000`},
 		},
 		"Unknown": {
 			reason: "those that are there are named",
 			args:   []string{"web", "--to", "9"},
-			want: clitest.Result{Code: command.ExitFound, Err: `no synthesis "9" in the history of shop/web: choose one of 22222222-aaaa-4000-8000-000000000000 (current), ` +
+			want: clitest.Result{Code: command.ExitBlind, Err: `no synthesis "9" in the history of shop/web: choose one of 22222222-aaaa-4000-8000-000000000000 (current), ` +
 				`11111111-aaaa-4000-8000-000000000000 (previous), 11100000-aaaa-4000-8000-000000000000`},
 		},
 		"Gone": {
@@ -139,7 +165,7 @@ to see what that changes: arbor delivery diff web -n shop --synthesis 11111111
 		"NoPrevious": {
 			reason: "there need not be a previous one",
 			args:   []string{"proxy", "--to", "previous"},
-			want:   clitest.Result{Code: command.ExitFound, Err: `there is no synthesis before the current one: choose one of 44444444-aaaa (current)`},
+			want:   clitest.Result{Code: command.ExitBlind, Err: `there is no synthesis before the current one: choose one of 44444444-aaaa (current)`},
 		},
 		"Conflict": {
 			reason: "somebody else was faster",

@@ -17,6 +17,7 @@ import (
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	synthesisrules "github.com/arbor-control/arbor/internal/decide/synthesis"
@@ -25,23 +26,22 @@ import (
 )
 
 const deliveryRolloutExamples = `  # How far are the Synthesizers rolled out?
-  arbor delivery rollout
+  arbor compositions rollout
 
   # Everything about one of them
-  arbor delivery rollout web-synth
+  arbor compositions rollout web-synth
 
   # Which rollouts are halted, for a script
-  arbor delivery rollout -o json | jq -r '.rollouts[] | select(.halted) | .synthesizer'
+  arbor compositions rollout -o json | jq -r '.rollouts[] | select(.halted) | .synthesizer'
 
   # Go on although compositions have failed
-  arbor delivery rollout resume web-synth`
+  arbor compositions rollout resume web-synth`
 
 var synthesizerResource = enov1.GroupVersion.WithResource("synthesizers")
 
 type deliveryRolloutOptions struct {
 	annotator
-
-	format string
+	output.Flags
 }
 
 func newDeliveryRollout(streams genericiooptions.IOStreams, connect source.Connector, servers serverConnector) *cobra.Command {
@@ -62,9 +62,10 @@ use it, in all namespaces:
 A rollout in which --rollout-max-failures compositions (a flag of the manager) have failed is
 halted: no further composition gets the generation. If all of them are in one namespace, the
 rollout is halted in that namespace only. It goes on when compositions recover, when
-the Synthesizer is changed, and with "arbor delivery rollout resume".
+the Synthesizer is changed, and with "arbor compositions rollout resume".
 
-Exit codes: 0 it was shown, halted or not, 1 no such Synthesizer, 2 it could not look.`,
+Exit codes: 0 it was shown, 1 a rollout is halted, if --exit-code is given, 2 there is no such
+Synthesizer, or the cluster could not be read.`,
 		Example: deliveryRolloutExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -75,7 +76,8 @@ Exit codes: 0 it was shown, halted or not, 1 no such Synthesizer, 2 it could not
 		},
 	}
 
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table, json or yaml")
+	o.Add(cmd, output.Table)
+	o.AddExitCode(cmd, false, "a rollout is halted")
 	o.AddClusterFlags(cmd.Flags())
 	command.CheckUsage(cmd, cobra.MaximumNArgs(1))
 	cmd.AddCommand(newDeliveryRolloutResume(streams, connect, servers))
@@ -96,8 +98,8 @@ another client changes the Synthesizer at the same time, nothing is written.
 
 A rollout that is not halted is not changed: to resume it in advance would switch the guard off.
 
-Exit codes: 0 it goes on, or was resumed already, 1 no such Synthesizer, it is not halted, or it
-could not be changed, 2 it could not look.`,
+Exit codes: 0 it goes on, or was resumed already, 1 it is not halted, or could not be changed,
+2 there is no such Synthesizer, or the cluster could not be read.`,
 		Example: deliveryRolloutExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return retried(func() error { return o.resume(cmd.Context(), synthesizerName(args[0])) })
@@ -125,7 +127,7 @@ func synthesizerName(arg string) string {
 }
 
 func (o *deliveryRolloutOptions) show(ctx context.Context, name string) error {
-	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.Check(); err != nil {
 		return err
 	}
 
@@ -144,7 +146,15 @@ func (o *deliveryRolloutOptions) show(ctx context.Context, name string) error {
 	}
 
 	v := d.Rollouts(all)
-	if done, err := render.PrintMachine(o.Out, o.format, v); done {
+	if err := o.print(v, name != ""); err != nil {
+		return err
+	}
+
+	return o.Found(slices.ContainsFunc(v.Rollouts, func(r compositions.RolloutView) bool { return r.Halted }))
+}
+
+func (o *deliveryRolloutOptions) print(v compositions.RolloutsView, everything bool) error {
+	if done, err := o.Print(o.Out, "Rollouts", v); done {
 		return err
 	}
 
@@ -154,7 +164,7 @@ func (o *deliveryRolloutOptions) show(ctx context.Context, name string) error {
 		return err
 	}
 
-	return o.draw(v, name != "")
+	return o.draw(v, everything)
 }
 
 // synthesizers reads those with a name, or all.
@@ -167,7 +177,7 @@ func (d *deliveries) synthesizers(ctx context.Context, name string) ([]*enov1.Sy
 	case err != nil:
 		return nil, command.Blind("%w", err)
 	case len(objects) == 0 && name != "":
-		return nil, cannotDo("synthesizer %q was not found: leave out the name to see what is there", name)
+		return nil, notThere("synthesizer %q was not found: leave out the name to see what is there", name)
 	}
 
 	found := map[types.NamespacedName]*enov1.Synthesizer{}
@@ -218,10 +228,10 @@ func (o *deliveryRolloutOptions) draw(v compositions.RolloutsView, everything bo
 		}
 	}
 
-	render.WriteTable(o.Out, rows)
+	o.Table(o.Out, rows)
 
 	for _, note := range notes {
-		if _, err := fmt.Fprintln(o.Out, render.Clean(note)); err != nil {
+		if _, err := fmt.Fprintln(o.Out, render.Clean(command.Typed(note))); err != nil {
 			return err
 		}
 	}
@@ -246,7 +256,7 @@ func (o *deliveryRolloutOptions) resume(ctx context.Context, name string) error 
 	}
 
 	if len(synthesisrules.AllHalts(s)) == 0 {
-		return cannotDo("the rollout of synthesizer %s, generation %d, is not halted: nothing was written. To see how far it is: arbor delivery rollout %s", s.Name, s.Generation, s.Name)
+		return cannotDo("the rollout of synthesizer %s, generation %d, is not halted: nothing was written. To see how far it is: arbor compositions rollout %s", s.Name, s.Generation, s.Name)
 	}
 
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -264,11 +274,11 @@ func (o *deliveryRolloutOptions) resume(ctx context.Context, name string) error 
 		return o.tell(s, "would be resumed (dry run: nothing was written)")
 	}
 
-	return o.tell(s, "goes on, however many compositions fail\nThe next change of its spec is guarded again.\nTo see how far it is: arbor delivery rollout "+s.Name)
+	return o.tell(s, "goes on, however many compositions fail\nThe next change of its spec is guarded again.\nTo see how far it is: arbor compositions rollout "+s.Name)
 }
 
 func (o *deliveryRolloutOptions) annotateSynthesizer(ctx context.Context, s *enov1.Synthesizer, patch []byte) error {
-	to, err := o.servers(o.Flags)
+	to, err := o.servers(o.Scope.Flags)
 	if err != nil {
 		return command.Blind("%w", err)
 	}
@@ -291,7 +301,7 @@ func (o *deliveryRolloutOptions) annotateSynthesizer(ctx context.Context, s *eno
 func (o *deliveryRolloutOptions) tell(s *enov1.Synthesizer, text string) error {
 	lines := strings.Split(fmt.Sprintf("the rollout of synthesizer %s, generation %d, %s", s.Name, s.Generation, text), "\n")
 	for i := range lines {
-		lines[i] = render.Clean(lines[i])
+		lines[i] = render.Clean(command.Typed(lines[i]))
 	}
 
 	_, err := fmt.Fprintln(o.Out, strings.Join(lines, "\n"))

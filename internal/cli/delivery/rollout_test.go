@@ -105,6 +105,8 @@ shop/c failed: ConfigMap shop/c: rejected
 			reason: "the same for programs",
 			args:   []string{"web", "-o", "json"},
 			want: clitest.Result{Out: `{
+  "apiVersion": "cli.arbor.dev/v1",
+  "kind": "Rollouts",
   "rollouts": [
     {
       "synthesizer": "web",
@@ -136,19 +138,19 @@ shop/c failed: ConfigMap shop/c: rejected
 		"Unknown": {
 			reason: "there must be such a Synthesizer",
 			args:   []string{"x"},
-			want:   clitest.Result{Code: command.ExitFound, Err: `synthesizer "x" was not found: leave out the name to see what is there`},
+			want:   clitest.Result{Code: command.ExitBlind, Err: `synthesizer "x" was not found: leave out the name to see what is there`},
 		},
 		"Format": {
 			reason: "formats are checked",
 			args:   []string{"-o", "tree"},
-			want:   clitest.Result{Code: command.ExitBlind, Err: `unknown output format "tree": use one of table, text, json, yaml`},
+			want:   clitest.Result{Code: command.ExitBlind, Err: `unknown output format "tree": use one of table, json, yaml, jsonpath=TEMPLATE`},
 		},
 		"Resume": {
 			reason: "the generation is written",
 			args:   []string{"resume", "web"},
 			want: clitest.Result{Out: `the rollout of synthesizer web, generation 7, goes on, however many compositions fail
 The next change of its spec is guarded again.
-To see how far it is: arbor delivery rollout web
+To see how far it is: arbor compositions rollout web
 `},
 			patches: []string{`{"metadata":{"annotations":{"arbor-control.dev/resume-rollout":"7"},"resourceVersion":"70"}}`},
 		},
@@ -166,17 +168,17 @@ To see how far it is: arbor delivery rollout web
 		"NotHalted": {
 			reason: "the guard of a rollout that is not halted stays on; a halt of an earlier generation does not count",
 			args:   []string{"resume", "smooth"},
-			want:   clitest.Result{Code: command.ExitFound, Err: "the rollout of synthesizer smooth, generation 3, is not halted: nothing was written. To see how far it is: arbor delivery rollout smooth"},
+			want:   clitest.Result{Code: command.ExitFound, Err: "the rollout of synthesizer smooth, generation 3, is not halted: nothing was written. To see how far it is: arbor compositions rollout smooth"},
 		},
 		"ResumeUnknown": {
 			reason: "there must be such a Synthesizer",
 			args:   []string{"resume", "x"},
-			want:   clitest.Result{Code: command.ExitFound, Err: `synthesizer "x" was not found: leave out the name to see what is there`},
+			want:   clitest.Result{Code: command.ExitBlind, Err: `synthesizer "x" was not found: leave out the name to see what is there`},
 		},
 		"ResumeNothing": {
 			reason: "a name is needed",
 			args:   []string{"resume"},
-			want:   clitest.Result{Code: command.ExitBlind, Err: "accepts 1 arg(s), received 0\nSee 'delivery rollout resume --help' for usage"},
+			want:   clitest.Result{Code: command.ExitBlind, Err: "accepts 1 arg(s), received 0\nSee 'compositions rollout resume --help' for usage"},
 		},
 	}
 

@@ -16,13 +16,13 @@ import (
 )
 
 const deliverySuspendExamples = `  # Leave the objects of a composition alone during maintenance
-  arbor delivery suspend web -n shop --reason "database maintenance, ticket 4711"
+  arbor compositions suspend web -n shop --reason "database maintenance, ticket 4711"
 
   # Which compositions are suspended, since when, and why?
-  arbor delivery -A -o json | jq '.compositions[] | select(.suspended) | {namespace, name, suspended}'
+  arbor compositions -A -o json | jq '.compositions[] | select(.suspended) | {namespace, name, suspended}'
 
   # Deliver again
-  arbor delivery resume web -n shop`
+  arbor compositions resume web -n shop`
 
 // maxReason is how long the reason of a suspension can be.
 const maxReason = 256
@@ -39,7 +39,7 @@ func newDeliverySuspend(streams genericiooptions.IOStreams, connect source.Conne
 	cmd := &cobra.Command{
 		Use:   "suspend COMPOSITION --reason TEXT",
 		Short: "Stop delivery of a composition",
-		Long: `Have delivery write nothing for a composition until "arbor delivery resume": no manifest is
+		Long: `Have delivery write nothing for a composition until "arbor compositions resume": no manifest is
 applied, no drift is corrected and no object is pruned. Writes that are under way are
 finished. The composition is still synthesized; what is new is delivered when it is
 resumed. If the composition is deleted, its objects are deleted as usual.
@@ -47,8 +47,8 @@ resumed. If the composition is deleted, its objects are deleted as usual.
 It writes the annotation ` + enov1.AnnotationSuspend + `, with the time and the reason, and nothing else; if
 another client changes the composition at the same time, nothing is written.
 
-Exit codes: 0 it is suspended, or was already, 1 no such composition, or it could not be
-changed, 2 it could not look.`,
+Exit codes: 0 it is suspended, or was already, 1 it could not be changed, 2 there is no
+such composition, or the cluster could not be read.`,
 		Example: deliverySuspendExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return retried(func() error { return o.suspend(cmd.Context(), args[0]) })
@@ -66,13 +66,13 @@ func newDeliveryResume(streams genericiooptions.IOStreams, connect source.Connec
 	cmd := &cobra.Command{
 		Use:   "resume COMPOSITION",
 		Short: "Deliver a composition again that was suspended",
-		Long: `Deliver a composition again that was suspended with "arbor delivery suspend". The current
+		Long: `Deliver a composition again that was suspended with "arbor compositions suspend". The current
 synthesis is applied, and objects that have changed in the meantime are corrected.
 
 It removes the annotation ` + enov1.AnnotationSuspend + `, and changes nothing else.
 
-Exit codes: 0 it is resumed, or was not suspended, 1 no such composition, or it could not be
-changed, 2 it could not look.`,
+Exit codes: 0 it is resumed, or was not suspended, 1 it could not be changed, 2 there is no
+such composition, or the cluster could not be read.`,
 		Example: deliverySuspendExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return retried(func() error { return o.resume(cmd.Context(), args[0]) })
@@ -131,7 +131,7 @@ func (o *deliverySuspendOptions) suspend(ctx context.Context, name string) error
 	}
 
 	return o.say(c, "is suspended\n"+
-		"Delivery writes nothing for it until: arbor delivery resume "+c.Name+" -n "+c.Namespace+"\n"+
+		"Delivery writes nothing for it until: arbor compositions resume "+c.Name+" -n "+c.Namespace+"\n"+
 		"It is still synthesized, and its objects are deleted if it is deleted.")
 }
 
@@ -154,5 +154,5 @@ func (o *deliverySuspendOptions) resume(ctx context.Context, name string) error 
 		return o.say(c, "would be resumed (dry run: nothing was written)\n"+was.String())
 	}
 
-	return o.say(c, "is resumed\nIts current synthesis is delivered, and drift is corrected.\nTo see how far it is: arbor delivery "+c.Name+" -n "+c.Namespace)
+	return o.say(c, "is resumed\nIts current synthesis is delivered, and drift is corrected.\nTo see how far it is: arbor compositions show "+c.Name+" -n "+c.Namespace)
 }

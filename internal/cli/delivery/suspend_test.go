@@ -46,7 +46,7 @@ func TestDeliverySuspend(t *testing.T) {
 			reason: "the time and the reason are written on one line",
 			args:   []string{"suspend", "web", "--reason", "database\n maintenance"},
 			want: clitest.Result{Out: `composition shop/web is suspended
-Delivery writes nothing for it until: arbor delivery resume web -n shop
+Delivery writes nothing for it until: arbor compositions resume web -n shop
 It is still synthesized, and its objects are deleted if it is deleted.
 `},
 			patches: []string{`{"metadata":{"annotations":{"arbor-control.dev/suspend":"2026-03-02T12:00:00Z database maintenance"},"resourceVersion":"7"}}`},
@@ -66,7 +66,7 @@ It is still synthesized, and its objects are deleted if it is deleted.
 			reason: "a new reason does not change since when it is suspended",
 			args:   []string{"suspend", "db", "--reason", "more of it"},
 			want: clitest.Result{Out: `composition shop/db is suspended
-Delivery writes nothing for it until: arbor delivery resume db -n shop
+Delivery writes nothing for it until: arbor compositions resume db -n shop
 It is still synthesized, and its objects are deleted if it is deleted.
 `},
 			patches: []string{`{"metadata":{"annotations":{"arbor-control.dev/suspend":"2026-03-01T12:00:00Z more of it"},"resourceVersion":"8"}}`},
@@ -89,14 +89,14 @@ It is still synthesized, and its objects are deleted if it is deleted.
 		"Unknown": {
 			reason: "there must be a composition",
 			args:   []string{"suspend", "x", "--reason", "a"},
-			want:   clitest.Result{Code: command.ExitFound, Err: `composition "x" was not found in shop namespace: look in another namespace with -n, or in all of them with -A`},
+			want:   clitest.Result{Code: command.ExitBlind, Err: `composition "x" was not found in shop namespace: look in another namespace with -n, or in all of them with -A`},
 		},
 		"Resume": {
 			reason: "the annotation is removed",
 			args:   []string{"resume", "db"},
 			want: clitest.Result{Out: `composition shop/db is resumed
 Its current synthesis is delivered, and drift is corrected.
-To see how far it is: arbor delivery db -n shop
+To see how far it is: arbor compositions show db -n shop
 `},
 			patches: []string{`{"metadata":{"annotations":{"arbor-control.dev/suspend":null},"resourceVersion":"8"}}`},
 		},
@@ -115,7 +115,7 @@ To see how far it is: arbor delivery db -n shop
 			reason: "the suspension is not an error, and is shown once",
 			args:   []string{"composition/db"},
 			want: clitest.Result{Out: `! shop/db  Reconciling, synthesizer db-synth
-   Suspended since 2026-03-01T12:00:00Z: maintenance; nothing is delivered until arbor delivery resume db -n shop
+   Suspended since 2026-03-01T12:00:00Z: maintenance; nothing is delivered until arbor compositions resume db -n shop
 `, ErrOut: "1 composition: 1 Reconciling; 0 resources\n"},
 		},
 	}

@@ -13,13 +13,14 @@ import (
 
 	"github.com/arbor-control/arbor/api/names"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/clusterfacts"
 	"github.com/arbor-control/arbor/internal/decide/health"
 	"github.com/arbor-control/arbor/internal/decide/tenancy"
 )
 
-const doctorExamples = `  # Is Arbor well in this cluster, and if not, what is to be done?
+const doctorExamples = `  # Is Arbor healthy in this cluster, and if not, what can be done?
   arbor doctor
 
   # Arbor is installed in a namespace of another name
@@ -27,6 +28,9 @@ const doctorExamples = `  # Is Arbor well in this cluster, and if not, what is t
 
   # What would change for Compositions with --delivery-scope=namespace?
   arbor doctor --delivery-scope=namespace --default-service-account=deployer
+
+  # After an installation: wait until it is healthy
+  arbor doctor --wait=2m
 
   # For a script: exit with 1 for warnings too
   arbor doctor --strict -o json`
@@ -41,35 +45,38 @@ type doctorOptions struct {
 	namespace string
 	scope     string
 	account   string
-	format    string
+	output    output.Flags
+	wait      time.Duration
 	strict    bool
 }
 
-// New returns the command that says whether Arbor is well in a cluster.
+// New returns the command that checks Arbor in a cluster.
 func New(streams genericiooptions.IOStreams, release clusterfacts.Release) *cobra.Command {
 	o := &doctorOptions{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), release: release, connect: clusterfacts.Connect, now: time.Now}
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say whether Arbor is well in a cluster, and what to do if not",
-		Long: `Look at what Arbor needs in a cluster: the version of Kubernetes, the
-definitions of its kinds, its webhooks and their certificates, whether a replica
-leads, what the manager may do, whether arbor-scheduler, if there is one, places
-pods, and what waits. For whatever is not as it should be, it says what to do. Nothing is changed; webhooks are tried with dry
-runs of objects that they must refuse.
+		Short: "Check Arbor in a cluster",
+		Long: `Check what Arbor needs in a cluster: the version of Kubernetes, the CRDs, the webhooks and
+their certificates, the leader, the permissions of the manager, arbor-scheduler if it is
+installed, and objects that wait. For each problem, the report names what to do. Nothing is
+changed; webhooks are tried with dry runs of objects that they must reject.
+
+With --wait, it checks again until there is no problem, and prints the last report.
 
 With --delivery-scope=namespace, it also lists what the manager could not deliver
 any more if it ran with that flag: Compositions without a ServiceAccount, objects
 outside of their namespaces, and permissions that their ServiceAccounts lack.
 
-What you may not look at is listed as unknown. Objects that are wrong are the
-business of "arbor audit".
+What you have no permission to read is listed as unknown. "arbor audit" checks objects.
 
-Exit codes: 0 no problem, 1 problems, 2 the cluster could not be asked.`,
+Exit codes: 0 no problem, 1 problems, 2 the cluster could not be read.`,
 		Example: doctorExamples,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table, json or yaml")
+	o.output.Add(cmd, output.Table)
+	o.output.AddExitCode(cmd, true, "there is a problem")
+	command.AddWait(cmd, &o.wait, "check again until there is no problem")
 	cmd.Flags().StringVar(&o.namespace, "arbor-namespace", names.Namespace, "namespace that Arbor is installed in")
 	cmd.Flags().StringVar(&o.scope, "delivery-scope", string(tenancy.Cluster), "also list what would change for Compositions with this --delivery-scope of the manager: cluster (nothing) or namespace")
 	cmd.Flags().StringVar(&o.account, "default-service-account", "", "with --delivery-scope=namespace: --default-service-account of the manager; empty: that of the Deployment")
@@ -99,7 +106,7 @@ func (o *doctorOptions) parseScope() (tenancy.Scope, error) {
 }
 
 func (o *doctorOptions) run(ctx context.Context) error {
-	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 
@@ -112,7 +119,14 @@ func (o *doctorOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	report, err := o.examine(ctx, scope)
+	var report health.Report
+
+	err = command.Wait(ctx, o.wait, func(ctx context.Context) (bool, error) {
+		var err error
+		report, err = o.examine(ctx, scope)
+
+		return !o.fails(report), err
+	})
 	if err != nil {
 		return command.Blind("%w", err)
 	}
@@ -121,11 +135,12 @@ func (o *doctorOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	if report.State == health.Problem || o.strict && report.State != health.OK {
-		return command.Found()
-	}
+	return o.output.Found(o.fails(report))
+}
 
-	return nil
+// fails reports whether a report has what the command must not succeed with.
+func (o *doctorOptions) fails(r health.Report) bool {
+	return r.State == health.Problem || o.strict && r.State != health.OK
 }
 
 // examine reads the cluster and judges what it finds.
@@ -149,7 +164,7 @@ func (o *doctorOptions) examine(ctx context.Context, scope tenancy.Scope) (healt
 }
 
 func (o *doctorOptions) print(r health.Report) error {
-	if done, err := render.PrintMachine(o.Out, o.format, r); done {
+	if done, err := o.output.Print(o.Out, "HealthReport", r); done {
 		return err
 	}
 
@@ -160,7 +175,7 @@ func (o *doctorOptions) print(r health.Report) error {
 		rows = append(rows, []string{string(c.State), c.About, c.Object, c.Message})
 	}
 
-	render.WriteTable(o.Out, rows)
+	o.output.Table(o.Out, rows)
 
 	for _, c := range r.Checks {
 		if c.Fix == "" {
@@ -172,7 +187,7 @@ func (o *doctorOptions) print(r health.Report) error {
 			about += " " + c.Object
 		}
 
-		_, _ = fmt.Fprintf(o.Out, "\n%s %s\n  %s\n  To do: %s\n", s.Paint(colourOf(c.State), string(c.State)+":"), render.Clean(about), render.Clean(c.Message), render.Clean(c.Fix))
+		_, _ = fmt.Fprintf(o.Out, "\n%s %s\n  %s\n  To do: %s\n", s.Paint(colourOf(c.State), string(c.State)+":"), render.Clean(about), render.Clean(c.Message), render.Clean(command.Typed(c.Fix)))
 	}
 
 	_, err := fmt.Fprintln(o.ErrOut, health.Summary(r.Checks))

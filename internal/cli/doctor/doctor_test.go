@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/arbor-control/arbor/internal/cli/command"
-	"github.com/arbor-control/arbor/internal/cli/render"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/clusterfacts"
 )
 
@@ -28,15 +29,16 @@ func TestDoctorFlags(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			o := &doctorOptions{
-				IOStreams: genericiooptions.NewTestIOStreamsDiscard(), flags: genericclioptions.NewConfigFlags(true), scope: tc.scope, account: tc.account, format: render.FormatTable,
+				IOStreams: genericiooptions.NewTestIOStreamsDiscard(), flags: genericclioptions.NewConfigFlags(true), scope: tc.scope, account: tc.account,
 				connect: func(genericclioptions.RESTClientGetter) (*clusterfacts.Reader, error) {
 					t.Errorf("%s\nthe cluster is asked", tc.reason)
 
 					return nil, errors.New("no cluster")
 				},
 			}
+			o.output.Add(&cobra.Command{}, output.Table)
 			if tc.format != "" {
-				o.format = tc.format
+				o.output.Format = tc.format
 			}
 			*o.flags.Namespace = tc.namespace
 			err := o.run(t.Context())

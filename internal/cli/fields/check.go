@@ -9,19 +9,20 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/show"
 	"github.com/arbor-control/arbor/internal/show/owners"
 )
 
 const fieldsCheckExamples = `  # Does eno own all of the init containers?
-  arbor fields check deploy/web --scope spec.template.spec.initContainers --manager eno
+  arbor fields owned deploy/web --scope spec.template.spec.initContainers --manager eno
 
-  # Which Deployments have containers that others own as well?
-  arbor fields check deploy -A --scope spec.template.spec.containers --manager argocd-controller
+  # Which Deployments have containers that other managers own as well?
+  arbor fields owned deploy -A --scope spec.template.spec.containers --manager argocd-controller
 
   # In a script
-  arbor fields check deploy/web --scope spec.template --manager eno -o json | jq '.checks[].otherManagers'`
+  arbor fields owned deploy/web --scope spec.template --manager eno -o json | jq '.checks[].otherManagers'`
 
 type fieldsCheckOptions struct {
 	ownersOptions
@@ -32,15 +33,16 @@ type fieldsCheckOptions struct {
 func newFieldsCheck(streams genericiooptions.IOStreams, find finder) *cobra.Command {
 	o := &fieldsCheckOptions{ownersOptions: newOwnersOptions(streams, find)}
 	cmd := &cobra.Command{
-		Use:   "check KIND/NAME... --scope SCOPE --manager MANAGER",
-		Short: "Check whether one manager owns all of a part",
-		Long: `Check whether a part of an object belongs to one manager that applies, and to
-nobody else. Fields that nobody owns do not count, and neither does what was
-written through a subresource. What the manager itself wrote otherwise than by
-apply is somebody else's to the server.
+		Use:     "owned KIND/NAME... --scope SCOPE --manager MANAGER",
+		Aliases: []string{"check"},
+		Short:   "Check whether one manager owns all of a part",
+		Long: `Check whether one manager owns a part of an object by server-side apply, and no other manager
+does. Fields without an owner do not count, and neither do fields that were written through
+a subresource. Fields that the manager itself wrote without apply belong to another manager
+for the server.
 
-Exit codes: 0 it owns all of it, 1 it does not, or there is no such part or
-object, 2 it could not look.`,
+Exit codes: 0 it owns all of it, 1 it does not, or there is no such part, 2 there is no such
+object, or the cluster or a file could not be read.`,
 		Example: fieldsCheckExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.args = args
@@ -49,7 +51,8 @@ object, 2 it could not look.`,
 		},
 	}
 
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table, json or yaml")
+	o.output.Add(cmd, output.Table)
+	o.output.AddExitCode(cmd, true, "the manager does not own all of it")
 	cmd.Flags().StringVar(&o.manager, "manager", "", "the manager that should own it")
 	o.addOwnersFlags(cmd)
 
@@ -57,7 +60,7 @@ object, 2 it could not look.`,
 }
 
 func (o *fieldsCheckOptions) run(ctx context.Context) error {
-	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 
@@ -84,15 +87,15 @@ func (o *fieldsCheckOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	if end == nil && report.Summary.FullyOwned < report.Summary.Checked {
-		return command.Found()
+	if end == nil {
+		return o.output.Found(report.Summary.FullyOwned < report.Summary.Checked)
 	}
 
 	return end
 }
 
 func (o *fieldsCheckOptions) print(r owners.OwnershipReport) error {
-	if done, err := render.PrintMachine(o.Out, o.format, r); done {
+	if done, err := o.output.Print(o.Out, "FieldOwnership", r); done {
 		return err
 	}
 
@@ -102,7 +105,7 @@ func (o *fieldsCheckOptions) print(r owners.OwnershipReport) error {
 	}
 
 	if len(r.Checks) > 0 {
-		render.WriteTable(o.Out, rows)
+		o.output.Table(o.Out, rows)
 	}
 
 	what := "the whole object"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbor-control/arbor/engine/fields"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/identity"
@@ -20,7 +21,7 @@ const fieldsExamples = `  # Who owns which field of a Deployment?
   arbor fields show deploy/web
 
   # Does eno own all of the init containers?
-  arbor fields check deploy/web --scope spec.template.spec.initContainers --manager eno
+  arbor fields owned deploy/web --scope spec.template.spec.initContainers --manager eno
 
   # What would have to move for that, and what would a removal do then?
   arbor fields plan deploy/web --scope spec.template.spec.initContainers --to eno
@@ -58,7 +59,7 @@ type ownersOptions struct {
 	find     finder
 	args     []string
 	selector string
-	format   string
+	output   output.Flags
 	width    int
 	// within is the text of --scope.
 	within string
@@ -146,7 +147,7 @@ func (o *ownersOptions) gather(ctx context.Context) (all []*owners.Object, end, 
 
 // nothing says that no object is like that.
 func (o *ownersOptions) nothing(namespace string) error {
-	return &command.ExitError{Code: command.ExitFound, Err: fmt.Errorf("nothing was found in %s: %s", o.Place(namespace), o.elsewhere())}
+	return command.NotFound("nothing was found in %s: %s", o.Place(namespace), o.elsewhere())
 }
 
 // elsewhere says where else to look.

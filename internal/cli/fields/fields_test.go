@@ -255,17 +255,17 @@ it has no managedFields: the server does not know who owns what
 		"NoScope": {
 			reason: "a part that is not there is told",
 			args:   []string{"-f", saved("gate"), "--scope", "spec.closed"},
-			want:   clitest.Result{Code: command.ExitFound, Err: "spec.closed is not in Gate north: leave out --scope to see what is there"},
+			want:   clitest.Result{Code: command.ExitBlind, Err: "spec.closed is not in Gate north: leave out --scope to see what is there"},
 		},
 		"NoManager": {
 			reason: "the others are named",
 			args:   []string{"-f", saved("gate"), "--manager", "eno"},
-			want:   clitest.Result{Code: command.ExitFound, Err: `manager "eno" has nothing in Gate north: there is only platform, team`},
+			want:   clitest.Result{Code: command.ExitBlind, Err: `manager "eno" has nothing in Gate north: there is only platform, team`},
 		},
 		"NothingThere": {
 			reason: "a manager may have nothing in a part",
 			args:   []string{"-f", saved("gate"), "--manager", "team", "--scope", "spec.hours"},
-			want:   clitest.Result{Code: command.ExitFound, Err: `manager "team" has nothing there in Gate north: leave out --scope to see what it has`},
+			want:   clitest.Result{Code: command.ExitBlind, Err: `manager "team" has nothing there in Gate north: leave out --scope to see what it has`},
 		},
 		"BadScope": {
 			reason: "the place of the mistake is told",
@@ -278,7 +278,7 @@ it has no managedFields: the server does not know who owns what
 		"NoSuchName": {
 			reason: "arguments choose among what is in files, too",
 			args:   []string{"deploy/other", "-f", saved("web")},
-			want:   clitest.Result{Code: command.ExitFound, Err: "nothing was found in the given files: ask for another kind, name or labels"},
+			want:   clitest.Result{Code: command.ExitBlind, Err: "nothing was found in the given files: ask for another kind, name or labels"},
 		},
 		"NoArguments": {
 			reason: "something must be asked for",
@@ -288,7 +288,7 @@ it has no managedFields: the server does not know who owns what
 		"Format": {
 			reason: "formats are known by name",
 			args:   []string{"-f", saved("web"), "-o", "wide"},
-			want:   clitest.Result{Code: command.ExitBlind, Err: `unknown output format "wide": use one of tree, table, text, json, yaml`},
+			want:   clitest.Result{Code: command.ExitBlind, Err: `unknown output format "wide": use one of tree, table, name, json, yaml, jsonpath=TEMPLATE`},
 		},
 	}
 
@@ -478,7 +478,7 @@ func TestFieldsFind(t *testing.T) {
 	}{
 		"Name":     {reason: "one by its short name", args: []string{"gt/north"}, want: "Gate north  example.com/v1\n"},
 		"Selector": {reason: "those with labels", args: []string{"gates", "-l", "site=north"}, want: "Gate default/north  example.com/v1\n"},
-		"Missing":  {reason: "what is not there was looked for", args: []string{"gate/south"}, code: command.ExitFound, want: "cannot find gate/south: because"},
+		"Missing":  {reason: "what is not there was looked for", args: []string{"gate/south"}, code: command.ExitBlind, want: "cannot find gate/south: because"},
 		"Kind":     {reason: "what is unknown was not", args: []string{"door/north"}, code: command.ExitBlind, want: `cannot find door/north: the server doesn't have a resource type "door"`},
 		"Nowhere":  {reason: "no answer names the server", args: []string{"gate/north", "--server", "http://127.0.0.1:1"}, code: command.ExitBlind, want: "cannot find gate/north: no answer from http://127.0.0.1:1: "},
 	}
@@ -555,6 +555,8 @@ func TestFieldsCheck(t *testing.T) {
 			reason: "lists are lists, also when they are empty",
 			args:   []string{"-f", saved("web"), "--scope", "spec.replicas", "--manager", "eno", "-o", "json"},
 			want: clitest.Result{Code: command.ExitFound, Out: `{
+  "apiVersion": "cli.arbor.dev/v1",
+  "kind": "FieldOwnership",
   "checks": [
     {
       "object": {

@@ -90,7 +90,7 @@ func (s search) builder(flags *genericclioptions.ConfigFlags) *resource.Builder 
 // asked.
 func notFound(what string, err error) error {
 	if utilerrors.FilterOut(err, apierrors.IsNotFound) == nil {
-		return &command.ExitError{Code: command.ExitFound, Err: fmt.Errorf("cannot find %s: %w", what, err)}
+		return command.NotFound("cannot find %s: %w", what, err)
 	}
 
 	return command.Blind("cannot find %s: %w", what, source.ShortError(err))

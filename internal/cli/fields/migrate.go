@@ -11,7 +11,7 @@ import (
 
 	"github.com/arbor-control/arbor/engine/fields"
 	"github.com/arbor-control/arbor/internal/cli/command"
-	"github.com/arbor-control/arbor/internal/cli/render"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/ownership"
@@ -95,7 +95,7 @@ or could not be changed, 2 it could not look, or the scope is never moved.`,
 		},
 	}
 
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table, json or yaml")
+	o.output.Add(cmd, output.Table)
 	cmd.Flags().BoolVar(&o.apply, "apply", false, "apply what is in --desired afterwards, as the manager")
 	command.AddDryRun(cmd.Flags(), &o.dryRun, "have the server check everything, and change nothing")
 	cmd.Flags().BoolVar(&o.all, "all", false, "all objects of a kind, if there are neither names nor labels")
@@ -123,7 +123,7 @@ func (o *fieldsMigrateOptions) run(ctx context.Context) error {
 		return command.Blind("%w", err)
 	}
 
-	if err := report.print(o.Out, o.ErrOut, o.format); err != nil {
+	if err := report.print(o.Out, o.ErrOut, &o.output); err != nil {
 		return err
 	}
 
@@ -169,7 +169,7 @@ func (o *fieldsMigrateOptions) migrateAll(ctx context.Context, all []*owners.Obj
 
 // check finds wrong usage.
 func (o *fieldsMigrateOptions) check() (r fields.Request, wishes []map[string]any, err error) {
-	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.output.Check(); err != nil {
 		return r, nil, err
 	}
 

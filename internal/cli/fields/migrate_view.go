@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/arbor-control/arbor/engine/fields"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/ownership"
@@ -129,8 +130,8 @@ func (r *MigrationReport) add(v MigrationView) {
 
 // print has a row for each object; what went wrong and what is to be known of
 // it goes to errOut.
-func (r *MigrationReport) print(out, errOut io.Writer, format string) error {
-	if done, err := render.PrintMachine(out, format, r); done {
+func (r *MigrationReport) print(out, errOut io.Writer, to *output.Flags) error {
+	if done, err := to.Print(out, "FieldMigration", r); done {
 		return err
 	}
 
@@ -141,7 +142,7 @@ func (r *MigrationReport) print(out, errOut io.Writer, format string) error {
 		rows = append(rows, []string{v.Object.Kind, v.Object.Namespace, v.Object.Name, r.result(v), strconv.Itoa(v.size()), v.from()})
 	}
 
-	render.WriteTable(out, rows)
+	to.Table(out, rows)
 
 	for _, v := range r.Migrations {
 		for _, n := range v.Notes {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbor-control/arbor/engine/fields"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/manifest"
 	"github.com/arbor-control/arbor/internal/show"
@@ -34,8 +35,7 @@ type fieldsPlanOptions struct {
 	ownersOptions
 	moveOptions
 
-	exitCode bool
-	all      bool
+	all bool
 }
 
 // moveOptions say what is to be moved, and to whom.
@@ -124,8 +124,8 @@ annotation eno.azure.io/migrate-ownership says.
 With --desired, the next apply is that file. Without, it is what the manager
 applies now but for the scope. Nothing is written.
 
-Exit codes: 0 it was planned, 1 no such object, or with --exit-code something
-would move, 2 it could not look, or the scope is never moved.`,
+Exit codes: 0 it was planned, 1 something would move, if --exit-code is given,
+2 there is no such object, the cluster could not be read, or the scope is never moved.`,
 		Example: fieldsPlanExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.args = args
@@ -134,8 +134,8 @@ would move, 2 it could not look, or the scope is never moved.`,
 		},
 	}
 
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table, json or yaml")
-	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit with 1 if something would move")
+	o.output.Add(cmd, output.Table)
+	o.output.AddExitCode(cmd, false, "something would move")
 	cmd.Flags().BoolVar(&o.all, "all", false, fmt.Sprintf("list everything, not only the first %d", render.MaxListed))
 	o.addMoveFlags(cmd)
 	o.addOwnersFlags(cmd)
@@ -144,7 +144,7 @@ would move, 2 it could not look, or the scope is never moved.`,
 }
 
 func (o *fieldsPlanOptions) run(ctx context.Context) error {
-	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 
@@ -182,8 +182,8 @@ func (o *fieldsPlanOptions) run(ctx context.Context) error {
 
 // end is how the command ends when everything was printed.
 func (o *fieldsPlanOptions) end(v owners.MovesView, end error) error {
-	if end == nil && o.exitCode && v.Changed() {
-		return command.Found()
+	if end == nil {
+		return o.output.Found(v.Changed())
 	}
 
 	return end
@@ -205,7 +205,7 @@ func planMoves(all []*owners.Object, request fields.Request, wishes []map[string
 }
 
 func (o *fieldsPlanOptions) print(v owners.MovesView) error {
-	if done, err := render.PrintMachine(o.Out, o.format, v); done {
+	if done, err := o.output.Print(o.Out, "FieldPlan", v); done {
 		return err
 	}
 

@@ -185,7 +185,9 @@ spec.hours          removed   ` + gone + ``},
 
 func TestFieldsPlanMachine(t *testing.T) {
 	got := clitest.Run(t, fieldsOf(nil), "", "plan", "-f", saved("web"), "--scope", initContainers, "--to", "eno", "-o", "yaml")
-	want := clitest.Result{Out: `plans:
+	want := clitest.Result{Out: `apiVersion: cli.arbor.dev/v1
+kind: FieldPlan
+plans:
 - changed: true
   mode: Needed
   moves:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbor-control/arbor/engine/fields"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/show/owners"
 )
@@ -70,7 +71,7 @@ look.`,
 		},
 	}
 
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTree, "output format: tree, table, json or yaml")
+	o.output.Add(cmd, output.Tree, output.Table, output.Name)
 	cmd.Flags().StringVar(&o.manager, "manager", "", "only what this manager has")
 	cmd.Flags().IntVar(&o.depth, "depth", render.DefaultDepth, "levels of fields to draw, 0 for all")
 	command.AddWidth(cmd, &o.width)
@@ -80,7 +81,7 @@ look.`,
 }
 
 func (o *fieldsShowOptions) run(ctx context.Context) error {
-	if err := render.CheckFormat(o.format, render.FormatTree, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 
@@ -128,11 +129,11 @@ func (o *fieldsShowOptions) choose(all []*owners.Object, within fields.Scope) ([
 
 	switch {
 	case !known:
-		return nil, &command.ExitError{Code: command.ExitFound, Err: fmt.Errorf("manager %q has nothing in %s: %s", o.manager, them(all), managersOf(all))}
+		return nil, command.NotFound("manager %q has nothing in %s: %s", o.manager, them(all), managersOf(all))
 	case len(out) == 0 && o.manager != "":
-		return nil, &command.ExitError{Code: command.ExitFound, Err: fmt.Errorf("manager %q has nothing there in %s: leave out --scope to see what it has", o.manager, them(all))}
+		return nil, command.NotFound("manager %q has nothing there in %s: leave out --scope to see what it has", o.manager, them(all))
 	case len(out) == 0:
-		return nil, &command.ExitError{Code: command.ExitFound, Err: fmt.Errorf("%s is not in %s: leave out --scope to see what is there", within, them(all))}
+		return nil, command.NotFound("%s is not in %s: leave out --scope to see what is there", within, them(all))
 	default:
 		return out, nil
 	}
@@ -172,16 +173,16 @@ func managersOf(all []*owners.Object) string {
 }
 
 func (o *fieldsShowOptions) print(all []*owners.Tree) error {
-	if done, err := render.PrintMachine(o.Out, o.format, owners.ViewOf(all)); done {
+	if done, err := o.output.Print(o.Out, "FieldOwners", owners.ViewOf(all)); done {
 		return err
 	}
 
 	w := bufio.NewWriter(o.Out)
 
-	if o.format == render.FormatTree {
+	if o.output.Is(output.Tree) {
 		drawOwners(w, all, o.depth, o.Columns(o.width), render.StyleOf(o.Out, os.Getenv))
 	} else {
-		render.WriteTable(w, ownersTable(all))
+		o.output.Table(w, ownersTable(all))
 	}
 
 	return w.Flush()

@@ -9,7 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/arbor-control/arbor/internal/cli/command"
-	"github.com/arbor-control/arbor/internal/cli/render"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/ownership"
@@ -26,7 +26,7 @@ type fieldsUndoOptions struct {
 	source.Scope
 
 	connect migratorConnector
-	format  string
+	output  output.Flags
 	dryRun  bool
 	last    bool
 	record  string
@@ -49,7 +49,7 @@ not be changed, 2 the file or the cluster could not be read.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table, json or yaml")
+	o.output.Add(cmd, output.Table)
 	command.AddDryRun(cmd.Flags(), &o.dryRun, "have the server check everything, and change nothing")
 	cmd.Flags().BoolVar(&o.last, "last", false, "undo the last run that was not undone")
 	cmd.Flags().StringVar(&o.record, "record", "", "file that the migration made")
@@ -60,7 +60,7 @@ not be changed, 2 the file or the cluster could not be read.`,
 }
 
 func (o *fieldsUndoOptions) run(ctx context.Context) error {
-	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 
@@ -94,7 +94,7 @@ func (o *fieldsUndoOptions) run(ctx context.Context) error {
 		}
 	}
 
-	if err := report.print(o.Out, o.ErrOut, o.format); err != nil {
+	if err := report.print(o.Out, o.ErrOut, &o.output); err != nil {
 		return err
 	}
 

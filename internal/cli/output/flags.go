@@ -30,7 +30,8 @@ const (
 	Name = "name"
 	// JSONPath is a template for the JSON document, as in jsonpath={.groups[*].name}.
 	JSONPath = "jsonpath"
-	// Text is the former name of the default format, which every command accepts.
+	// Text is the former name of the default format, which every command accepts. Commands that have it as
+	// their default accept Table in its place.
 	Text = "text"
 )
 
@@ -102,7 +103,7 @@ func (f *Flags) Check() error {
 	if f.matches, err = labels.Parse(f.selector); err != nil {
 		return command.Blind("invalid selector %q: %w", f.selector, err)
 	}
-	if f.Format == Text {
+	if f.Format == Text || f.Format == Table && f.formats[0] == Text {
 		f.Format = f.formats[0]
 	}
 	if slices.Contains(f.formats, f.Format) {

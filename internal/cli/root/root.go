@@ -49,7 +49,7 @@ func New(streams genericiooptions.IOStreams, o Options) *cobra.Command {
 	root.AddCommand(cli.Commands(streams, o.environment())...)
 	sections := map[string]string{
 		"lint": inspect, "audit": inspect, "doctor": inspect, "groups": inspect, "version": inspect,
-		"pools": change, "fields": change, "delivery": change, "uninstall": change,
+		"pools": change, "fields": change, "compositions": change, "uninstall": change,
 	}
 	for _, cmd := range root.Commands() {
 		cmd.GroupID = sections[cmd.Name()]
@@ -68,6 +68,7 @@ func New(streams genericiooptions.IOStreams, o Options) *cobra.Command {
 	}
 	cli.RejectUnknown(root)
 	cli.CompleteNames(root)
+	cli.GroupFlags(root)
 	cli.NameProgram(root, command.Program())
 
 	return root

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 )
@@ -55,7 +56,7 @@ type versionOptions struct {
 
 	flags  *genericclioptions.ConfigFlags
 	client Client
-	format string
+	output output.Flags
 	local  bool
 }
 
@@ -72,7 +73,7 @@ Exit codes: 0 printed, 2 the cluster could not be asked. The version of this pro
 		Example: versionExamples,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table, json or yaml")
+	o.output.Add(cmd, output.Text)
 	cmd.Flags().BoolVar(&o.local, "client", false, "print the version of this program only, and do not ask the cluster")
 	o.flags.AddFlags(cmd.Flags())
 	command.CheckUsage(cmd, cobra.NoArgs)
@@ -81,7 +82,7 @@ Exit codes: 0 printed, 2 the cluster could not be asked. The version of this pro
 }
 
 func (o *versionOptions) run(ctx context.Context) error {
-	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 	all := Versions{Client: o.client}
@@ -89,7 +90,7 @@ func (o *versionOptions) run(ctx context.Context) error {
 	if !o.local {
 		all.Server, all.Components, unknown = o.ask(ctx)
 	}
-	if printed, err := render.PrintMachine(o.Out, o.format, all); err != nil {
+	if printed, err := o.output.Print(o.Out, "Versions", all); err != nil {
 		return err
 	} else if !printed {
 		all.print(o.Out)

@@ -179,5 +179,5 @@ var fixes = map[string]string{
 	"SubnetPool":      "arbor pools show NAME, and add a pool or free what is not needed",
 	"SubnetClaim":     "kubectl describe subnetclaim shows why; arbor pools simulate shows what would fit",
 	"SubnetPoolClaim": "kubectl describe subnetpoolclaim shows why; arbor pools simulate shows what would fit",
-	"Composition":     "arbor delivery NAME shows which resource is stuck, and why",
+	"Composition":     "arbor compositions explain NAME shows which resource is stuck, and why",
 }

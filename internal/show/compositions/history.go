@@ -7,7 +7,7 @@ import (
 	"github.com/arbor-control/arbor/internal/show"
 )
 
-// HistoryView is what arbor delivery history prints for programs.
+// HistoryView is what arbor compositions history prints for programs.
 type HistoryView struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`

@@ -8,7 +8,7 @@ import (
 	synthesisrules "github.com/arbor-control/arbor/internal/decide/synthesis"
 )
 
-// RolloutsView is what arbor delivery rollout prints for programs.
+// RolloutsView is what arbor compositions rollout prints for programs.
 type RolloutsView struct {
 	// Rollouts are sorted by Synthesizer.
 	Rollouts []RolloutView `json:"rollouts"`

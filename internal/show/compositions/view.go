@@ -14,7 +14,7 @@ import (
 	"github.com/arbor-control/arbor/internal/show"
 )
 
-// DeliveryView is what arbor delivery prints for programs.
+// DeliveryView is what arbor compositions prints for programs.
 type DeliveryView struct {
 	// Compositions are sorted by namespace and name, those of a symphony together.
 	Compositions []CompositionView `json:"compositions"`
@@ -207,7 +207,7 @@ func compositionNotes(c *enov1.Composition) []show.NoteView {
 	}
 
 	if s := Suspended(c); s != nil {
-		say(show.SeverityWarning, "%s; nothing is delivered until arbor delivery resume %s -n %s", s, c.Name, c.Namespace)
+		say(show.SeverityWarning, "%s; nothing is delivered until arbor compositions resume %s -n %s", s, c.Name, c.Namespace)
 	}
 
 	noteResults(c, say)
@@ -229,7 +229,7 @@ func compositionNotes(c *enov1.Composition) []show.NoteView {
 	noteOwnership(c, say)
 
 	if pin := c.Annotations[enov1.AnnotationRollback]; pin != "" {
-		say(show.SeverityWarning, "pinned to %s: nothing is synthesized until arbor delivery rollback %s -n %s --resume", ShortUUID(pin), c.Name, c.Namespace)
+		say(show.SeverityWarning, "pinned to %s: nothing is synthesized until arbor compositions rollback %s -n %s --resume", ShortUUID(pin), c.Name, c.Namespace)
 	}
 
 	return notes
@@ -344,4 +344,32 @@ func (c CompositionView) IsStuck() bool {
 	}
 
 	return stuck
+}
+
+// IsReady reports whether a composition is ready, and its objects work.
+func (c CompositionView) IsReady() bool {
+	return c.State == enov1.StatusReady && !c.IsNotHealthy() && !c.IsStuck()
+}
+
+// CountReady returns how many resources of a synthesis need nothing more.
+func (s *SynthesisView) CountReady() int {
+	n := 0
+
+	for _, r := range s.Resources {
+		if r.State.Well() {
+			n++
+		}
+	}
+
+	return n
+}
+
+// Refs are the compositions of the view.
+func (v DeliveryView) Refs() []identity.Ref {
+	all := make([]identity.Ref, len(v.Compositions))
+	for i, c := range v.Compositions {
+		all[i] = identity.Ref{APIVersion: enov1.GroupVersion.String(), Kind: enov1.CompositionKind, Namespace: c.Namespace, Name: c.Name}
+	}
+
+	return all
 }

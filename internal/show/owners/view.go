@@ -79,3 +79,13 @@ func FieldCount(e fields.Entry) int {
 
 	return e.Fields.Size()
 }
+
+// Refs are the objects of the view.
+func (v OwnersView) Refs() []identity.Ref {
+	all := make([]identity.Ref, len(v.Objects))
+	for i, o := range v.Objects {
+		all[i] = o.Object
+	}
+
+	return all
+}
