@@ -122,7 +122,7 @@ func (w *world) says(out string, texts ...string) {
 	w.Helper()
 	for _, text := range texts {
 		if !strings.Contains(out, text) {
-			w.Errorf("it does not say %q:\n%s", text, out)
+			w.Errorf("it does not contain %q:\n%s", text, out)
 		}
 	}
 }

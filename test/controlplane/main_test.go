@@ -76,7 +76,7 @@ func TestUp(t *testing.T) {
 		info, err := os.Stat(up.Kubeconfig)
 		must(t, err)
 		if info.Mode().Perm() != 0o600 {
-			t.Errorf("others may read the administrator's key: mode %o", info.Mode().Perm())
+			t.Errorf("other users may read the administrator's key: mode %o", info.Mode().Perm())
 		}
 	})
 	t.Run("Version", func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestUp(t *testing.T) {
 		nobody := rest.AnonymousClientConfig(up.Config)
 		_, err := newClient(t, nobody).CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{})
 		if !apierrors.IsForbidden(err) {
-			t.Errorf("anybody may read Secrets: %v", err)
+			t.Errorf("anonymous users may read Secrets: %v", err)
 		}
 	})
 	t.Run("LoopbackOnly", func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestUp(t *testing.T) {
 		deploymentRuns(t, c)
 	})
 	t.Run("Stop", func(t *testing.T) {
-		// A watch that nobody ends must not hold up the end.
+		// A watch that no client ends must not delay the end.
 		w, err := c.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{})
 		must(t, err)
 		defer w.Stop()
@@ -182,7 +182,7 @@ func TestKillEverything(t *testing.T) {
 			pids = nil
 		}
 		for _, pid := range append(pids, up.PID()) {
-			// One may have ended by itself when others did.
+			// One may have ended by itself when the rest did.
 			if err := syscall.Kill(pid, syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) {
 				must(t, err)
 			}
@@ -235,14 +235,14 @@ func TestBadInput(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"PortTaken":          {"A port that somebody has is named.", []string{"--port=" + port}, "Error: port " + port + " cannot be used"},
+		"PortTaken":          {"A port that is in use is named.", []string{"--port=" + port}, "Error: port " + port + " cannot be used"},
 		"PortOutOfRange":     {"Ports end at 65535.", []string{"--port=70000"}, "Error: --port 70000: it must be between"},
 		"DirNotWritable":     {"A directory that cannot be made is named.", []string{"--dir=" + filepath.Join(file, "x")}, "Error: cannot use directory " + file},
 		"DirOfOthers":        {"What a repository or an archive brings is not run.", []string{"--dir=" + foreign}, "Error: cannot use directory " + foreign + ": it was created by an earlier release, or not by arbor up for you: the Synthesizers in it would run their commands as you; if you trust it, start once with --trust-dir, or choose another with --dir"},
 		"DamagedData":        {"Data that cannot be read is left as it is.", []string{"--trust-dir", "--dir=" + damaged}, "Error: kube-apiserver cannot start: cannot open etcd's data in " + filepath.Join(damaged, "etcd") + ": it is damaged"},
 		"DamagedKeys":        {"Keys that cannot be read are not replaced behind one's back.", []string{"--trust-dir", "--dir=" + keyless}, "Error: cannot use " + filepath.Join(keyless, "pki", "ca.crt")},
 		"UnknownController":  {"A typo is named, with what is known.", []string{"--controllers=podgroup"}, `Error: --controllers: unknown controller "podgroup"; known are podgroups`},
-		"KubeconfigOfOthers": {"Somebody's kubeconfig is never overwritten.", []string{"--kubeconfig=" + theirs}, "Error: kubeconfig " + theirs + " exists and holds other clusters"},
+		"KubeconfigOfOthers": {"The kubeconfig of a user is never overwritten.", []string{"--kubeconfig=" + theirs}, "Error: kubeconfig " + theirs + " exists and holds other clusters"},
 		"NoKubeconfigDir":    {"A kubeconfig that cannot be written is named before anything starts.", []string{"--kubeconfig=" + filepath.Join(file, "x")}, "Error: cannot write kubeconfig " + file},
 		"PublicMetrics":      {"Plain metrics stay on this machine.", []string{"--metrics-bind-address=0.0.0.0:8080"}, "Error: --metrics-bind-address"},
 		"Nodes":              {"There is no negative number of nodes.", []string{"--nodes=-1"}, "Error: --nodes -1: it must be between"},
@@ -264,7 +264,7 @@ func TestBadInput(t *testing.T) {
 		})
 	}
 	if data, err := os.ReadFile(theirs); err != nil || !strings.Contains(string(data), "prod") {
-		t.Errorf("somebody's kubeconfig was touched: %s, %v", data, err)
+		t.Errorf("the kubeconfig of a user was changed: %s, %v", data, err)
 	}
 }
 
@@ -274,7 +274,7 @@ func lastLine(s string) string {
 	return lines[len(lines)-1]
 }
 
-// fail runs arbor and returns what it said and its exit code.
+// fail runs arbor and returns its output and its exit code.
 func fail(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	binary, err := cluster.Binary("arbor", "ARBOR")

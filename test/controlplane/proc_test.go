@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// children returns the processes of the control plane in dir, whoever their
-// parent is now: every one has a file of that directory in its arguments.
+// children returns the processes of the control plane in dir, whichever process is their parent
+// now: every one has a file of that directory in its arguments.
 func children(t *testing.T, dir string) []int {
 	t.Helper()
 	var pids []int

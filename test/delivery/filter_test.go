@@ -162,7 +162,7 @@ func TestFilterRejected(t *testing.T) {
 	} {
 		m := server.LaunchManager(t, "--controllers=delivery", "--webhooks=false", flag+"="+value)
 		if code := m.ExitCode(); code == 0 || len(m.Output()) == 0 {
-			t.Errorf("%s=%s ended with %d and said:\n%s", flag, value, code, m.Output())
+			t.Errorf("%s=%s ended with %d and printed:\n%s", flag, value, code, m.Output())
 		}
 	}
 }

@@ -152,7 +152,7 @@ func TestRemoteUnreadable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "absent")
 	m := server.LaunchManager(t, "--controllers=delivery", "--webhooks=false", "--remote-kubeconfig="+path)
 	if code := m.ExitCode(); code == 0 || !strings.Contains(m.Output(), "--remote-kubeconfig "+path) {
-		t.Errorf("it ended with %d and said:\n%s", code, m.Output())
+		t.Errorf("it ended with %d and printed:\n%s", code, m.Output())
 	}
 }
 

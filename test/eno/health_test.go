@@ -197,7 +197,7 @@ func TestHealthNotDelivered(t *testing.T) {
 	e.health("True", enov1.ReasonHealthy, "2 objects are healthy")
 }
 
-// TestHealthSuspended has nothing judged while a composition is suspended, or deleted.
+// TestHealthSuspended has no health computed while a composition is suspended, or deleted.
 func TestHealthSuspended(t *testing.T) {
 	e := newEnv(t)
 	e.compose("app", nil, deployment("a"), configMap("kept", "1"))

@@ -86,8 +86,8 @@ func TestLostSlice(t *testing.T) {
 	}
 }
 
-// TestLostSliceUnknown loses a slice while no manager runs: nothing can tell which objects it had.
-// The composition reports it, and is not stuck.
+// TestLostSliceUnknown loses a slice while no manager runs: its objects are not known any more. The
+// composition reports it, and is not stuck.
 func TestLostSliceUnknown(t *testing.T) {
 	e := newEnv(t)
 	e.compose("app", nil, configMap("one", "1"))

@@ -187,7 +187,7 @@ func (e *env) compose(name string, change func(*enov1.Composition), manifests ..
 	must(e, e.Create(e.Context(), c))
 }
 
-// dependsOn has a composition depend on others of its namespace.
+// dependsOn has a composition depend on other ones of its namespace.
 func dependsOn(names ...string) func(*enov1.Composition) {
 	return func(c *enov1.Composition) {
 		for _, n := range names {

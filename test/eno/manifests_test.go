@@ -8,7 +8,7 @@ import (
 )
 
 // TestBadManifests has programs that print manifests with common mistakes. The composition names
-// the object, the field and how to repair it, and others are not affected.
+// the object, the field and how to repair it, and other objects are not affected.
 func TestBadManifests(t *testing.T) {
 	const list = `{"apiVersion":"config.kubernetes.io/v1","kind":"ResourceList","items":[%s]}`
 	e := newEnv(t)

@@ -119,8 +119,8 @@ func TestSeveralPatches(t *testing.T) {
 	e.exist("theirs")
 }
 
-// TestPatchOnDeletion deletes a composition: a Patch deletes its target only if its
-// operations say so then.
+// TestPatchOnDeletion deletes a composition: a Patch deletes its target only if its operations
+// delete it then.
 func TestPatchOnDeletion(t *testing.T) {
 	e := newEnv(t)
 	e.foreign("kept")

@@ -100,7 +100,7 @@ func TestGuardAfterEdit(t *testing.T) {
 func TestLostSliceIsNoRequest(t *testing.T) {
 	e := newEnv(t)
 	e.compose("app", func(c *enov1.Composition) {
-		// A change of the program alone is no reason for a synthesis.
+		// A change of the program alone does not cause a synthesis.
 		c.Annotations = map[string]string{enov1.AnnotationIgnoreSideEffects: "true"}
 	}, configMap("one", "1"), configMap("two", "1"))
 	c := e.ready("app")

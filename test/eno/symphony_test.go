@@ -41,7 +41,7 @@ func (e *env) compositions(names ...string) {
 			}
 		}
 		if len(have) != len(names) {
-			return fmt.Errorf("there are others: %v", have)
+			return fmt.Errorf("there are other ones: %v", have)
 		}
 
 		return nil
@@ -90,7 +90,7 @@ func TestRenamedSynthesizer(t *testing.T) {
 		t.Errorf("the object was deleted and created again: its uid was %s and is %s", uid, now)
 	}
 
-	// A variation that is only dropped goes at once.
+	// A variation that is only dropped is deleted at once.
 	e.program("red", e.output(configMap("red", "1")))
 	respec("green", "red")
 	e.compositions("green", "red")

@@ -71,7 +71,7 @@ func TestPruneWaiting(t *testing.T) {
 	message := e.condition(enov1.ConditionPruneWaiting, "Service "+e.namespace+"/new cannot be applied (")
 	for _, want := range []string{"already allocated", "deleted last: Service " + e.namespace + "/old. ", "arbor delivery prune app -n " + e.namespace + " --first Service/" + e.namespace + "/old"} {
 		if !strings.Contains(message, want) {
-			t.Errorf("the condition does not say %q:\n%s", want, message)
+			t.Errorf("the condition does not contain %q:\n%s", want, message)
 		}
 	}
 	t.Log(message)

@@ -50,8 +50,8 @@ spec: {policyName: mutate-fields}
 `},
 }
 
-// TestAdmission has policies that are against a write, or add to it. In both
-// cases ownership stays as it is, and the reason is told.
+// TestAdmission has policies that are against a write, or add to it. In both cases ownership stays
+// as it is, and the reason is reported.
 func TestAdmission(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -60,7 +60,7 @@ func TestAdmission(t *testing.T) {
 		there func(*unstructured.Unstructured, error) bool
 	}{
 		"denied": {
-			reason: "Who is denied by a policy is told so.", want: ownership.Rejected,
+			reason: "The message of a policy that denies the request is reported.", want: ownership.Rejected,
 			there: func(_ *unstructured.Unstructured, err error) bool {
 				return err != nil && strings.Contains(err.Error(), "hands off")
 			},

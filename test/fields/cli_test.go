@@ -52,7 +52,7 @@ func (p *prompt) says(out string, texts ...string) {
 	p.Helper()
 	for _, text := range texts {
 		if !strings.Contains(out, text) {
-			p.Errorf("it does not say %q:\n%s", text, out)
+			p.Errorf("it does not contain %q:\n%s", text, out)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func TestCommandApplies(t *testing.T) {
 	})
 }
 
-// Whoever may only look is told so, and changes nothing.
+// A user with read permissions gets an error, and changes nothing.
 func TestCommandsWithoutPermissions(t *testing.T) {
 	p := newPrompt(t)
 	before := p.seed()
@@ -212,7 +212,7 @@ func TestCommandsWithoutPermissions(t *testing.T) {
 	}
 	p.says(p.fields(2, "migrate", "deploy/web", "--to", eno, "--as", "stranger"), `User "stranger" cannot get resource "deployments"`)
 
-	// A right that goes between the migration and its undoing.
+	// A permission that is removed between the migration and its undoing.
 	p.fields(0, "migrate", "deploy/web", "--to", eno)
 	moved := p.get(before)
 	p.says(p.fields(1, "undo", "--last", "--as", reader), "cannot patch")

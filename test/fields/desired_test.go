@@ -220,8 +220,8 @@ func TestRandomDesired(t *testing.T) {
 			slices.Sort(wrong)
 			fail("%s", strings.Join(wrong, "\n"))
 		}
-		// Empty maps and lists come and go when the server applies the same again,
-		// so that the resource version tells nothing here.
+		// Empty maps and lists come and go when the server applies the same again, so that the
+		// resource version is not useful here.
 		seen.calls = nil
 		if again := w.migrate(m, request); again.Migrated || slices.Contains(seen.calls, "patch") {
 			fail("it was migrated twice: %q", seen.calls)
@@ -229,8 +229,8 @@ func TestRandomDesired(t *testing.T) {
 		if diff := cmp.Diff(twinOf(w, after).values, twinOf(w, w.get(before)).values); diff != "" {
 			fail("the second time it changed: -first, +second:\n%s", diff)
 		}
-		// Undone after that, others have again what is left of theirs, and nothing
-		// comes or goes.
+		// Undone after that, other managers have again what is left of theirs, and nothing comes or
+		// goes.
 		for _, record := range slices.Backward(result.Records) {
 			if _, err := m.Undo(t.Context(), record); err != nil {
 				fail("cannot undo: %v", err)

@@ -100,7 +100,7 @@ func TestEdges(t *testing.T) {
 			},
 		},
 		"UnknownVersion": {
-			reason: "The server drops an entry in a version that it does not know when anybody writes, and that is no reason to fail.",
+			reason: "The server drops an entry in a version that it does not know when any client writes, which must not fail.",
 			test: func(w *world, m *ownership.Migrator) {
 				o := w.seed()
 				es := append(w.entries(o), fields.Entry{Manager: "old", Operation: fields.Update, APIVersion: "apps/v9", Fields: w.entries(o)[0].Fields})
@@ -122,7 +122,7 @@ func TestEdges(t *testing.T) {
 				p, err := m.Plan(w.Context(), request)
 				must(w.T, err)
 				if p.Skip != ownership.Done || len(p.Notes) != 1 || p.Notes[0].Reason != fields.OtherVersion {
-					w.Errorf("the plan says %s: %v", p.Skip, p.Notes)
+					w.Errorf("the plan reports %s: %v", p.Skip, p.Notes)
 				}
 				request.Retag = true
 				result := w.migrate(m, request)
@@ -184,7 +184,7 @@ func TestEdges(t *testing.T) {
 			},
 		},
 		"Pattern": {
-			reason: "Items can be chosen by a pattern of their names, and the annotation of an object can say so.",
+			reason: "Items can be chosen by a pattern of their names, and the annotation of an object can set this.",
 			test: func(w *world, _ *ownership.Migrator) {
 				o := w.create(legacy, strings.Replace(web, "labels: {team: a}", `annotations: {eno.azure.io/migrate-ownership: "spec.template.spec.initContainers[name=~^base-]"}`, 1))
 				w.migrate(ownership.New(w.c, ownership.Options{Mode: fields.Whole}), ownership.Request{Object: o})
@@ -194,7 +194,7 @@ func TestEdges(t *testing.T) {
 			},
 		},
 		"Swept": {
-			reason: "What no manager owns goes with the list around it; the plan says so.",
+			reason: "Fields without an owner are removed with the list around them; the plan reports it.",
 			test: func(w *world, m *ownership.Migrator) {
 				o := w.mustApply(eno, web)
 				es := w.entries(o)
@@ -254,7 +254,7 @@ func TestEdges(t *testing.T) {
 				w.mustApply(eno, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}}}`)
 				result := w.migrate(m, ownership.Request{Object: o, Scopes: scopes("spec.selector.matchLabels.app")})
 				if len(result.Plan.Notes) != 1 || result.Plan.Notes[0].Reason != fields.Lifted || !result.Migrated {
-					w.Errorf("it says %+v, %v", result, result.Plan.Notes)
+					w.Errorf("it reports %+v, %v", result, result.Plan.Notes)
 				}
 			},
 		},
@@ -353,7 +353,7 @@ func TestEdges(t *testing.T) {
 				whole := ownership.New(w.c, ownership.Options{Mode: fields.Whole})
 				result, err := whole.MigrateOwnership(w.Context(), o, "data")
 				if ownership.ReasonOf(err) != ownership.Untracked || result.Attempts != 1 {
-					w.Errorf("after %d attempts it says %v", result.Attempts, err)
+					w.Errorf("after %d attempts it reports %v", result.Attempts, err)
 				}
 				w.unchanged(before)
 			},
@@ -368,7 +368,7 @@ func TestEdges(t *testing.T) {
 				result := w.migrate(m, ownership.Request{Object: o, Scopes: scopes("data")})
 				after := w.get(o)
 				if !result.Migrated || after.GetGeneration() != before.GetGeneration() || before.GetDeletionTimestamp() == nil {
-					w.Errorf("it says %+v", result)
+					w.Errorf("it reports %+v", result)
 				}
 				w.merge("janitor", o, `{metadata: {finalizers: null}}`)
 			},
@@ -396,7 +396,7 @@ func TestEdges(t *testing.T) {
 				// ownership is as it was.
 				result, err := m.Migrate(w.Context(), ownership.Request{Desired: w.object(fmt.Sprintf(pod, ", labels: {by: eno}", "")), Scopes: scopes("spec.containers")})
 				if !apierrors.IsInvalid(err) || result.Applied {
-					w.Errorf("it says %v: %+v", err, result)
+					w.Errorf("it reports %v: %+v", err, result)
 				}
 				if diff := cmp.Diff(w.held(after), w.held(w.get(o))); diff != "" {
 					w.Errorf("held: -before, +after:\n%s", diff)
@@ -404,7 +404,7 @@ func TestEdges(t *testing.T) {
 			},
 		},
 		"NoTraces": {
-			reason: "Who writes entries owns nothing by that.",
+			reason: "A client that writes entries does not own fields by that.",
 			test: func(w *world, m *ownership.Migrator) {
 				o := w.seed()
 				w.migrate(m, ownership.Request{Object: o})
@@ -454,11 +454,11 @@ func TestEdges(t *testing.T) {
 			test: func(w *world, m *ownership.Migrator) {
 				result := w.migrate(m, ownership.Request{Object: w.object(web)})
 				if result.Skipped != ownership.Absent || result.Object != nil {
-					w.Errorf("it says %+v", result)
+					w.Errorf("it reports %+v", result)
 				}
 				result = w.migrate(m, ownership.Request{Desired: w.object(web)})
 				if result.Skipped != ownership.Absent || !result.Applied {
-					w.Errorf("it says %+v", result)
+					w.Errorf("it reports %+v", result)
 				}
 			},
 		},
@@ -469,7 +469,7 @@ func TestEdges(t *testing.T) {
 				c := w.create(legacy, config("a: x"))
 				for _, r := range []ownership.Request{{Object: o, Scopes: scopes("spec.template.spec.volumes")}, {Object: c}} {
 					if result := w.migrate(m, r); result.Skipped != ownership.NoScope {
-						w.Errorf("it says %+v", result)
+						w.Errorf("it reports %+v", result)
 					}
 				}
 				w.unchanged(o)
@@ -481,13 +481,13 @@ func TestEdges(t *testing.T) {
 				o := w.create(legacy, web)
 				result := w.migrate(m, ownership.Request{Desired: w.object(strings.ReplaceAll(named, "base:2", "base:1"))})
 				if result.Skipped != ownership.NotNeeded || !result.Applied {
-					w.Errorf("it says %+v", result)
+					w.Errorf("it reports %+v", result)
 				}
 				w.keptNothingLost(o, w.get(o))
 			},
 		},
 		"Forbidden": {
-			reason: "Who may not patch is told so, and nothing is changed.",
+			reason: "A user who may not patch gets an error, and nothing is changed.",
 			test: func(w *world, _ *ownership.Migrator) {
 				o := w.seed()
 				as := rest.CopyConfig(server.Config)
@@ -506,7 +506,7 @@ func TestEdges(t *testing.T) {
 				for _, r := range []ownership.Request{{Object: o}, {Desired: w.object(dropped)}} {
 					_, err = ownership.New(c, ownership.Options{}).Migrate(w.Context(), r)
 					if ownership.ReasonOf(err) != ownership.Forbidden || !apierrors.IsForbidden(err) {
-						w.Errorf("it says %v", err)
+						w.Errorf("it reports %v", err)
 					}
 				}
 				w.unchanged(o)

@@ -21,7 +21,7 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// recorder is one that tells the server.
+// recorder sends events to the server.
 func (w *world) recorder() events.EventRecorder {
 	w.Helper()
 	set, err := kubernetes.NewForConfig(server.Config)
@@ -78,9 +78,9 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	cases := map[string]struct{ reason, kind, says string }{
-		"OwnershipMigrated":    {reason: "It is said that something was moved, and from whom.", kind: "Normal", says: "eno now owns what [" + legacy + "] had"},
-		"OwnershipContested":   {reason: "It is said who does not give in.", kind: "Warning", says: "[" + legacy + "] take back"},
-		"OwnershipNotMigrated": {reason: "It is said why it failed.", kind: "Warning", says: "not a label!"},
+		"OwnershipMigrated":    {reason: "The event names the previous managers.", kind: "Normal", says: "eno now owns what [" + legacy + "] had"},
+		"OwnershipContested":   {reason: "The event names the manager that takes fields back.", kind: "Warning", says: "[" + legacy + "] take back"},
+		"OwnershipNotMigrated": {reason: "The event has the reason.", kind: "Warning", says: "not a label!"},
 	}
 	cluster.Eventually(t, "all events are there, as series", func() error {
 		all, err := w.events(string(o.GetUID()))
@@ -108,7 +108,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestQuiet has nothing to do, and says so only to who asks for details.
+// TestQuiet has nothing to do, and reports it only at the detailed log level.
 func TestQuiet(t *testing.T) {
 	w := newWorld(t)
 	o := w.seed()

@@ -106,7 +106,7 @@ func TestModes(t *testing.T) {
 		want   []string
 	}{
 		"Needed": {reason: "What another manager put there stays.", mode: fields.Needed, want: []string{"injected"}},
-		"Whole":  {reason: "Who asks for everything gets it.", mode: fields.Whole, want: []string{}},
+		"Whole":  {reason: "With this mode, all fields are taken over.", mode: fields.Whole, want: []string{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -253,7 +253,7 @@ func TestCustomResources(t *testing.T) {
 		want                string
 	}{
 		"ListMap": {
-			reason: "An item of a list goes as one.", scope: "spec.items",
+			reason: "An item of a list is removed as one.", scope: "spec.items",
 			made: `items: [{id: a, size: 1, note: some}, {id: b, size: 1}], count: 3`, before: `items: [{id: a, size: 1}]`, after: ``,
 			want: `items: [{id: b, size: 1}], count: 3`,
 		},
@@ -263,7 +263,7 @@ func TestCustomResources(t *testing.T) {
 			want: `items: [{id: b, size: 1}], count: 3`,
 		},
 		"LastItem": {
-			reason: "A list that is left without items goes too: null is no list to the schema.", scope: "spec.items",
+			reason: "A list that is left without items is removed too: for the schema, null is not a list.", scope: "spec.items",
 			made: `items: [{id: a, size: 1}], count: 3`, before: `items: [{id: a, size: 1}]`, after: ``,
 			want: `count: 3`,
 		},

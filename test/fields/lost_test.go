@@ -61,9 +61,9 @@ func (w *world) records(kept *journal) []ownership.Record {
 	return all
 }
 
-// TestLostAnswers has the server do what it is asked, and the answer get lost.
-// Nothing is lost by that: ownership is as it was, or was moved, and there is a
-// record of it. Who calls again gets it done, and who has the record can undo it.
+// TestLostAnswers has the server do what it is asked, and the answer get lost. Nothing is lost by
+// that: ownership is as it was, or was moved, and there is a record of it. A second call completes
+// it, and the record can undo it.
 func TestLostAnswers(t *testing.T) {
 	broken := errors.New("broken")
 	steps := map[string]struct {
@@ -78,9 +78,9 @@ func TestLostAnswers(t *testing.T) {
 		"Get":          {reason: "It was only read.", call: "get", n: 1},
 		"DryApply":     {reason: "The apply was only tried.", call: "apply as eno (dry)", n: 1},
 		"DryRewrite":   {reason: "The rewrite was only tried.", call: "patch (dry)", n: 1},
-		"Rewrite":      {reason: "Ownership was moved, and goes back.", call: "patch", n: 1},
-		"Rehearsal":    {reason: "Ownership was moved, and goes back, since the apply was only tried.", call: "apply as eno (dry)", n: 2},
-		"Apply":        {reason: "The apply was done, which the object tells.", call: "apply as eno", n: 1, done: true},
+		"Rewrite":      {reason: "Ownership was moved, and is moved back.", call: "patch", n: 1},
+		"Rehearsal":    {reason: "Ownership was moved, and is moved back, since the apply was only tried.", call: "apply as eno (dry)", n: 2},
+		"Apply":        {reason: "The apply was done, which the object shows.", call: "apply as eno", n: 1, done: true},
 		"RestoreGet":   {reason: "The way back begins again.", call: "get", n: 2, fail: "apply as eno"},
 		"DryRestore":   {reason: "The way back begins again.", call: "patch (dry)", n: 2, fail: "apply as eno"},
 		"Restore":      {reason: "The way back was gone already.", call: "patch", n: 2, fail: "apply as eno"},
@@ -186,7 +186,7 @@ func TestCrash(t *testing.T) {
 			next: func(w *world, before *unstructured.Unstructured, kept *journal) {
 				result := w.migrate(ownership.New(w.c, ownership.Options{}), ownership.Request{Desired: w.object(dropped)})
 				if result.Skipped != ownership.Done || !result.Applied {
-					w.Errorf("it says %+v", result)
+					w.Errorf("it reports %+v", result)
 				}
 				w.completed(before)
 				all := w.records(kept)
@@ -195,7 +195,7 @@ func TestCrash(t *testing.T) {
 				}
 				undone, err := ownership.New(w.c, ownership.Options{}).Undo(w.Context(), all[0])
 				if err != nil || !slices.ContainsFunc(undone.Notes, func(n fields.Note) bool { return n.Reason == fields.Gone }) {
-					w.Errorf("it says %+v, %v", undone, err)
+					w.Errorf("it reports %+v, %v", undone, err)
 				}
 				w.completed(before)
 			},
@@ -246,8 +246,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestRestoreFails has the server be gone from the apply on. What was moved stays
-// moved, which is said, and whoever has the record can undo it.
+// TestRestoreFails has the server be gone from the apply on. What was moved stays moved, which is
+// reported, and the record can undo it.
 func TestRestoreFails(t *testing.T) {
 	w := newWorld(t)
 	before := w.seed()

@@ -204,7 +204,7 @@ func scopes(texts ...string) []fields.Scope {
 	return all
 }
 
-// A spy is a client that tells what it does and lets tests do something first.
+// A spy is a client that reports its requests and lets tests do something first.
 type spy struct {
 	client.Client
 

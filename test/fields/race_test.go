@@ -35,7 +35,7 @@ func (w *world) writes(since *unstructured.Unstructured) int {
 	for e := range events.ResultChan() {
 		o, ok := e.Object.(*unstructured.Unstructured)
 		if !ok || e.Type != watch.Modified {
-			w.Fatalf("the server says %v", e)
+			w.Fatalf("the server reports %v", e)
 		}
 		if o.GetLabels()["counted"] != "" {
 			return n
@@ -179,7 +179,7 @@ func TestVersion(t *testing.T) {
 		"BeforeDryRun":  {reason: "It is written between the plan and the dry run.", before: "patch (dry)"},
 		"BeforeRewrite": {reason: "It is written between the dry run and the rewrite.", before: "patch"},
 		"BeforeApply":   {reason: "It is written between the rewrite and the apply.", before: "apply as eno"},
-		"Undisturbed":   {reason: "Nobody writes.", before: "never"},
+		"Undisturbed":   {reason: "No other client writes.", before: "never"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -270,7 +270,7 @@ func TestDamping(t *testing.T) {
 		must(t, err)
 		got = append(got, result.Skipped)
 		if result.Skipped == ownership.Contested && !slices.Equal(result.Plan.Contested, []string{legacy}) {
-			t.Errorf("%q are said to fight", result.Plan.Contested)
+			t.Errorf("%q are reported as contested", result.Plan.Contested)
 		}
 	}
 	if diff := cmp.Diff([]ownership.Reason{"", "", "", ownership.Contested, ownership.Contested}, got); diff != "" {

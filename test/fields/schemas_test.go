@@ -120,7 +120,7 @@ func TestOldVersion(t *testing.T) {
 			desired := w.object(w.gadget(2, "b: x"))
 			_, err := w.apply(eno, desired, client.DryRunAll)
 			if err == nil || !strings.Contains(err.Error(), "field not declared in schema") {
-				t.Fatalf("%s\nbefore, the server says %v", tc.reason, err)
+				t.Fatalf("%s\nbefore, the server reports %v", tc.reason, err)
 			}
 			before := w.get(o)
 			m := ownership.New(w.c, ownership.Options{Mode: tc.mode})

@@ -122,7 +122,7 @@ func TestSeed(t *testing.T) {
 			before := tc.make(w)
 			_, err := w.apply(eno, w.object(dropped), client.DryRunAll)
 			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.template.spec.initContainers[0].image: Required value") {
-				t.Fatalf("%s\nbefore, the server says %v", tc.reason, err)
+				t.Fatalf("%s\nbefore, the server reports %v", tc.reason, err)
 			}
 
 			m := ownership.New(w.c, ownership.Options{})
@@ -268,7 +268,7 @@ func TestCheckOwnership(t *testing.T) {
 			want: ownership.Status{},
 		},
 		"Full": {
-			reason: "Nobody else has it.", object: o, scope: initContainers + "[name=base-os-bash].image", manager: eno,
+			reason: "No other manager has it.", object: o, scope: initContainers + "[name=base-os-bash].image", manager: eno,
 			want: ownership.Status{ScopeExists: true, FullyOwned: true},
 		},
 		"OwnUpdates": {

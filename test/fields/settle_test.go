@@ -126,7 +126,7 @@ func TestUnsettled(t *testing.T) {
 			says: "is gone, which " + legacy, applied: true,
 		},
 		"OthersChangeForReal": {
-			reason: "A value of another manager is not what it was, nor what the dry run said.", policy: rescale(onlyForReal),
+			reason: "A value of another manager is not what it was, nor the result of the dry run.", policy: rescale(onlyForReal),
 			says: "spec.replicas of Deployment", applied: true,
 		},
 	}

@@ -65,7 +65,7 @@ func TestDoctor(t *testing.T) {
 	})
 	out, _, _ := server.Arbor(t, "doctor")
 	if !strings.Contains(out, "To do: see that a manager runs") {
-		t.Errorf("it does not say what to do:\n%s", out)
+		t.Errorf("it does not contain what to do:\n%s", out)
 	}
 }
 

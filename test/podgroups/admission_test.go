@@ -183,7 +183,7 @@ func TestCreate(t *testing.T) {
 			}
 			for _, w := range tc.warnings {
 				if !strings.Contains(strings.Join(said, "\n"), w) {
-					t.Errorf("%s\nno warning says %q; said were %q", tc.reason, w, said)
+					t.Errorf("%s\nno warning contains %q; there were %q", tc.reason, w, said)
 				}
 			}
 			if tc.want == "" && len(tc.warnings) == 0 && len(said) > 0 {

@@ -34,7 +34,7 @@ func TestCommandLine(t *testing.T) {
 		}
 		for _, want := range []string{`subgroup name "Master" must be lowercase`, "spec.subGroups[0].name", `parent of subgroup "workers"`, "broken"} {
 			if !strings.Contains(out, want) {
-				t.Errorf("it does not say %s:\n%s", want, out)
+				t.Errorf("it does not contain %s:\n%s", want, out)
 			}
 		}
 		if strings.Contains(out, "fine") {

@@ -24,7 +24,7 @@ func (p *pupil) runs(code int, command string, texts ...string) {
 	}
 	for _, text := range texts {
 		if !strings.Contains(out, text) {
-			p.Errorf("arbor %s does not say %q:\n%s%s", command, text, out, errs)
+			p.Errorf("arbor %s does not contain %q:\n%s%s", command, text, out, errs)
 		}
 	}
 }
@@ -36,7 +36,7 @@ func (p *pupil) eventually(command string, texts ...string) {
 		out, errs, _ := p.up.Arbor(p.T, strings.Fields(command)...)
 		for _, text := range texts {
 			if !strings.Contains(out, text) {
-				return fmt.Errorf("it does not say %q:\n%s%s", text, out, errs)
+				return fmt.Errorf("it does not contain %q:\n%s%s", text, out, errs)
 			}
 		}
 

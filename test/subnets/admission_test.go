@@ -99,7 +99,7 @@ func TestAdmission(t *testing.T) {
 			err := c.Create(t.Context(), tc.object, client.DryRunAll)
 			switch {
 			case tc.want == "" && err != nil:
-				t.Errorf("%s\nit was refused: %v", tc.reason, err)
+				t.Errorf("%s\nit was rejected: %v", tc.reason, err)
 			case tc.want != "" && (!apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want)):
 				t.Errorf("%s\ngot  %v\nwant %s", tc.reason, err, tc.want)
 			}

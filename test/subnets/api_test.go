@@ -63,7 +63,7 @@ func TestSchema(t *testing.T) {
 			err := c.Create(t.Context(), object(t, tc.kind, strings.ToLower(name), tc.spec), client.FieldValidation("Strict"), client.DryRunAll)
 			switch {
 			case tc.want == "" && err != nil:
-				t.Errorf("%s\nit was refused: %v", tc.reason, err)
+				t.Errorf("%s\nit was rejected: %v", tc.reason, err)
 			case tc.want != "" && (!apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want)):
 				t.Errorf("%s\ngot  %v\nwant %s", tc.reason, err, tc.want)
 			}

@@ -30,7 +30,7 @@ func says(t *testing.T, text string, want ...string) {
 	t.Helper()
 	for _, w := range want {
 		if !strings.Contains(text, w) {
-			t.Errorf("it does not say %q:\n%s", w, text)
+			t.Errorf("it does not contain %q:\n%s", w, text)
 		}
 	}
 }

@@ -301,18 +301,18 @@ func TestRecalculate(t *testing.T) {
 		code                         int
 		want                         string
 	}{
-		"One":          {"One pool.", "", "?namespace=" + ns + "&pool=p", good, http.StatusAccepted, ns + "/p"},
-		"All":          {"All of a namespace.", "", "?namespace=" + ns, good, http.StatusAccepted, ns + "/q"},
-		"NoToken":      {"Nobody.", "", "?namespace=" + ns, "", http.StatusUnauthorized, "send a token"},
-		"WrongToken":   {"A caller that the API server does not know.", "", "?namespace=" + ns, "wrong", http.StatusUnauthorized, "send a token"},
-		"NoRight":      {"A caller with another permission.", "", "?namespace=" + ns, poor, http.StatusForbidden, "may not create subnetpools/recalculate"},
-		"Elsewhere":    {"A caller with the permission in another namespace.", "", "?namespace=" + elsewhere, good, http.StatusForbidden, elsewhere},
-		"Unknown":      {"A pool that is not there.", "", "?namespace=" + ns + "&pool=none", good, http.StatusNotFound, "there is no SubnetPool " + ns + "/none"},
-		"NoNamespace":  {"Nothing named at all.", "", "", good, http.StatusBadRequest, "namespace is missing"},
-		"Typing":       {"A parameter that does not exist.", "", "?namespace=" + ns + "&name=p", good, http.StatusBadRequest, `unknown parameter "name"`},
-		"Method":       {"A look is not an order.", http.MethodGet, "?namespace=" + ns, good, http.StatusMethodNotAllowed, "only POST"},
-		"Anonymous":    {"Nor is an anonymous request.", http.MethodGet, "?namespace=" + ns, "", http.StatusUnauthorized, ""},
-		"UnknownPool":  {"A caller without permission does not learn which pools exist.", "", "?namespace=" + elsewhere + "&pool=none", good, http.StatusForbidden, ""},
+		"One":         {"One pool.", "", "?namespace=" + ns + "&pool=p", good, http.StatusAccepted, ns + "/p"},
+		"All":         {"All of a namespace.", "", "?namespace=" + ns, good, http.StatusAccepted, ns + "/q"},
+		"NoToken":     {"A request without a token.", "", "?namespace=" + ns, "", http.StatusUnauthorized, "send a token"},
+		"WrongToken":  {"A caller that the API server does not know.", "", "?namespace=" + ns, "wrong", http.StatusUnauthorized, "send a token"},
+		"Forbidden":   {"A caller with another permission.", "", "?namespace=" + ns, poor, http.StatusForbidden, "may not create subnetpools/recalculate"},
+		"Elsewhere":   {"A caller with the permission in another namespace.", "", "?namespace=" + elsewhere, good, http.StatusForbidden, elsewhere},
+		"Unknown":     {"A pool that is not there.", "", "?namespace=" + ns + "&pool=none", good, http.StatusNotFound, "there is no SubnetPool " + ns + "/none"},
+		"NoNamespace": {"Nothing named at all.", "", "", good, http.StatusBadRequest, "namespace is missing"},
+		"Typing":      {"A parameter that does not exist.", "", "?namespace=" + ns + "&name=p", good, http.StatusBadRequest, `unknown parameter "name"`},
+		"Method":      {"GET does not recalculate.", http.MethodGet, "?namespace=" + ns, good, http.StatusMethodNotAllowed, "only POST"},
+		"Anonymous":   {"Nor is an anonymous request.", http.MethodGet, "?namespace=" + ns, "", http.StatusUnauthorized, ""},
+		"UnknownPool": {"A caller without permission does not learn which pools exist.", "", "?namespace=" + elsewhere + "&pool=none", good, http.StatusForbidden, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,7 @@ func TestSymphonyDelivered(t *testing.T) {
 		t.Errorf("what depends was synthesized at %s, before the other was ready at %s", b.Initialized, a.Ready)
 	}
 
-	// A variation goes with its objects.
+	// A variation is deleted with its objects.
 	s.respec("orchestra", func(spec *enov1.SymphonySpec) { spec.Variations = spec.Variations[:1] })
 	cluster.Eventually(t, "the objects of the variation are gone", func() error {
 		if _, ok := s.delivered(second.Name); ok {
@@ -59,7 +59,7 @@ func TestSymphonyDelivered(t *testing.T) {
 	})
 	s.condition("orchestra", "Ready", "")
 
-	// A Symphony goes without them.
+	// A Symphony is deleted without them.
 	must(t, s.Delete(t.Context(), o))
 	cluster.Eventually(t, "the Symphony and its compositions are gone", func() error {
 		list, symphonies := &enov1.CompositionList{}, &enov1.SymphonyList{}

@@ -41,7 +41,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// What is large is cut, and nothing of it is lost.
+// Large output is split into slices, and nothing is lost.
 func TestLarge(t *testing.T) {
 	server.StartManager(t, managerArgs...)
 	s := newStage(t)
@@ -64,7 +64,7 @@ printf ']}'`)
 	})
 }
 
-// What fails again and again is told, and not without end.
+// Repeated failures are reported, with a limit.
 func TestEvents(t *testing.T) {
 	server.StartManager(t, managerArgs...)
 	s := newStage(t)
@@ -78,7 +78,7 @@ func TestEvents(t *testing.T) {
 
 		return nil
 	})
-	cluster.Eventually(t, "it was told", func() error {
+	cluster.Eventually(t, "it was reported", func() error {
 		list := &corev1.EventList{}
 		if err := s.List(t.Context(), list, client.InNamespace(s.namespace)); err != nil {
 			return err

@@ -68,8 +68,8 @@ func newKubelet(t *testing.T) *kubelet {
 		t: t, client: c, binary: binary, namespace: cluster.Namespace(t, c),
 		running: map[types.UID]context.CancelFunc{}, made: map[string]map[types.UID]corev1.Pod{}, held: make(chan struct{}), pulled: make(chan struct{}),
 	}
-	// Without a node of this name its pods would be taken for those of one that is gone,
-	// and be deleted by the garbage collector of pods. Nobody else puts pods on it.
+	// Without a node of this name its pods would be taken for those of one that is gone, and be
+	// deleted by the garbage collector of pods. No other scheduler places pods on it.
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: k.namespace}, Spec: corev1.NodeSpec{Unschedulable: true}}
 	must(t, c.Create(t.Context(), node))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -128,14 +128,13 @@ func (k *kubelet) look(ctx context.Context, what watch.EventType, pod *corev1.Po
 				k.t.Errorf("pod %s: %v", pod.Name, err)
 			}
 			<-running.Done()
-			// Whoever deletes a pod waits for the kubelet to have ended it.
+			// A client that deletes a pod waits for the kubelet to have ended it.
 			_ = k.client.Delete(context.WithoutCancel(ctx), pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
 		})
 	}
 }
 
-// stays reports whether a pod is there and must stay. The API server knows earlier than
-// whoever watches.
+// stays reports whether a pod is there and must stay. The API server knows earlier than a watch.
 func (k *kubelet) stays(ctx context.Context, pod *corev1.Pod) bool {
 	now := &corev1.Pod{}
 	err := k.client.Get(ctx, client.ObjectKeyFromObject(pod), now)

@@ -40,9 +40,8 @@ type stage struct {
 	namespace string
 }
 
-// newStage makes a namespace. What is left of it at the end of the test is
-// cleared away while there is still a manager, so that it is in nobody's way: it
-// must be made after the manager.
+// newStage makes a namespace. What is left of it at the end of the test is cleared away while there
+// is still a manager, so that it does not disturb other tests: it must be made after the manager.
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	c := server.Client(t, nil)
@@ -201,7 +200,7 @@ func (s *stage) tidy() {
 			}
 		}
 		if len(left) > 0 {
-			return fmt.Errorf("%d slices belong to nobody: %v", len(left), left)
+			return fmt.Errorf("%d slices have no composition: %v", len(left), left)
 		}
 
 		return nil

@@ -83,7 +83,7 @@ func TestKilled(t *testing.T) {
 	s.tidy()
 }
 
-// What a killed manager was running ends with it.
+// Programs of a killed manager end with it.
 func TestKilledWithProgram(t *testing.T) {
 	m := server.StartManager(t, managerArgs...)
 	server.StartManager(t, "--controllers=synthesis", "--webhooks=false") // clears up

@@ -62,10 +62,10 @@ func TestMetrics(t *testing.T) {
 	shows(t, m, "eno_synthesis_result_total", map[string]float64{`result="success"`: 2})
 	shows(t, m, "eno_composition_synthesis_wait_seconds_count", map[string]float64{`cause="Initial"`: 2})
 	if waited := m.Sum(t, "eno_composition_synthesis_wait_seconds_sum"); waited <= 0 {
-		t.Error("one of them has waited for the other, and nobody has counted that")
+		t.Error("one of them has waited for the other, and the wait is not counted")
 	}
 	if m.Sum(t, "eno_scheduling_latency_seconds_count") == 0 {
-		t.Error("nobody has counted the looks of the scheduler")
+		t.Error("the cycles of the scheduler are not counted")
 	}
 
 	now := metav1.Now()

@@ -126,17 +126,17 @@ func TestPodSpec(t *testing.T) {
 	s.painted("c", "red")
 }
 
-// What fails in a pod reports why, and is tried again until it is fixed.
+// A synthesis that fails in a pod reports why, and is retried until it succeeds.
 func TestPodFailures(t *testing.T) {
 	k := newKubelet(t)
 	k.release()
 	m := server.StartManager(t, k.args("--synthesis-timeout=5s")...)
 	cases := map[string]struct{ reason, script, image, want string }{
-		"Result":   {"It says so itself.", `echo '{"results":[{"message":"bad value","severity":"error"}],"items":[]}'`, "none", "bad value"},
-		"Fails":    {"What it said last is told.", `echo no such chart >&2; exit 3`, "none", "exit status 3; its output ends with: no such chart"},
+		"Result":   {"The program reports it.", `echo '{"results":[{"message":"bad value","severity":"error"}],"items":[]}'`, "none", "bad value"},
+		"Fails":    {"The end of its output is reported.", `echo no such chart >&2; exit 3`, "none", "exit status 3; its output ends with: no such chart"},
 		"Endless":  {"Its time ends.", `exec sleep 3600`, "none", "sh did not end in time and was killed"},
 		"Unpulled": {"Its image is not there.", paint, unpullable, `container executor, image "` + unpullable + `": ErrImagePull: no such host`},
-		"Killed":   {"Of two containers that failed, the cause is told.", `kill -9 $PPID; sleep 3600`, "none", "container executor of the pod failed: Error, exit code 137"},
+		"Killed":   {"Of two containers that failed, the cause is reported.", `kill -9 $PPID; sleep 3600`, "none", "container executor of the pod failed: Error, exit code 137"},
 		"Memory":   {"So is what probably killed the program.", `kill -9 $$`, "none", "sh failed: signal: killed"},
 	}
 	for name, tc := range cases {
@@ -245,8 +245,8 @@ func TestPodQuota(t *testing.T) {
 	s.painted("c", "red")
 }
 
-// Rights that are missing are named. The operator has let the manager read Secrets by
-// hand, next to the chart, and forgotten the pods.
+// Missing permissions are named. The operator has let the manager read Secrets by hand, next to the
+// chart, and forgotten the pods.
 func TestPodPermissions(t *testing.T) {
 	k := newKubelet(t)
 	k.release()
@@ -283,7 +283,7 @@ func TestPodPermissions(t *testing.T) {
 func TestPodNamespace(t *testing.T) {
 	k := newKubelet(t)
 	m := server.StartManager(t, k.args()...)
-	m.MayBeRefused() // the permission to make pods goes with the namespace
+	m.MayBeRefused() // the permission to create pods is deleted with the namespace
 	s := newStage(t)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: k.namespace}}
 	must(t, s.Delete(t.Context(), ns))
@@ -300,8 +300,7 @@ func TestPodNamespace(t *testing.T) {
 	s.simplified("c", enov1.StatusSynthesisBackoff, "namespace "+k.namespace+", which pods of synthesizers run in, does not exist")
 }
 
-// A synthesis that was begun has a pod, also if whoever began it did not live to
-// make it.
+// A synthesis that was begun has a pod, also if the manager that began it did not live to make it.
 func TestPodOfTheDead(t *testing.T) {
 	k := newKubelet(t)
 	k.release()
@@ -433,7 +432,7 @@ func TestPodImageChanged(t *testing.T) {
 	}
 }
 
-// A pod that no client waits for writes nothing, and that is no error.
+// A pod that no client waits for writes nothing, and that is not an error.
 func TestPublisherDiscards(t *testing.T) {
 	install(t)
 	binary, err := cluster.Binary("arbor-executor", "ARBOR_EXECUTOR")
@@ -470,7 +469,7 @@ func TestPublisherDiscards(t *testing.T) {
 	if now.ResourceVersion != c.ResourceVersion {
 		t.Errorf("something was written: %+v", now.Status)
 	}
-	// And what is waited for is not discarded: there is nobody to run the program.
+	// And what is waited for is not discarded: there is no executor to run the program.
 	if out, err := run(t, "c", "u", "none"); err == nil || !strings.Contains(out, "the synthesizer failed") {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -20,8 +20,7 @@ import (
 	"github.com/arbor-control/arbor/test/cluster"
 )
 
-// echo makes a ConfigMap with the name of its Synthesizer, and the word that it
-// is told.
+// echo makes a ConfigMap with the name of its Synthesizer, and the word that it is reported.
 const echo = `cat > /dev/null
 printf '{"kind":"ResourceList","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s","namespace":"%s"},"data":{"word":"%s"}}]}' "$COMPOSITION_NAME" "$COMPOSITION_NAMESPACE" "$WORD"`
 
@@ -58,7 +57,7 @@ func (s *stage) symphony(name string, variations ...enov1.Variation) *enov1.Symp
 	return o
 }
 
-// respec changes the spec of a Symphony, whoever else writes to it.
+// respec changes the spec of a Symphony, whichever other client writes to it.
 func (s *stage) respec(name string, change func(*enov1.SymphonySpec)) {
 	s.t.Helper()
 	cluster.Eventually(s.t, name+" is changed", func() error {
@@ -208,7 +207,7 @@ func TestSymphony(t *testing.T) {
 		t.Errorf("the status is %+v", st)
 	}
 
-	// What changes is not ready until it is again, and says what is stuck.
+	// A changed Symphony is not ready until its compositions are, and reports what is stuck.
 	s.respec("s", func(spec *enov1.SymphonySpec) { spec.Variations[0].SynthesisEnv[0].Value = "new" })
 	s.condition("s", "CompositionsNotReady", "Composition "+s.namespace+"/"+a.Name)
 	c := s.await(a.Name, "it is synthesized again", func(c *enov1.Composition) error {
@@ -228,7 +227,7 @@ func TestSymphony(t *testing.T) {
 		t.Errorf("b was changed: %+v", now.Spec)
 	}
 
-	// A variation comes, and one goes.
+	// A variation is added, and one is removed.
 	s.respec("s", func(spec *enov1.SymphonySpec) {
 		spec.Variations = []enov1.Variation{s.variation("b", "c"), s.variation("c")}
 	})
@@ -296,7 +295,7 @@ func TestSymphonyAnnotations(t *testing.T) {
 	}
 }
 
-// What cannot be played says why, and nothing is lost by it.
+// An invalid Symphony reports why, and nothing is lost by it.
 func TestSymphonyRejected(t *testing.T) {
 	server.StartManager(t, managerArgs...)
 	s := newStage(t)
@@ -320,7 +319,7 @@ func TestSymphonyRejected(t *testing.T) {
 	})
 	o = s.condition("s", "CompositionRefused", `cannot create the composition of variation "`+s.full("c")+`": metadata.labels: Invalid value`)
 	o.Annotations = map[string]string{"look": "again"}
-	must(t, s.Update(t.Context(), o)) // under the version: nobody says the same twice
+	must(t, s.Update(t.Context(), o)) // under the version: no client writes the same twice
 	s.condition("s", "CompositionRefused", "")
 	s.respec("s", func(spec *enov1.SymphonySpec) {
 		spec.Variations = []enov1.Variation{s.variation("a", "b"), s.variation("b")}
@@ -338,8 +337,8 @@ func TestSymphonyRejected(t *testing.T) {
 	})
 }
 
-// Somebody deletes a composition that another one depends on: there is a new one,
-// and neither waits for the other.
+// A user deletes a composition that another one depends on: there is a new one, and neither waits
+// for the other.
 func TestSymphonyMemberDeleted(t *testing.T) {
 	server.StartManager(t, managerArgs...)
 	s := newStage(t)
@@ -365,8 +364,8 @@ func TestSymphonyMemberDeleted(t *testing.T) {
 	s.gone(a.Name)
 }
 
-// A Symphony ends, and leaves the objects where they are: nobody has to say that
-// they are gone.
+// A Symphony ends, and leaves the objects where they are: no client has to report that they are
+// gone.
 func TestSymphonyDeleted(t *testing.T) {
 	server.StartManager(t, managerArgs...)
 	s := newStage(t)
@@ -383,7 +382,7 @@ func TestSymphonyDeleted(t *testing.T) {
 	must(t, s.Delete(t.Context(), o))
 	s.gone(a.Name)
 	s.condition("s", "Deleting", "Composition "+s.namespace+"/"+b.Name)
-	c := s.await(b.Name, "it is told", func(c *enov1.Composition) error {
+	c := s.await(b.Name, "it is reported", func(c *enov1.Composition) error {
 		if c.Labels[enov1.LabelSymphonyDeleting] != "true" || c.DeletionTimestamp == nil || slices.Contains(c.Finalizers, enov1.Finalizer) {
 			return fmt.Errorf("it is %+v", c.ObjectMeta)
 		}
@@ -395,8 +394,8 @@ func TestSymphonyDeleted(t *testing.T) {
 	s.silent(o)
 }
 
-// A composition that asks for it goes without its objects when its Symphony was
-// taken away by force. One that does not ask waits for them.
+// A composition that asks for it is deleted without its objects when its Symphony was taken away by
+// force. One that does not ask waits for them.
 func TestSymphonyGone(t *testing.T) {
 	m := server.LaunchManager(t, managerArgs...)
 	must(t, m.Await())
@@ -453,8 +452,7 @@ func TestSymphonyTwoManagers(t *testing.T) {
 	}
 }
 
-// settled waits until a Symphony has the compositions of these variations, and no
-// others.
+// settled waits until a Symphony has the compositions of exactly these variations.
 func (s *stage) settled(o *enov1.Symphony, variations []enov1.Variation) {
 	s.t.Helper()
 	short := func(name string) string { return strings.TrimPrefix(name, s.namespace+"-") }
@@ -491,7 +489,8 @@ func TestSymphonyDuplicate(t *testing.T) {
 	a := s.member(o, "a")
 	s.spoken(a.Name, "") // so that a second has passed, or the names decide
 	twin := &enov1.Composition{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.full("a") + "-zzzzzz"}, Spec: *a.Spec.DeepCopy()}
-	// It may be synthesized before it goes, and nobody says here that its objects are gone.
+	// It may be synthesized before it is deleted, and no client reports here that its objects are
+	// gone.
 	twin.Annotations = map[string]string{enov1.AnnotationDeletionStrategy: enov1.DeletionOrphan}
 	must(t, controllerutil.SetControllerReference(o, twin, s.Scheme()))
 	must(t, s.Create(t.Context(), twin))

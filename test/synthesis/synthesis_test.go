@@ -113,16 +113,16 @@ func (s *stage) gone(name string) {
 	s.tidy()
 }
 
-// What fails says why, and is tried again until it is fixed.
+// A synthesis that fails reports why, and is retried until it succeeds.
 func TestFailures(t *testing.T) {
 	m := server.StartManager(t, append(slices.Clone(managerArgs), "--synthesis-timeout=2s")...)
 	cases := map[string]struct{ reason, script, want string }{
-		"Fails":   {"What it said last is told.", `echo no such chart >&2; exit 3`, "exit status 3; its output ends with: no such chart"},
-		"Garbage": {"What it wrote is told.", `echo Hello`, `it begins with "Hello"`},
-		"Nothing": {"Nothing is no list.", `true`, "the output: it is empty"},
+		"Fails":   {"The end of its output is reported.", `echo no such chart >&2; exit 3`, "exit status 3; its output ends with: no such chart"},
+		"Garbage": {"Its output is reported.", `echo Hello`, `it begins with "Hello"`},
+		"Nothing": {"Empty output is not a list.", `true`, "the output: it is empty"},
 		"Large":   {"There is a limit.", `head -c 11534336 /dev/zero`, "larger than 10 MiB"},
 		"Endless": {"There is another.", `exec sleep 3600`, "sh did not end in time and was killed"},
-		"Result":  {"It says so itself.", `echo '{"results":[{"message":"bad value","severity":"error"}],"items":[]}'`, "bad value"},
+		"Result":  {"The program reports it.", `echo '{"results":[{"message":"bad value","severity":"error"}],"items":[]}'`, "bad value"},
 		"Item":    {"An item is bad.", `echo '{"items":[{"apiVersion":"v1","kind":"ConfigMap"}]}'`, "items[0]: metadata.name is missing"},
 	}
 	for name, tc := range cases {
@@ -154,7 +154,7 @@ func TestFailures(t *testing.T) {
 	})
 }
 
-// What is made no longer is deleted, and not forgotten before that.
+// Dropped objects are deleted, and stay in the slices until then.
 func TestTombstones(t *testing.T) {
 	server.StartManager(t, managerArgs...)
 	s := newStage(t)
@@ -182,7 +182,7 @@ func TestTombstones(t *testing.T) {
 			return nil
 		}
 	}
-	s.await("c", "what was dropped is a tombstone", func(c *enov1.Composition) error {
+	s.await("c", "the dropped object is a tombstone", func(c *enov1.Composition) error {
 		tombstone.DroppedBy = c.Status.CurrentSynthesis.UUID // later syntheses keep it
 
 		return has(true)(c)
@@ -254,7 +254,7 @@ func TestDependencies(t *testing.T) {
 	for _, name := range []string{"second", "first"} {
 		s.deliver(s.await(name, "the objects of "+name+" may be deleted", func(c *enov1.Composition) error {
 			if !c.DeletionStarted() {
-				return errors.New("delivery was not told")
+				return errors.New("delivery was not reported")
 			}
 
 			return nil
@@ -276,8 +276,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// What was promoted is counted and told as that, however soon the promotion is
-// seen.
+// A promoted synthesis is counted and reported as that, however soon the promotion is seen.
 func TestCounted(t *testing.T) {
 	m := server.StartManager(t, managerArgs...)
 	s := newStage(t)

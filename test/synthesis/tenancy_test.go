@@ -189,14 +189,14 @@ func TestForeignDependent(t *testing.T) {
 	}
 	for _, is := range c.Status.Conditions {
 		if strings.Contains(is.Message, tenant.namespace) || strings.Contains(is.Message, "second") {
-			t.Errorf("a condition tells of the other tenant: %+v", is)
+			t.Errorf("a condition names the other tenant: %+v", is)
 		}
 	}
 	// Without it, it does not wait.
 	owner.change("first", func(c *enov1.Composition) { c.Annotations = nil })
 	owner.deliver(owner.await("first", "its objects may be deleted", func(c *enov1.Composition) error {
 		if !c.DeletionStarted() {
-			return errors.New("delivery was not told")
+			return errors.New("delivery was not reported")
 		}
 
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/arbor-control/arbor/api/crds"
 )
 
-// released are the CRDs of the last release. Who makes a release copies those
-// of api/crds here; see docs/contribute/releasing.md.
+// released are the CRDs of the last release. A maintainer who makes a release copies those of
+// api/crds here; see docs/contribute/releasing.md.
 func released(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	files, err := filepath.Glob("released/*.yaml")
@@ -44,7 +44,7 @@ var deliberate = map[string]string{
 	"subnetclaims.plexaubnet.io: v1alpha1: .spec.clusterID must match ^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$ now": "" +
 		"It becomes a label of the Subnet, and the API server rejects a label value that begins or ends with . or -: such a claim never got a block.",
 	"resourceslices.eno.azure.io: v1: . has another rule: has(self.spec) == has(oldSelf.spec) && (!has(self.spec) || self.spec == oldSelf.spec)": "" +
-		"Neither Arbor nor Eno changes the spec of a slice. Whoever else does has anything delivered.",
+		"Neither Arbor nor Eno changes the spec of a slice. Another client that does has anything delivered.",
 	"synthesizers.eno.azure.io: v1: .spec.refs[] has another rule: !has(self.pinned) || !self.pinned || has(self.resource.name)": "" +
 		"The field pinned is new: no manifest of the last release has it.",
 	"subnetpools.plexaubnet.io: v1alpha1: .status.allocatableCountBySize is merged in another way, which changes who owns its parts": statusOfManager,
@@ -69,7 +69,7 @@ func TestCRDs(t *testing.T) {
 	}
 }
 
-// Each case changes a CRD in a way that breaks somebody, or nobody.
+// Each case changes a CRD in a compatible or incompatible way.
 func TestBroken(t *testing.T) {
 	text := func(raw string) *apiextensionsv1.JSON { return &apiextensionsv1.JSON{Raw: []byte(raw)} }
 	cases := map[string]struct {
@@ -78,7 +78,7 @@ func TestBroken(t *testing.T) {
 		want   string
 	}{
 		"Nothing": {"The same is compatible.", func(*apiextensionsv1.CustomResourceDefinition, *schema) {}, ""},
-		"NewField": {"More may be said.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+		"NewField": {"More may be reported.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
 			s.Properties["new"] = schema{Type: "string"}
 		}, ""},
 		"NewDefault": {"What must be there and has a default is there.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
@@ -91,10 +91,10 @@ func TestBroken(t *testing.T) {
 		"Scope": {"They are elsewhere.", func(c *apiextensionsv1.CustomResourceDefinition, _ *schema) {
 			c.Spec.Scope = apiextensionsv1.ClusterScoped
 		}, "scope or names"},
-		"Version": {"Nobody can ask for it.", func(c *apiextensionsv1.CustomResourceDefinition, _ *schema) { c.Spec.Versions[0].Served = false }, "v1: it is not served"},
+		"Version": {"It cannot be set.", func(c *apiextensionsv1.CustomResourceDefinition, _ *schema) { c.Spec.Versions[0].Served = false }, "v1: it is not served"},
 		"Status":  {"A status is written by itself.", func(c *apiextensionsv1.CustomResourceDefinition, _ *schema) { c.Spec.Versions[0].Subresources = nil }, "no status"},
-		"Gone":    {"What was said is dropped.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) { delete(s.Properties, "name") }, ".spec has no name any more"},
-		"Type": {"A number is no text.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+		"Gone":    {"A reported value is dropped.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) { delete(s.Properties, "name") }, ".spec has no name any more"},
+		"Type": {"A number is not a string.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
 			s.Properties["name"] = schema{Type: "integer"}
 		}, `.spec.name is "integer", and was "string"`},
 		"Required": {"Old manifests do not have it.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
@@ -104,7 +104,7 @@ func TestBroken(t *testing.T) {
 		"Enum": {"One choice less.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
 			s.Properties["mode"] = schema{Type: "string", Enum: []apiextensionsv1.JSON{*text(`"a"`)}}
 		}, `.spec.mode may not be "b" any more`},
-		"NewEnum": {"Anything could be said.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+		"NewEnum": {"Any value could be reported.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
 			s.Properties["name"] = schema{Type: "string", Enum: []apiextensionsv1.JSON{*text(`"a"`)}}
 		}, "must be one of 1 values"},
 		"Pattern": {"Names that were fine are not.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
@@ -122,7 +122,7 @@ func TestBroken(t *testing.T) {
 		"Rule": {"A rule may reject what is stored.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
 			s.XValidations = append(s.XValidations, apiextensionsv1.ValidationRule{Rule: "self.x"})
 		}, "another rule: self.x"},
-		"Merge": {"Owners of a list's items are others then.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+		"Merge": {"Items of a list then have other owners.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
 			l := s.Properties["list"]
 			l.XListType = new("atomic")
 			s.Properties["list"] = l
@@ -130,7 +130,7 @@ func TestBroken(t *testing.T) {
 		"Items": {"Deep inside too.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
 			s.Properties["list"].Items.Schema.Type = "integer"
 		}, ".spec.list[] is"},
-		"Default": {"What is stored means something else.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
+		"Default": {"Stored values change their meaning.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {
 			s.Properties["mode"] = schema{Type: "string", Enum: s.Properties["mode"].Enum, Default: text(`"b"`)}
 		}, ""},
 		"OtherDefault": {"The same, of one that there was.", func(_ *apiextensionsv1.CustomResourceDefinition, s *schema) {

@@ -337,8 +337,8 @@ func (s *tenant) opened() {
 	})
 }
 
-// protected removes from an object what an upgrade changes in how it is connected with
-// others, and protected.
+// protected removes from an object what an upgrade changes in how it is connected with other
+// objects, and protected.
 func protected(o *unstructured.Unstructured) {
 	o.SetOwnerReferences(nil)
 	o.SetFinalizers(nil)

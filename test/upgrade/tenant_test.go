@@ -233,7 +233,7 @@ func (s *tenant) steady() snapshot {
 	return last
 }
 
-// compare says what is no longer as it was, and returns how many objects were written to.
+// compare reports what is no longer as it was, and returns how many objects were written to.
 func compare(t *testing.T, step string, before, after snapshot) int {
 	t.Helper()
 	written := 0
@@ -277,8 +277,8 @@ func content(o *unstructured.Unstructured) map[string]any {
 	return c.Object
 }
 
-// differences are the paths of what is not as it was. A newer release may say more in a
-// status, so what only the later one has is none, there.
+// differences are the paths of what is not as it was. A newer release may report more in a status,
+// so what only the later one has is none, there.
 func differences(path string, was, is any) []string {
 	a, ok := was.(map[string]any)
 	b, both := is.(map[string]any)
