@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NameProgram writes the commands in the help of a command, and of all below it, as users type them who
-// start the program by another name, such as kubectl arbor.
+// NameProgram writes the commands in the help of a command, and of all below it, as users of another name of
+// the program type them, such as kubectl arbor.
 func NameProgram(root *cobra.Command, program string) {
 	if program == root.Name() {
 		return

@@ -87,3 +87,16 @@ func CountSeverities[T any](all []T, severity func(T) Severity) (errs, warnings 
 
 	return errs, warnings
 }
+
+// ObjectsOf are the objects that findings are about, each once, in the order of the findings.
+func ObjectsOf(all []Finding) []identity.Ref {
+	var out []identity.Ref
+	seen := make(map[identity.Ref]bool, len(all))
+	for _, f := range all {
+		if !seen[f.Object] {
+			seen[f.Object], out = true, append(out, f.Object)
+		}
+	}
+
+	return out
+}

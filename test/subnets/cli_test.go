@@ -124,7 +124,7 @@ func TestCommandLine(t *testing.T) {
 	awaitStatus(t, c, newPool("default", "plant", ""), 0, nil)
 	says(t, arbor(t, 1, example("subnet-overlapping.yaml")...),
 		"10.64.128.0/17 overlaps 10.64.0.0/16 of pool plant, which is a root pool of this namespace too", "Warning: spec.cidr: choose other addresses")
-	says(t, arbor(t, 1, "pools", "export", "-n", "no-such-net"), `namespace "no-such-net" was not found in the cluster`)
+	says(t, arbor(t, 2, "pools", "export", "-n", "no-such-net"), `namespace "no-such-net" was not found in the cluster`)
 	says(t, arbor(t, 0, "pools", "export", "-n", ns), "No pools, Subnets or claims found in "+ns+" namespace.")
 	awaitSound(t, "default", "nothing wrong")
 

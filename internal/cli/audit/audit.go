@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 
@@ -16,8 +15,10 @@ import (
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/internal/cli/check"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
+	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/show"
 	"github.com/arbor-control/arbor/internal/show/findings"
 	"github.com/arbor-control/arbor/internal/show/owners"
@@ -37,7 +38,7 @@ type auditOptions struct {
 
 	flags   *genericclioptions.ConfigFlags
 	connect source.Connector
-	format  string
+	output  output.Flags
 	strict  bool
 	all     bool
 }
@@ -57,12 +58,17 @@ blocks whom. Nothing is changed.
 
 Parts of Arbor whose API is not installed are skipped.
 
-Exit codes: 0 nothing wrong, 1 findings, 2 the cluster could not be asked.`,
+-o name lists the objects with findings.
+
+Exit codes: 0 nothing wrong, 1 errors were found, or warnings with --strict, 2 the
+cluster could not be read. --exit-code=false turns 1 into 0.`,
 		Example: auditExamples,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table, json or yaml")
+	o.output.Add(cmd, output.Table, output.Name)
+	o.output.AddWatch(cmd)
+	o.output.AddExitCode(cmd, true, "an error is found")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings too")
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "look in all namespaces, which is the default without -n")
 	o.flags.AddFlags(cmd.Flags())
@@ -72,10 +78,14 @@ Exit codes: 0 nothing wrong, 1 findings, 2 the cluster could not be asked.`,
 }
 
 func (o *auditOptions) run(ctx context.Context) error {
-	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 
+	return o.output.Run(ctx, &o.IOStreams, o.once)
+}
+
+func (o *auditOptions) once(ctx context.Context) error {
 	list, err := o.connect(o.flags, o.ErrOut)
 	if err != nil {
 		return command.Blind("%w", err)
@@ -94,11 +104,7 @@ func (o *auditOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	if report.Summary.Errors > 0 || o.strict && report.Summary.Warnings > 0 {
-		return command.Found()
-	}
-
-	return nil
+	return o.output.Found(report.Summary.Errors > 0 || o.strict && report.Summary.Warnings > 0)
 }
 
 // A part of the audit looks at one of Arbor's trees. It returns how many
@@ -143,6 +149,9 @@ type AuditReport struct {
 	Summary AuditSummary         `json:"summary"`
 }
 
+// Refs are the objects with findings.
+func (r AuditReport) Refs() []identity.Ref { return show.ObjectsOf(r.Findings) }
+
 // AuditSummary counts the findings.
 type AuditSummary struct {
 	Checked  int `json:"checked"`
@@ -181,7 +190,7 @@ func audit(ctx context.Context, list source.Lister, namespace string) (AuditRepo
 }
 
 func (o *auditOptions) print(r AuditReport) error {
-	if done, err := render.PrintMachine(o.Out, o.format, r); done {
+	if done, err := o.output.Print(o.Out, "AuditReport", r); done {
 		return err
 	}
 
@@ -194,14 +203,12 @@ func (o *auditOptions) print(r AuditReport) error {
 	}
 
 	if len(r.Findings) > 0 {
-		if err := render.FindingTable(o.Out, r.Findings); err != nil {
-			return err
-		}
+		o.output.Table(o.Out, render.FindingRows(r.Findings))
 	}
 
 	if len(r.Blocks) > 0 {
 		_, _ = fmt.Fprintln(o.Out)
-		blockTable(o.Out, r.Blocks)
+		o.output.Table(o.Out, blockTable(r.Blocks))
 	}
 
 	_, err := fmt.Fprintln(o.ErrOut, auditConclusion(r, render.StyleOf(o.ErrOut, os.Getenv)))
@@ -233,11 +240,11 @@ func auditConclusion(r AuditReport, s render.Style) string {
 }
 
 // blockTable has one row for each two managers.
-func blockTable(out io.Writer, all []owners.Block) {
+func blockTable(all []owners.Block) [][]string {
 	rows := [][]string{{"BLOCKED", "BY", "WORKLOADS", "PARTIAL", "STAY"}}
 	for _, b := range all {
 		rows = append(rows, []string{b.Manager, b.By.String(), strconv.Itoa(b.Workloads), strconv.Itoa(b.Partial), strconv.Itoa(b.Kept)})
 	}
 
-	render.WriteTable(out, rows)
+	return rows
 }

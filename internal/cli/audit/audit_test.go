@@ -88,7 +88,7 @@ SubnetPool   net         b      Overlap   spec.cidr   10.0.0.0/24 overlaps 10.0.
 			want: clitest.Result{ErrOut: "SubnetPool skipped: not installed in this cluster\nWorkload skipped: not installed in this cluster\nno problems in 1 PodGroup\n"},
 		},
 		"NoCluster": {reason: "no answer is no verdict", list: clitest.Failing(errors.New("no answer")), want: clitest.Result{Code: command.ExitBlind, Err: "no answer"}},
-		"Format":    {reason: "formats are known by name", args: []string{"-o", "wide"}, want: clitest.Result{Code: command.ExitBlind, Err: `unknown output format "wide": use one of table, text, json, yaml`}},
+		"Format":    {reason: "formats are known by name", args: []string{"-o", "wide"}, want: clitest.Result{Code: command.ExitBlind, Err: `unknown output format "wide": use one of table, name, json, yaml, jsonpath=TEMPLATE`}},
 		"Arguments": {reason: "there are none", args: []string{"x"}, want: clitest.Result{Code: command.ExitBlind, Err: "unknown command \"x\" for \"audit\"\nSee 'audit --help' for usage"}},
 	}
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/decide/scheduling"
@@ -56,7 +57,7 @@ type askOptions struct {
 	source.Scope
 
 	scheduling Scheduling
-	format     string
+	output     output.Flags
 	dump       string
 	minimums   string
 	config     string
@@ -68,7 +69,7 @@ func newAskOptions(streams genericiooptions.IOStreams, s Scheduling) askOptions 
 
 func (o *askOptions) addAskFlags(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table, wide (with every pod and node), json or yaml")
+	o.output.Add(cmd, output.Table, output.Wide, output.Name)
 	fs.StringVar(&o.dump, "from", "", "ask about the cluster that 'arbor groups dump' wrote into this file, - for standard input")
 	fs.StringVar(&o.minimums, "minimums", "arbor", `how the scheduler reads minMember: "arbor", or "kai" for leaves only`)
 	fs.StringVar(&o.config, "scheduler-config", "", "the scheduler's own configuration, a KubeSchedulerConfiguration; pods must ask for one of its profiles")
@@ -191,8 +192,11 @@ func (o *askOptions) notef(format string, args ...any) {
 
 // check is about flags.
 func (o *askOptions) check() error {
-	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatWide, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
+	}
+	if o.output.Watch && (o.dump == "-" || slices.Contains(o.Paths, "-")) {
+		return command.Blind("standard input can be read once: leave out --watch")
 	}
 	if o.dump == "-" && slices.Contains(o.Paths, "-") {
 		return command.Blind("%w", errors.New("standard input can be read once: give either --from or -f a file"))

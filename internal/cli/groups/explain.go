@@ -51,8 +51,12 @@ the object, and what it would decide now. Nothing is written.
 FITS is how many such pods a node has room for now, before others of the group take
 some of it.
 
-Exit codes: 0 all have their minimum, 1 one has not, or there is none of that name,
-2 it could not look.`,
+-o wide shows every pod and every node. Which groups -o name, json and yaml contain does
+not depend on whether they wait.
+
+Exit codes: 0 all have their minimum, 1 one has not, or pods wait for a group that does
+not exist, 2 there is no group of that name, or the cluster could not be read.
+--exit-code=false turns 1 into 0.`,
 		Example: groupsExplainExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, arg := range args {
@@ -64,6 +68,9 @@ Exit codes: 0 all have their minimum, 1 one has not, or there is none of that na
 	}
 
 	o.addAskFlags(cmd)
+	o.output.AddSelector(cmd, "pod groups")
+	o.output.AddWatch(cmd)
+	o.output.AddExitCode(cmd, true, "a pod group does not have its minimum")
 	o.AddClusterFlags(cmd.Flags())
 	command.CheckUsage(cmd, cobra.ArbitraryArgs)
 
@@ -74,6 +81,11 @@ func (o *groupsExplainOptions) run(ctx context.Context) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+
+	return o.output.Run(ctx, &o.IOStreams, o.once)
+}
+
+func (o *groupsExplainOptions) once(ctx context.Context) error {
 	namespace, err := o.namespace()
 	if err != nil {
 		return command.Blind("%w", err)
@@ -102,6 +114,9 @@ func (o *groupsExplainOptions) ask(ctx context.Context, oracle Oracle, keys []ty
 	report := placement.PlacesReport{Groups: []placement.PlacesView{}}
 	for _, key := range keys {
 		pg, pods := oracle.Group(key)
+		if !o.output.Matches(pg.Labels) {
+			continue
+		}
 		answer, err := oracle.Fit(ctx, pg, pods)
 		if err != nil {
 			return report, fmt.Errorf("PodGroup %s: %w", key, err)
@@ -126,7 +141,7 @@ func (o *groupsExplainOptions) wanted(oracle Oracle, namespace string) ([]types.
 				namespace, name, podsWait(len(pods)), scheduling.GroupAnnotation)}
 		}
 
-		return nil, &command.ExitError{Code: command.ExitFound, Err: fmt.Errorf("pod group %q was not found in %s: %s", name, o.Place(namespace), o.Advice())}
+		return nil, command.NotFound("pod group %q was not found in %s: %s", name, o.Place(namespace), o.Advice())
 	}
 
 	return keys, nil
@@ -141,11 +156,8 @@ func podsWait(pods int) string {
 }
 
 func (o *groupsExplainOptions) print(report placement.PlacesReport, namespace string) error {
-	var end error
-	if slices.ContainsFunc(report.Groups, func(v placement.PlacesView) bool { return !v.Scheduled }) {
-		end = command.Found()
-	}
-	if done, err := render.PrintMachine(o.Out, o.format, report); done {
+	end := o.output.Found(slices.ContainsFunc(report.Groups, func(v placement.PlacesView) bool { return !v.Scheduled }))
+	if done, err := o.output.Print(o.Out, placement.Kind, report); done {
 		if err != nil {
 			return err
 		}
@@ -155,7 +167,7 @@ func (o *groupsExplainOptions) print(report placement.PlacesReport, namespace st
 	if len(report.Groups) == 0 {
 		_, _ = fmt.Fprintf(o.ErrOut, "No pod groups found in %s.\n", o.Place(namespace))
 	}
-	p := placesDrawer{w: o.Out, s: render.StyleOf(o.Out, os.Getenv), wide: o.format == render.FormatWide, now: metav1.NewTime(o.now())}
+	p := placesDrawer{w: o.Out, s: render.StyleOf(o.Out, os.Getenv), output: &o.output, now: metav1.NewTime(o.now())}
 	for i, v := range report.Groups {
 		if i > 0 {
 			_, _ = fmt.Fprintln(o.Out)

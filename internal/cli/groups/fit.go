@@ -64,13 +64,16 @@ priority of their class, tolerations. LimitRanges, RuntimeClasses and other
 admission of the cluster are not asked, volumeClaimTemplates are not looked at, and
 nobody is preempted. Whichever scheduler the pods ask for, the answer is Arbor's.
 
-Exit codes: 0 all fit, 1 one does not, 2 it could not look.`,
+Exit codes: 0 all fit, 1 one does not, 2 the cluster or a file could not be read.
+--exit-code=false turns 1 into 0.`,
 		Example: groupsFitExamples,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 
 	cmd.Flags().StringArrayVarP(&o.Paths, "filename", "f", nil, "file or folder with pod groups and their pods, - for standard input; may be repeated")
 	o.addAskFlags(cmd)
+	o.output.AddWatch(cmd)
+	o.output.AddExitCode(cmd, true, "a pod group does not fit")
 	o.Flags.AddFlags(cmd.Flags())
 	command.CheckUsage(cmd, cobra.NoArgs)
 
@@ -188,18 +191,15 @@ func (o *groupsFitOptions) print(report placement.PlacesReport) error {
 			fits++
 		}
 	}
-	var end error
-	if fits < len(report.Groups) {
-		end = command.Found()
-	}
-	if done, err := render.PrintMachine(o.Out, o.format, report); done {
+	end := o.output.Found(fits < len(report.Groups))
+	if done, err := o.output.Print(o.Out, placement.Kind, report); done {
 		if err != nil {
 			return err
 		}
 
 		return end
 	}
-	p := placesDrawer{w: o.Out, s: render.StyleOf(o.Out, os.Getenv), wide: o.format == render.FormatWide}
+	p := placesDrawer{w: o.Out, s: render.StyleOf(o.Out, os.Getenv), output: &o.output}
 	for i, v := range report.Groups {
 		if i > 0 {
 			_, _ = fmt.Fprintln(o.Out)

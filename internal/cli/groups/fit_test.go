@@ -214,7 +214,7 @@ func TestGroupsFit(t *testing.T) {
 		},
 		"Fails":    {reason: "the oracle may not know", world: &seats{fails: errors.New("it is dark")}, stdin: gangFile(1, 1), want: clitest.Result{Code: command.ExitBlind, Err: "PodGroup default/g: it is dark"}},
 		"Minimums": {reason: "minimums are read as is asked for", stdin: gangFile(1, 1), args: []string{"--minimums", "kai"}, want: clitest.Result{Code: command.ExitBlind, Err: "minimums are kai"}},
-		"Format":   {reason: "formats are known by name", args: []string{"-o", "dot"}, want: clitest.Result{Code: command.ExitBlind, Err: `unknown output format "dot": use one of table, text, wide, json, yaml`}},
+		"Format":   {reason: "formats are known by name", args: []string{"-o", "dot"}, want: clitest.Result{Code: command.ExitBlind, Err: `unknown output format "dot": use one of table, wide, name, json, yaml, jsonpath=TEMPLATE`}},
 		"BothIn":   {reason: "there is one standard input", args: []string{"--from", "-"}, want: clitest.Result{Code: command.ExitBlind, Err: "standard input can be read once: give either --from or -f a file"}},
 		"Truncated": {
 			reason: "a dump that ends too early is none", stdin: gangFile(1, 1), files: map[string]string{"d.yaml": strings.TrimSuffix(aNode, "kind: List\n")},
@@ -318,7 +318,7 @@ func TestGroupsExplain(t *testing.T) {
 			Code: command.ExitFound,
 			Out:  "PodGroup volumes/binds is being bound: 1 of 1 pods get a place\n  condition Scheduled: False, Binding: pod waits\n\nSUBGROUP   MIN   PODS   PLACED   STATE   NODES\n(binds)    1     1      1        fits    x (1)\n",
 		}},
-		"NotFound": {reason: "a name that is not there", args: []string{"x"}, want: clitest.Result{Code: command.ExitFound, Err: `pod group "x" was not found in default namespace: look in another namespace with -n, or in all of them with -A`}},
+		"NotFound": {reason: "a name that is not there", args: []string{"x"}, want: clitest.Result{Code: command.ExitBlind, Err: `pod group "x" was not found in default namespace: look in another namespace with -n, or in all of them with -A`}},
 		"Lost":     {reason: "pods may wait for a group that does not exist", args: []string{"lost"}, want: clitest.Result{Code: command.ExitFound, Err: "PodGroup default/lost does not exist, and 2 pods wait for it: create it, or remove their annotation pod-group-name"}},
 		"None":     {reason: "there may be none", args: []string{"-n", "empty"}, want: clitest.Result{ErrOut: "No pod groups found in empty namespace.\n"}},
 	}

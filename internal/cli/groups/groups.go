@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/decide/podgroup"
@@ -27,10 +29,17 @@ const groupsExamples = `  # Draw the pod groups of the current namespace
   arbor groups -A
 
   # Draw what a manifest says, without a cluster
-  arbor groups -f podgroup.yaml
+  arbor groups --from podgroup.yaml
 
   # The top of a very large tree
   arbor groups training-job --depth 2
+
+  # One line for each group, as kubectl prints lists, and those with a label
+  arbor groups -A -o table
+  arbor groups -l team=research -o name
+
+  # Draw it again whenever it changes
+  arbor groups training-job -w
 
   # One that is called like one of the commands below
   arbor groups podgroup/fit
@@ -42,8 +51,7 @@ const groupsExamples = `  # Draw the pod groups of the current namespace
 type groupsOptions struct {
 	source.Scope
 
-	format string
-	depth  int
+	output output.Flags
 	name   string
 }
 
@@ -76,8 +84,13 @@ func newGroups(streams genericiooptions.IOStreams, connect source.Connector) *co
 		Short:   "Draw the trees of pod groups",
 		Long: `Draw each pod group as the tree that its subgroups form, with the minimums that
 must be placed, and mark what is wrong. A group whose subgroups form no tree is
-drawn as far as it goes; subgroups that hang in the air stand below it with the
-reason and the way to mend it.`,
+drawn as far as it goes; subgroups that are not part of the tree are drawn below
+it, with the reason and how to fix it.
+
+-o table lists one group in each line, and -o wide adds what is wrong with it.
+
+Exit codes: 0 they are drawn, 1 with --exit-code if one has a problem, 2 no such group,
+or the cluster or a file could not be read.`,
 		Example: groupsExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -88,8 +101,11 @@ reason and the way to mend it.`,
 		},
 	}
 
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table (the drawing), json or yaml")
-	cmd.Flags().IntVar(&o.depth, "depth", render.DefaultDepth, "levels of subgroups to draw, 0 for all")
+	o.output.Add(cmd, output.Tree, output.Table, output.Wide, output.Name)
+	o.output.AddDepth(cmd, "levels of subgroups")
+	o.output.AddSelector(cmd, "pod groups")
+	o.output.AddWatch(cmd)
+	o.output.AddExitCode(cmd, false, "a pod group has a problem")
 	o.AddFlags(cmd.Flags())
 	command.CheckUsage(cmd, cobra.MaximumNArgs(1))
 
@@ -97,10 +113,17 @@ reason and the way to mend it.`,
 }
 
 func (o *groupsOptions) run(ctx context.Context) error {
-	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.output.Check(); err != nil {
+		return err
+	}
+	if err := o.CheckWatch(o.output.Watch); err != nil {
 		return err
 	}
 
+	return o.output.Run(ctx, &o.IOStreams, o.once)
+}
+
+func (o *groupsOptions) once(ctx context.Context) error {
 	namespace, err := o.Namespace()
 	if err != nil {
 		return command.Blind("%w", err)
@@ -116,11 +139,16 @@ func (o *groupsOptions) run(ctx context.Context) error {
 		return command.Blind("%w", err)
 	}
 
-	if err := o.print(groups, o.Place(namespace)); err != nil || !bad {
+	groups = slices.DeleteFunc(groups, func(pg *v2alpha2.PodGroup) bool { return !o.output.Matches(pg.Labels) })
+	view := grouptree.ViewOf(groups)
+	if err := o.print(groups, view, namespace); err != nil {
 		return err
 	}
+	if bad {
+		return &command.ExitError{Code: command.ExitBlind}
+	}
 
-	return &command.ExitError{Code: command.ExitBlind}
+	return o.output.Found(view.Problems() > 0)
 }
 
 func (o *groupsOptions) fromCluster(ctx context.Context, namespace string) (groups []*v2alpha2.PodGroup, bad bool, err error) {
@@ -180,24 +208,27 @@ func (o *groupsOptions) wanted(obj map[string]any, namespace string) *v2alpha2.P
 	return pg
 }
 
-func (o *groupsOptions) print(groups []*v2alpha2.PodGroup, place string) error {
+func (o *groupsOptions) print(groups []*v2alpha2.PodGroup, view grouptree.GroupsView, namespace string) error {
 	if o.name != "" && len(groups) == 0 {
-		return &command.ExitError{Code: command.ExitFound, Err: fmt.Errorf("pod group %q was not found in %s: %s", o.name, place, o.Advice())}
+		return command.NotFound("pod group %q was not found in %s: %s", o.name, o.Place(namespace), o.Advice())
 	}
 
-	if o.format == render.FormatJSON || o.format == render.FormatYAML {
-		_, err := render.PrintMachine(o.Out, o.format, grouptree.ViewOf(groups))
-
+	if done, err := o.output.Print(o.Out, grouptree.Kind, view); done {
 		return err
 	}
 
 	if len(groups) == 0 {
-		_, err := fmt.Fprintf(o.ErrOut, "No pod groups found in %s.\n", place)
+		_, err := fmt.Fprintf(o.ErrOut, "No pod groups found in %s.\n", o.Place(namespace))
 
 		return err
 	}
 
-	return o.drawAll(groups)
+	if o.output.Is(output.Tree) {
+		return o.drawAll(groups)
+	}
+	o.output.Table(o.Out, view.Rows(namespace == "", o.output.Is(output.Wide)))
+
+	return nil
 }
 
 // drawAll keeps groups with a tree apart by an empty line.
@@ -211,7 +242,7 @@ func (o *groupsOptions) drawAll(groups []*v2alpha2.PodGroup) error {
 			}
 		}
 
-		if err := draw(o.Out, pg, grouptree.New(pg, podgroup.Check(pg)), o.depth, s); err != nil {
+		if err := draw(o.Out, pg, grouptree.New(pg, podgroup.Check(pg)), o.output.Depth, s); err != nil {
 			return err
 		}
 	}

@@ -48,12 +48,12 @@ func TestGroups(t *testing.T) {
 		"NotFound": {
 			reason: "a name that is not there is an error with a way out",
 			list:   all, args: []string{"two", "-n", "default"},
-			want: clitest.Result{Code: command.ExitFound, Err: `pod group "two" was not found in default namespace: look in another namespace with -n, or in all of them with -A`},
+			want: clitest.Result{Code: command.ExitBlind, Err: `pod group "two" was not found in default namespace: look in another namespace with -n, or in all of them with -A`},
 		},
 		"NotFoundAnywhere": {
 			reason: "and another one if it is nowhere",
 			list:   all, args: []string{"three", "-A"},
-			want: clitest.Result{Code: command.ExitFound, Err: `pod group "three" was not found in any namespace: leave out the name to see what is there`},
+			want: clitest.Result{Code: command.ExitBlind, Err: `pod group "three" was not found in any namespace: leave out the name to see what is there`},
 		},
 		"NotInstalled": {
 			reason: "without the API there is nothing to see",
@@ -61,7 +61,7 @@ func TestGroups(t *testing.T) {
 			want:   clitest.Result{Code: command.ExitBlind, Err: "the PodGroup API (scheduling.run.ai/v2alpha2) is not installed in this cluster"},
 		},
 		"NoCluster": {reason: "nor without a cluster", list: clitest.Failing(errors.New("no answer")), want: clitest.Result{Code: command.ExitBlind, Err: "no answer"}},
-		"Format":    {reason: "formats are known by name", args: []string{"-o", "dot"}, want: clitest.Result{Code: command.ExitBlind, Err: `unknown output format "dot": use one of table, text, json, yaml`}},
+		"Format":    {reason: "formats are known by name", args: []string{"-o", "dot"}, want: clitest.Result{Code: command.ExitBlind, Err: `unknown output format "dot": use one of tree, table, wide, name, json, yaml, jsonpath=TEMPLATE`}},
 		"TwoNames":  {reason: "one name at a time", args: []string{"a", "b"}, want: clitest.Result{Code: command.ExitBlind, Err: "accepts at most 1 arg(s), received 2\nSee 'groups --help' for usage"}},
 		"File": {
 			reason: "a manifest is drawn without a cluster, whatever else it holds",
@@ -77,7 +77,7 @@ func TestGroups(t *testing.T) {
 		"FileNotFound": {
 			reason: "a name that is not in the files is an error",
 			stdin:  clitest.PodGroupHead, args: []string{"b", "-n", "ns", "-f", "-"},
-			want: clitest.Result{Code: command.ExitFound, Err: `pod group "b" was not found in ns namespace of the given files: leave out the name to see what is there`},
+			want: clitest.Result{Code: command.ExitBlind, Err: `pod group "b" was not found in ns namespace of the given files: leave out the name to see what is there`},
 		},
 		"FileEmpty": {reason: "no groups in files are said too", stdin: "a: b", args: []string{"-f", "-"}, want: clitest.Result{ErrOut: "No pod groups found in the given files.\n"}},
 		"FileBad": {
@@ -97,7 +97,8 @@ func TestGroups(t *testing.T) {
 }
 
 func TestGroupsMachine(t *testing.T) {
-	const want = `groups:
+	const want = `apiVersion: cli.arbor.dev/v1
+groups:
 - children:
   - a
   - C
@@ -141,6 +142,7 @@ func TestGroupsMachine(t *testing.T) {
     parent: c
     problems: []
   warnings: []
+kind: PodGroupTrees
 `
 
 	list := clitest.Holding(clitest.PodGroup("ns", "g", "a", "b<a", "C", "d<c"))
@@ -155,7 +157,7 @@ func TestGroupsMachine(t *testing.T) {
 		t.Errorf("JSON differs from YAML: %v\n%s", err, cmp.Diff(want, string(y)))
 	}
 
-	if e := clitest.Run(t, groupsOf(clitest.Holding()), "", "-A", "-o", "json"); e.Out != "{\n  \"groups\": []\n}\n" {
+	if e := clitest.Run(t, groupsOf(clitest.Holding()), "", "-A", "-o", "json"); e.Out != "{\n  \"apiVersion\": \"cli.arbor.dev/v1\",\n  \"kind\": \"PodGroupTrees\",\n  \"groups\": []\n}\n" {
 		t.Errorf("no groups are an empty list, got %q", e.Out)
 	}
 }

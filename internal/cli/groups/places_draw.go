@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/show"
 	"github.com/arbor-control/arbor/internal/show/placement"
@@ -22,11 +23,14 @@ const (
 
 // A placesDrawer writes views for people.
 type placesDrawer struct {
-	w    io.Writer
-	s    render.Style
-	wide bool
-	now  metav1.Time
+	w      io.Writer
+	s      render.Style
+	output *output.Flags
+	now    metav1.Time
 }
+
+// wide reports whether every pod and every node is shown.
+func (p placesDrawer) wide() bool { return p.output.Is(output.Wide) }
 
 // fit writes the answer to a question about a group.
 func (p placesDrawer) fit(v placement.PlacesView) {
@@ -84,9 +88,9 @@ func (p placesDrawer) tables(v placement.PlacesView) {
 			rows = append(rows, p.row(v.Name, s))
 		}
 		_, _ = fmt.Fprintln(p.w)
-		render.WriteTable(p.w, rows)
+		p.output.Table(p.w, rows)
 	}
-	if p.wide && len(v.Pods) > 0 {
+	if p.wide() && len(v.Pods) > 0 {
 		p.pods(v.Pods)
 	}
 	if v.Rooms != nil {
@@ -115,7 +119,7 @@ func (p placesDrawer) row(group string, s placement.SubGroupPlaces) []string {
 func (p placesDrawer) nodes(all []placement.PodsOn) string {
 	var texts []string
 	for i, n := range all {
-		if i == shownNodes && !p.wide && len(all) > shownNodes+1 {
+		if i == shownNodes && !p.wide() && len(all) > shownNodes+1 {
 			texts = append(texts, fmt.Sprintf("%d more", len(all)-i))
 
 			break
@@ -132,20 +136,20 @@ func (p placesDrawer) pods(all []placement.PodPlace) {
 		rows = append(rows, []string{pod.Name, pod.SubGroup, pod.Node})
 	}
 	_, _ = fmt.Fprintln(p.w)
-	render.WriteTable(p.w, rows)
+	p.output.Table(p.w, rows)
 }
 
 func (p placesDrawer) rooms(r *placement.RoomsView) {
 	rows := [][]string{{"NODE", "FITS", "SHORT OF"}}
 	for i, n := range r.Nodes {
-		if i == shownRooms && !p.wide {
+		if i == shownRooms && !p.wide() {
 			break
 		}
 		rows = append(rows, []string{n.Node, strconv.Itoa(n.Fits), n.Text()})
 	}
 	_, _ = fmt.Fprintf(p.w, "\nNodes as pod %s sees them, before others of the group:\n", render.Clean(r.Pod))
-	render.WriteTable(p.w, rows)
-	if more := len(r.Nodes) - shownRooms; more > 0 && !p.wide {
+	p.output.Table(p.w, rows)
+	if more := len(r.Nodes) - shownRooms; more > 0 && !p.wide() {
 		_, _ = fmt.Fprintf(p.w, "and %s; -o wide shows them\n", show.Count(more, "other node"))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/linter"
 	"github.com/arbor-control/arbor/internal/manifest"
@@ -34,7 +35,7 @@ type lintOptions struct {
 	genericiooptions.IOStreams
 
 	paths  []string
-	format string
+	output output.Flags
 	strict bool
 }
 
@@ -53,7 +54,8 @@ does not know are counted and not checked, except that a StatefulSet whose pods
 would wait for each other, because its PodGroup needs several of them at once, is
 reported.
 
-Exit codes: 0 nothing wrong, 1 findings, 2 something could not be read.`,
+Exit codes: 0 nothing wrong, 1 errors were found, or warnings with --strict, 2 something
+could not be read. --exit-code=false turns 1 into 0.`,
 		Example: lintExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.paths = append(o.paths, args...)
@@ -63,7 +65,8 @@ Exit codes: 0 nothing wrong, 1 findings, 2 something could not be read.`,
 	}
 
 	cmd.Flags().StringArrayVarP(&o.paths, "filename", "f", nil, "file or folder to check, - for standard input; may be repeated")
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatText, "output format: text, json, yaml, sarif or github")
+	o.output.Add(cmd, output.Text, output.JSON, output.YAML, formatSARIF, formatGitHub)
+	o.output.AddExitCode(cmd, true, "an error is found")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings too")
 	command.CheckUsage(cmd, cobra.ArbitraryArgs)
 
@@ -71,7 +74,10 @@ Exit codes: 0 nothing wrong, 1 findings, 2 something could not be read.`,
 }
 
 func (o *lintOptions) run(ctx context.Context) error {
-	if err := render.CheckFormat(o.format, render.FormatText, render.FormatTable, render.FormatJSON, render.FormatYAML, formatSARIF, formatGitHub); err != nil {
+	if o.output.Is(output.Table) {
+		o.output.Format = output.Text // as earlier releases called it
+	}
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 
@@ -88,7 +94,7 @@ func (o *lintOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	return exit(report, o.strict)
+	return o.exit(report)
 }
 
 func (o *lintOptions) lint(ctx context.Context) (linter.Report, error) {
@@ -113,11 +119,11 @@ func (o *lintOptions) lint(ctx context.Context) (linter.Report, error) {
 }
 
 func (o *lintOptions) print(r linter.Report) error {
-	if done, err := render.PrintMachine(o.Out, o.format, r); done {
+	if done, err := o.output.Print(o.Out, "LintReport", r); done {
 		return err
 	}
 
-	if done, err := printAnnotations(o.Out, o.format, r); done {
+	if done, err := printAnnotations(o.Out, o.output.Format, r); done {
 		return err
 	}
 
@@ -140,13 +146,10 @@ func (o *lintOptions) print(r linter.Report) error {
 }
 
 // exit returns how the process should end.
-func exit(r linter.Report, strict bool) error {
-	switch {
-	case r.Unreadable:
+func (o *lintOptions) exit(r linter.Report) error {
+	if r.Unreadable {
 		return &command.ExitError{Code: command.ExitBlind}
-	case r.Summary.Errors > 0, strict && r.Summary.Warnings > 0:
-		return command.Found()
-	default:
-		return nil
 	}
+
+	return o.output.Found(r.Summary.Errors > 0 || o.strict && r.Summary.Warnings > 0)
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/arbor-control/arbor/internal/cli/clitest"
 	"github.com/arbor-control/arbor/internal/cli/command"
-	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/linter"
 	"github.com/arbor-control/arbor/internal/manifest"
 )
@@ -214,7 +213,7 @@ func TestLintUsage(t *testing.T) {
 		want   string
 	}{
 		"Nothing": {reason: "there must be something to check", want: "nothing to check: name files or folders with -f, or - for standard input"},
-		"Format":  {reason: "formats are known by name", args: []string{"-f", "-", "-o", "xml"}, want: `unknown output format "xml": use one of text, table, json, yaml, sarif, github`},
+		"Format":  {reason: "formats are known by name", args: []string{"-f", "-", "-o", "xml"}, want: `unknown output format "xml": use one of text, json, yaml, sarif, github, jsonpath=TEMPLATE`},
 		"Flag":    {reason: "so are flags", args: []string{"--nope"}, want: "unknown flag: --nope\nSee 'lint --help' for usage"},
 	}
 
@@ -231,6 +230,7 @@ func TestLintMachine(t *testing.T) {
 	const text = clitest.PodGroupHead + "spec: {subGroups: [{name: A}]}"
 
 	want := map[string]any{
+		"apiVersion": "cli.arbor.dev/v1", "kind": "LintReport",
 		"findings": []any{map[string]any{
 			"file": "<stdin>", "line": 4.0, "severity": "error",
 			"object": map[string]any{"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "namespace": "ns", "name": "a"},
@@ -382,10 +382,9 @@ func lintAll(b *testing.B) {
 	b.Helper()
 
 	for b.Loop() {
-		o := &lintOptions{
-			IOStreams: genericiooptions.IOStreams{Out: io.Discard, ErrOut: io.Discard}, paths: []string{"."}, format: render.FormatText,
-		}
-		if err := o.run(b.Context()); err != nil {
+		cmd := New(genericiooptions.IOStreams{Out: io.Discard, ErrOut: io.Discard})
+		cmd.SetArgs([]string{"."})
+		if err := cmd.ExecuteContext(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 	}

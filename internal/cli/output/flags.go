@@ -1,6 +1,7 @@
 package output
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -147,6 +148,16 @@ func (f *Flags) Table(w io.Writer, rows [][]string) {
 	if len(rows) > 0 {
 		render.WriteTable(w, rows)
 	}
+}
+
+// Problem is the end of a command that found a problem, which is printed either way.
+func (f *Flags) Problem(errOut io.Writer, problem error) error {
+	if f.exitCode && !f.Watch {
+		return &command.ExitError{Code: command.ExitFound, Err: problem}
+	}
+	_, err := fmt.Fprintln(errOut, problem)
+
+	return err
 }
 
 // Found is the end of a command that may have found something, as --exit-code asks for.

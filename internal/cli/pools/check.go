@@ -15,6 +15,7 @@ import (
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/internal/cli/check"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/identity"
@@ -29,7 +30,7 @@ const poolsCheckExamples = `  # Find what is wrong with the pools of all namespa
 
   # The same for what a cluster held when it was saved
   kubectl get subnetpools,subnets,subnetclaims,subnetpoolclaims -A -o yaml > saved.yaml
-  arbor pools check -f saved.yaml
+  arbor pools check --from saved.yaml
 
   # As JSON, for a report
   arbor pools check -o json`
@@ -37,7 +38,7 @@ const poolsCheckExamples = `  # Find what is wrong with the pools of all namespa
 type poolsCheckOptions struct {
 	poolScope
 
-	format string
+	output output.Flags
 	strict bool
 }
 
@@ -59,15 +60,20 @@ one, and list what is wrong:
 The cluster may be at work: what seems wrong is looked at a second time, and only
 what is still wrong is listed. Nothing is changed.
 
-With -f, files take the place of the cluster, and what is not in them is gone.
+With --from, files take the place of the cluster, and what is not in them is gone.
 To check manifests before they are applied, use lint.
 
-Exit codes: 0 nothing wrong, 1 findings or no such namespace, 2 the cluster or a file could not be read.`,
+-o name lists the objects with findings.
+
+Exit codes: 0 nothing wrong, 1 errors were found, or warnings with --strict, 2 no such
+namespace, or the cluster or a file could not be read. --exit-code=false turns 1 into 0.`,
 		Example: poolsCheckExamples,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table, json or yaml")
+	o.output.Add(cmd, output.Table, output.Name)
+	o.output.AddWatch(cmd)
+	o.output.AddExitCode(cmd, true, "an error is found")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings too")
 	o.AddFlags(cmd.Flags())
 	command.CheckUsage(cmd, cobra.NoArgs)
@@ -76,14 +82,21 @@ Exit codes: 0 nothing wrong, 1 findings or no such namespace, 2 the cluster or a
 }
 
 func (o *poolsCheckOptions) run(ctx context.Context) error {
-	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 
 	if o.AllNamespaces {
 		*o.Flags.Namespace = ""
 	}
+	if err := o.CheckWatch(o.output.Watch); err != nil {
+		return err
+	}
 
+	return o.output.Run(ctx, &o.IOStreams, o.once)
+}
+
+func (o *poolsCheckOptions) once(ctx context.Context) error {
 	s, wrong, bad, err := o.read(ctx)
 	if err != nil {
 		return command.Blind("%w", err)
@@ -99,14 +112,11 @@ func (o *poolsCheckOptions) run(ctx context.Context) error {
 		return err
 	}
 
-	switch {
-	case bad:
+	if bad {
 		return &command.ExitError{Code: command.ExitBlind}
-	case report.Summary.Errors > 0, o.strict && report.Summary.Warnings > 0:
-		return command.Found()
-	default:
-		return nil
 	}
+
+	return o.output.Found(report.Summary.Errors > 0 || o.strict && report.Summary.Warnings > 0)
 }
 
 // read returns the objects of the cluster or of files, and what is wrong with them. bad is true
@@ -176,14 +186,12 @@ func (o *poolsCheckOptions) print(ctx context.Context, r ipam.CheckReport) error
 		}
 	}
 
-	if done, err := render.PrintMachine(o.Out, o.format, r); done {
+	if done, err := o.output.Print(o.Out, ipam.CheckKind, r); done {
 		return err
 	}
 
 	if len(r.Findings) > 0 {
-		if err := render.FindingTable(o.Out, r.Findings); err != nil {
-			return err
-		}
+		o.output.Table(o.Out, render.FindingRows(r.Findings))
 	}
 
 	conclusion := "nothing wrong"

@@ -66,7 +66,7 @@ func TestPoolsCheck(t *testing.T) {
 		},
 		"Typo": {
 			reason: "nothing is wrong in a namespace that does not exist", list: clitest.Holding(clitest.NamespaceObject("other")), args: []string{"-n", "typo"},
-			want: clitest.Result{Code: command.ExitFound, Err: `namespace "typo" was not found in the cluster: name another with -n, or look in all of them with -A`},
+			want: clitest.Result{Code: command.ExitBlind, Err: `namespace "typo" was not found in the cluster: name another with -n, or look in all of them with -A`},
 		},
 		"NamespacesForbidden": {
 			reason: "who may not list namespaces cannot know", args: []string{"-n", "typo"},
@@ -126,7 +126,7 @@ func TestPoolsCheck(t *testing.T) {
 			reason: "also with -o json", args: []string{"-f", "nope.yaml", "-o", "json"},
 			want: clitest.Result{ErrOut: "nope.yaml: error: cannot read: no such file or directory\n", Code: command.ExitBlind},
 		},
-		"Format":    {reason: "formats are known by name", args: []string{"-o", "wide"}, want: clitest.Result{Code: command.ExitBlind, Err: `unknown output format "wide": use one of table, text, json, yaml`}},
+		"Format":    {reason: "formats are known by name", args: []string{"-o", "wide"}, want: clitest.Result{Code: command.ExitBlind, Err: `unknown output format "wide": use one of table, name, json, yaml, jsonpath=TEMPLATE`}},
 		"Arguments": {reason: "there are none", args: []string{"x"}, want: clitest.Result{Code: command.ExitBlind, Err: "unknown command \"x\" for \"check\"\nSee 'check --help' for usage"}},
 	}
 

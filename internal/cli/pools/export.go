@@ -29,7 +29,7 @@ const poolsExportExamples = `  # Back up all pools, Subnets and claims
   arbor pools export -n network -o netbox > prefixes.csv
 
   # Make a backup of an older version fit to be restored
-  arbor pools export -f old-backup.yaml > backup.yaml`
+  arbor pools export --from old-backup.yaml > backup.yaml`
 
 type poolsExportOptions struct {
 	poolScope
@@ -53,7 +53,7 @@ func newPoolsExport(streams genericiooptions.IOStreams, connect source.Connector
 
 Subnets that Failed and objects that are being deleted are left out.
 
-Exit codes: 0 it is written, 1 no such namespace, 2 the cluster or a file could not be read.`,
+Exit codes: 0 it is written, 2 no such namespace, or the cluster or a file could not be read.`,
 		Example: poolsExportExamples,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}

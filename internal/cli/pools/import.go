@@ -16,6 +16,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	ipamaudit "github.com/arbor-control/arbor/internal/decide/ipam/audit"
@@ -44,7 +45,7 @@ type poolsImportOptions struct {
 	edit          source.EditorConnector
 	file          string
 	from          string
-	format        string
+	output        output.Flags
 	dryRun        bool
 	skipConflicts bool
 }
@@ -85,7 +86,7 @@ in the file.`,
 
 	cmd.Flags().StringVarP(&o.file, "filename", "f", "", "file to read, - for standard input")
 	cmd.Flags().StringVar(&o.from, "format", "", "format of the file: yaml, json, csv, netbox or aws (default: by its name and content)")
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table, json or yaml")
+	o.output.Add(cmd, output.Table)
 	command.AddDryRun(cmd.Flags(), &o.dryRun, "show what would be created, and change nothing")
 	cmd.Flags().BoolVar(&o.skipConflicts, "skip-conflicts", false, "create what fits, and leave the rest out")
 	o.Flags.AddFlags(cmd.Flags())
@@ -119,7 +120,7 @@ func (o *poolsImportOptions) run(ctx context.Context) error {
 		return command.Blind("%w", err)
 	}
 
-	if err := printImport(report, o.Out, o.ErrOut, o.format, o.skipConflicts); err != nil {
+	if err := o.print(report); err != nil {
 		return err
 	}
 
@@ -131,7 +132,7 @@ func (o *poolsImportOptions) run(ctx context.Context) error {
 }
 
 func (o *poolsImportOptions) check() error {
-	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 

@@ -14,6 +14,7 @@ import (
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/internal/cli/check"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	ipamrules "github.com/arbor-control/arbor/internal/decide/ipam"
@@ -34,7 +35,7 @@ type poolsMigrateOptions struct {
 	poolScope
 
 	edit   source.EditorConnector
-	format string
+	output output.Flags
 	yes    bool
 	now    func() time.Time
 }
@@ -67,7 +68,7 @@ could not be read, or a manager runs.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table, json or yaml")
+	o.output.Add(cmd, output.Table)
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "write; without it nothing is changed")
 	o.AddClusterFlags(cmd.Flags())
 	command.CheckUsage(cmd, cobra.NoArgs)
@@ -76,7 +77,7 @@ could not be read, or a manager runs.`,
 }
 
 func (o *poolsMigrateOptions) run(ctx context.Context) error {
-	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 
@@ -183,7 +184,7 @@ func (o *poolsMigrateOptions) print(r ipam.PoolMigrationReport) error {
 		end = command.Found()
 	}
 
-	if done, err := render.PrintMachine(o.Out, o.format, r); done {
+	if done, err := o.output.Print(o.Out, "PoolMigrations", r); done {
 		if err != nil {
 			return err
 		}
@@ -197,7 +198,7 @@ func (o *poolsMigrateOptions) print(r ipam.PoolMigrationReport) error {
 		return nil
 	}
 
-	render.WriteTable(o.Out, rows)
+	o.output.Table(o.Out, rows)
 
 	text := fmt.Sprintf("%s created, %s, %d failed", show.Count(counts[ipam.ResultCreated], "Subnet"), show.Count(counts[ipam.ResultConflict], "conflict"), counts[ipam.ResultFailed])
 	if r.DryRun {

@@ -103,6 +103,8 @@ func TestPoolsRestored(t *testing.T) {
 		"JSON": {
 			reason: "scripts read it too", args: []string{"core", "-n", "net", "-o", "json"},
 			want: clitest.Result{Out: `{
+  "apiVersion": "cli.arbor.dev/v1",
+  "kind": "PoolRestore",
   "namespace": "net",
   "name": "core",
   "ended": true,
@@ -119,11 +121,11 @@ func TestPoolsRestored(t *testing.T) {
 `},
 			wrote: []string{`patch net/core {"metadata":{"annotations":{"ipam.plexaubnet.io/pool-uid":"u-core"},"uid":"u-core"}}`},
 		},
-		"Format": {reason: "not every format is known", args: []string{"core", "-o", "csv"}, want: clitest.Result{Code: command.ExitBlind, Err: `unknown output format "csv": use one of table, text, json, yaml`}},
+		"Format": {reason: "not every format is known", args: []string{"core", "-o", "csv"}, want: clitest.Result{Code: command.ExitBlind, Err: `unknown output format "csv": use one of table, json, yaml, jsonpath=TEMPLATE`}},
 		"Not":    {reason: "a pool that was not restored is left alone", args: []string{"lab", "-n", "net"}, want: clitest.Result{ErrOut: "pool net/lab was not being restored\n"}},
 		"Unknown": {
 			reason: "a pool has a name", args: []string{"nope", "-n", "net"},
-			want: clitest.Result{Code: command.ExitFound, Err: `pool "nope" was not found in net namespace: there is only core, lab; look in another namespace with -n, or in all of them with -A`},
+			want: clitest.Result{Code: command.ExitBlind, Err: `pool "nope" was not found in net namespace: there is only core, lab; look in another namespace with -n, or in all of them with -A`},
 		},
 	}
 

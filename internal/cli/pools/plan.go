@@ -16,6 +16,7 @@ import (
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/engine/cidr"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/decide/ipamplan"
@@ -42,7 +43,7 @@ const maxPlanned = 100_000
 type poolsPlanOptions struct {
 	poolScope
 
-	format       string
+	output       output.Flags
 	pool         string
 	size         int32
 	count        int
@@ -67,8 +68,8 @@ Claims that wait are served first, the oldest before the others, as they would b
 --after-waiting=false leaves them out. The limits of the pool apply. Without --size
 blocks have the pool's default size.
 
-Exit codes: 0 everything fits, 1 it does not, with what would help, 2 it could not
-look.`,
+Exit codes: 0 everything fits, 1 it does not, with what would help, 2 no such pool, or
+the cluster or a file could not be read. --exit-code=false turns 1 into 0.`,
 		Example: poolsPlanExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -85,7 +86,9 @@ look.`,
 	}
 
 	fs := cmd.Flags()
-	fs.StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table, json or yaml")
+	o.output.Add(cmd, output.Table)
+	o.output.AddWatch(cmd)
+	o.output.AddExitCode(cmd, true, "something does not fit")
 	fs.StringVar(&o.pool, "pool", "", "the pool to take blocks from, if it is not the argument")
 	fs.Int32Var(&o.size, "size", 0, "prefix length of the blocks (default that of the pool)")
 	fs.IntVar(&o.count, "count", 1, "how many blocks of that size")
@@ -112,7 +115,11 @@ func (o *poolsPlanOptions) check() error {
 		return command.Blind("unknown strategy %q: use one of %s", o.strategy, strings.Join(strategies[1:], ", "))
 	}
 
-	return render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML)
+	if err := o.CheckWatch(o.output.Watch); err != nil {
+		return err
+	}
+
+	return o.output.Check()
 }
 
 func (o *poolsPlanOptions) run(ctx context.Context) error {
@@ -120,6 +127,10 @@ func (o *poolsPlanOptions) run(ctx context.Context) error {
 		return err
 	}
 
+	return o.output.Run(ctx, &o.IOStreams, o.once)
+}
+
+func (o *poolsPlanOptions) once(ctx context.Context) error {
 	inv, end, err := o.inventory(ctx)
 	if err != nil {
 		return err
@@ -132,10 +143,10 @@ func (o *poolsPlanOptions) run(ctx context.Context) error {
 
 	p, err := o.plan(s)
 	if err != nil {
-		return &command.ExitError{Code: command.ExitFound, Err: err}
+		return o.output.Problem(o.ErrOut, err)
 	}
 
-	done, err := render.PrintMachine(o.Out, o.format, ipam.PlanViewOf(p))
+	done, err := o.output.Print(o.Out, ipam.PlanKind, ipam.PlanViewOf(p))
 	if !done {
 		err = o.print(p)
 	}
@@ -145,7 +156,7 @@ func (o *poolsPlanOptions) run(ctx context.Context) error {
 	}
 
 	if end == nil && len(p.Problems) > 0 {
-		return &command.ExitError{Code: command.ExitFound, Err: errors.New(strings.Join(p.Problems, "\n"))}
+		return o.output.Problem(o.ErrOut, errors.New(strings.Join(p.Problems, "\n")))
 	}
 
 	return end
@@ -206,7 +217,7 @@ func (o *poolsPlanOptions) print(p *ipamplan.Plan) error {
 		}
 
 		_, _ = fmt.Fprintln(w)
-		render.WriteTable(w, rows)
+		o.output.Table(w, rows)
 
 		if more > 0 {
 			_, _ = fmt.Fprintf(w, "%s %s: use --all\n", y.Glyphs().More, show.Count(more, "more row"))
@@ -214,7 +225,7 @@ func (o *poolsPlanOptions) print(p *ipamplan.Plan) error {
 	}
 
 	_, _ = fmt.Fprintln(w)
-	render.WriteTable(w, planFigures(p))
+	o.output.Table(w, planFigures(p))
 
 	return w.Flush()
 }

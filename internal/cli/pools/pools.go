@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/decide/ipamplan"
@@ -24,8 +25,15 @@ const poolsExamples = `  # Draw the pools of the current namespace
   arbor pools -A
   arbor pools core -n network
 
+  # One line for each pool, as kubectl prints lists, and those with a label
+  arbor pools -A -o table
+  arbor pools -l site=east -o name
+
+  # Draw them again whenever they change
+  arbor pools -A -w
+
   # Draw what manifests say, without a cluster
-  arbor pools -f network/
+  arbor pools --from network/
 
   # Only what is nearly full, for a script
   arbor pools -A -o json | jq '.pools[] | select(.utilizationPercent >= 90) | .name'`
@@ -33,9 +41,7 @@ const poolsExamples = `  # Draw the pools of the current namespace
 type poolsOptions struct {
 	poolScope
 
-	format string
-	depth  int
-	width  int
+	output output.Flags
 	name   string
 }
 
@@ -68,8 +74,11 @@ is one /17 and two /20, and "/17…/24" is one of each size between.
 Everything is counted from the Subnets and pools themselves, not taken from the
 status of pools. A status that says something else is marked.
 
-Exit codes: 0 it was drawn, full or not, 1 no such pool or namespace, 2 the cluster
-or a file could not be read.`,
+-o table lists one pool in each line, and -o wide adds its parent, its strategy and what
+is wrong with it.
+
+Exit codes: 0 they are drawn, 1 with --exit-code if a pool is exhausted or has another
+error, 2 no such pool or namespace, or the cluster or a file could not be read.`,
 		Example: poolsExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -80,9 +89,12 @@ or a file could not be read.`,
 		},
 	}
 
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table (the drawing), json or yaml")
-	cmd.Flags().IntVar(&o.depth, "depth", render.DefaultDepth, "levels of pools to draw, 0 for all")
-	command.AddWidth(cmd, &o.width)
+	o.output.Add(cmd, output.Tree, output.Table, output.Wide, output.Name)
+	o.output.AddDepth(cmd, "levels of pools")
+	o.output.AddWidth(cmd)
+	o.output.AddSelector(cmd, "pools")
+	o.output.AddWatch(cmd)
+	o.output.AddExitCode(cmd, false, "a pool is exhausted or has another error")
 	o.AddFlags(cmd.Flags())
 	command.CheckUsage(cmd, cobra.MaximumNArgs(1))
 
@@ -90,16 +102,23 @@ or a file could not be read.`,
 }
 
 func (o *poolsOptions) run(ctx context.Context) error {
-	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.output.Check(); err != nil {
+		return err
+	}
+	if err := o.CheckWatch(o.output.Watch); err != nil {
 		return err
 	}
 
+	return o.output.Run(ctx, &o.IOStreams, o.once)
+}
+
+func (o *poolsOptions) once(ctx context.Context) error {
 	inv, end, err := o.inventory(ctx)
 	if err != nil {
 		return err
 	}
 
-	trees := ipam.TreesOf(inv)
+	trees := ipam.TreesOf(inv, o.output.Matches)
 	if o.name != "" {
 		trees = slices.DeleteFunc(trees, func(t *ipam.Tree) bool { return !t.Narrow(o.name) })
 	}
@@ -114,8 +133,12 @@ func (o *poolsOptions) run(ctx context.Context) error {
 		}
 	}
 
-	if err := o.print(trees, inv.Place); err != nil {
+	view := ipam.PoolsViewOf(trees)
+	if err := o.print(trees, view, inv); err != nil {
 		return err
+	}
+	if end == nil {
+		end = o.output.Found(view.Wrong())
 	}
 
 	return end
@@ -166,7 +189,7 @@ func (s *poolScope) unknownPool(inv *ipamplan.Inventory, name string) error {
 		there = fmt.Sprintf("there is only %s; ", strings.Join(names, ", "))
 	}
 
-	return &command.ExitError{Code: command.ExitFound, Err: fmt.Errorf("pool %q was not found in %s: %s%s", name, inv.Place, there, s.Advice())}
+	return command.NotFound("pool %q was not found in %s: %s%s", name, inv.Place, there, s.Advice())
 }
 
 // onePool is the pool of a name that space can be counted of.
@@ -202,16 +225,21 @@ func namespaceText(namespace string) string {
 	return render.Clean(namespace)
 }
 
-func (o *poolsOptions) print(trees []*ipam.Tree, place string) error {
-	if done, err := render.PrintMachine(o.Out, o.format, ipam.PoolsViewOf(trees)); done {
+func (o *poolsOptions) print(trees []*ipam.Tree, view ipam.PoolsView, inv *ipamplan.Inventory) error {
+	if done, err := o.output.Print(o.Out, ipam.PoolsKind, view); done {
 		return err
 	}
 
 	if len(trees) == 0 {
-		_, err := fmt.Fprintf(o.ErrOut, "No pools found in %s.\n", place)
+		_, err := fmt.Fprintf(o.ErrOut, "No pools found in %s.\n", inv.Place)
 
 		return err
 	}
 
-	return drawPools(o.Out, trees, o.depth, o.Columns(o.width), render.StyleOf(o.Out, os.Getenv))
+	if o.output.Is(output.Tree) {
+		return drawPools(o.Out, trees, o.output.Depth, o.output.Columns(o.Out, os.Getenv), render.StyleOf(o.Out, os.Getenv))
+	}
+	o.output.Table(o.Out, view.Rows(inv.Namespace == "", o.output.Is(output.Wide)))
+
+	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/internal/cli/clitest"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/decide/ipamplan"
@@ -320,22 +321,22 @@ func TestPoolsPlaces(t *testing.T) {
 		"NoneAnywhere": {reason: "in all namespaces too", list: clitest.Serving(), args: []string{"-A"}, want: clitest.Result{ErrOut: "No pools found in any namespace.\n"}},
 		"NoNamespace": {
 			reason: "a namespace that does not exist is an error, as in check and export", list: clitest.Serving(clitest.NamespaceObject("default")), args: []string{"-n", "typo", "-o", "json"},
-			want: clitest.Result{Code: command.ExitFound, Err: `namespace "typo" was not found in the cluster: name another with -n, or look in all of them with -A`},
+			want: clitest.Result{Code: command.ExitBlind, Err: `namespace "typo" was not found in the cluster: name another with -n, or look in all of them with -A`},
 		},
 		"NotFound": {
 			reason: "a name that is not there is an error that names what is",
 			list:   clitest.Serving(append(one, two...)...), args: []string{"two"},
-			want: clitest.Result{Code: command.ExitFound, Err: `pool "two" was not found in default namespace: there is only one; look in another namespace with -n, or in all of them with -A`},
+			want: clitest.Result{Code: command.ExitBlind, Err: `pool "two" was not found in default namespace: there is only one; look in another namespace with -n, or in all of them with -A`},
 		},
 		"NotFoundAmongMany": {
 			reason: "or the first of them",
 			list:   clitest.Serving(clitest.IPAM("default", "pool a 10.0.0.0/24\npool b 10.0.1.0/24\npool c 10.0.2.0/24\npool d 10.0.3.0/24\npool e 10.0.4.0/24\npool f 10.0.5.0/24")...), args: []string{"x", "-A"},
-			want: clitest.Result{Code: command.ExitFound, Err: `pool "x" was not found in any namespace: there are a, b, c, d, e and 1 more; leave out the name to see what is there`},
+			want: clitest.Result{Code: command.ExitBlind, Err: `pool "x" was not found in any namespace: there are a, b, c, d, e and 1 more; leave out the name to see what is there`},
 		},
 		"NotFoundInNothing": {
 			reason: "or nothing",
 			list:   clitest.Serving(), args: []string{"x"},
-			want: clitest.Result{Code: command.ExitFound, Err: `pool "x" was not found in default namespace: look in another namespace with -n, or in all of them with -A`},
+			want: clitest.Result{Code: command.ExitBlind, Err: `pool "x" was not found in default namespace: look in another namespace with -n, or in all of them with -A`},
 		},
 		"NotInstalled": {
 			reason: "without the API there is a way to go on",
@@ -348,7 +349,7 @@ func TestPoolsPlaces(t *testing.T) {
 			list:   clitest.Serving(clitest.IPAM("default", "pool p 10.0.0.0/24 maxBlockSize=x")...),
 			want:   clitest.Result{Code: command.ExitBlind, Err: "cannot use SubnetPool default/p: cannot decode: unrecognized type: int32"},
 		},
-		"Format":   {reason: "formats are known by name", args: []string{"-o", "dot"}, want: clitest.Result{Code: command.ExitBlind, Err: `unknown output format "dot": use one of table, text, json, yaml`}},
+		"Format":   {reason: "formats are known by name", args: []string{"-o", "dot"}, want: clitest.Result{Code: command.ExitBlind, Err: `unknown output format "dot": use one of tree, table, wide, name, json, yaml, jsonpath=TEMPLATE`}},
 		"TwoNames": {reason: "one name at a time", args: []string{"a", "b"}, want: clitest.Result{Code: command.ExitBlind, Err: "accepts at most 1 arg(s), received 2\nSee 'pools --help' for usage"}},
 		"Flag":     {reason: "flags are checked", args: []string{"--wide"}, want: clitest.Result{Code: command.ExitBlind, Err: "unknown flag: --wide\nSee 'pools --help' for usage"}},
 		"File": {
@@ -425,7 +426,7 @@ func TestPoolsColour(t *testing.T) {
 		}
 
 		var out bytes.Buffer
-		if err := drawPools(&out, ipam.TreesOf(ipamplan.NewInventory(a, true)), 0, 200, render.Style{Colour: true}); err != nil {
+		if err := drawPools(&out, ipam.TreesOf(ipamplan.NewInventory(a, true), (&output.Flags{}).Matches), 0, 200, render.Style{Colour: true}); err != nil {
 			t.Fatal(err)
 		}
 
@@ -540,7 +541,9 @@ subnet p 10.0.16.0/24 a
 }
 
 func TestPoolsMachine(t *testing.T) {
-	const want = `pools:
+	const want = `apiVersion: cli.arbor.dev/v1
+kind: PoolTrees
+pools:
 - childPools: 1
   children:
   - lab
@@ -607,7 +610,7 @@ func TestPoolsMachine(t *testing.T) {
 		t.Errorf("JSON differs from YAML: %v\n%s", err, cmp.Diff(want, string(y)))
 	}
 
-	if e := clitest.Run(t, poolsOf(clitest.Serving()), "", "-A", "-o", "json"); e.Out != "{\n  \"pools\": []\n}\n" {
+	if e := clitest.Run(t, poolsOf(clitest.Serving()), "", "-A", "-o", "json"); e.Out != "{\n  \"apiVersion\": \"cli.arbor.dev/v1\",\n  \"kind\": \"PoolTrees\",\n  \"pools\": []\n}\n" {
 		t.Errorf("no pools are an empty list, got %q", e.Out)
 	}
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/internal/cli/command"
-	"github.com/arbor-control/arbor/internal/cli/render"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/decide/ipamplan"
 	"github.com/arbor-control/arbor/internal/show"
@@ -26,7 +26,7 @@ type poolsRestoredOptions struct {
 	poolScope
 
 	edit   source.EditorConnector
-	format string
+	output output.Flags
 	name   string
 }
 
@@ -46,8 +46,8 @@ claim with a recorded block has it. Run this command when the restore is complet
 do not want to wait. Claims with a recorded block keep waiting for it; the command lists
 them.
 
-Exit codes: 0 the restore has ended, 1 there is no pool of that name, 2 the cluster could
-not be read or written.`,
+Exit codes: 0 the restore has ended, 1 the CIDR of the pool is invalid, 2 there is no pool
+of that name, or the cluster could not be read or written.`,
 		Example: poolsRestoredExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.name = args[0]
@@ -56,7 +56,7 @@ not be read or written.`,
 		},
 	}
 
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table, json or yaml")
+	o.output.Add(cmd, output.Table)
 	o.Flags.AddFlags(cmd.Flags())
 	command.CheckUsage(cmd, cobra.ExactArgs(1))
 
@@ -64,7 +64,7 @@ not be read or written.`,
 }
 
 func (o *poolsRestoredOptions) run(ctx context.Context) error {
-	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 
@@ -117,7 +117,7 @@ func (o *poolsRestoredOptions) end(ctx context.Context, p *v1alpha1.SubnetPool) 
 }
 
 func (o *poolsRestoredOptions) print(r ipam.RestoredReport) error {
-	if done, err := render.PrintMachine(o.Out, o.format, r); done {
+	if done, err := o.output.Print(o.Out, "PoolRestore", r); done {
 		return err
 	}
 
@@ -137,7 +137,7 @@ func (o *poolsRestoredOptions) print(r ipam.RestoredReport) error {
 		rows = append(rows, []string{c.Namespace, c.Name, c.CIDR, c.Phase, c.Message})
 	}
 
-	render.WriteTable(o.Out, rows)
+	o.output.Table(o.Out, rows)
 
 	_, err := fmt.Fprintf(o.ErrOut, "%s waiting for a recorded block; remove the annotation %s to give one up\n", show.Count(len(r.Waiting), "claim"), v1alpha1.BlockAnnotation)
 

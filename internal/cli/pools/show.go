@@ -15,6 +15,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/internal/cli/command"
+	"github.com/arbor-control/arbor/internal/cli/output"
 	"github.com/arbor-control/arbor/internal/cli/render"
 	"github.com/arbor-control/arbor/internal/cli/source"
 	"github.com/arbor-control/arbor/internal/decide/ipamplan"
@@ -33,17 +34,20 @@ const poolsShowExamples = `  # Who has what of a pool
   # A larger map
   arbor pools show core --width 160 --rows 64
 
+  # Only the list, for a script
+  arbor pools show core -o table --no-headers
+
   # From manifests, without a cluster
-  arbor pools show core -f network/`
+  arbor pools show core --from network/`
 
 type poolsShowOptions struct {
 	poolScope
 
 	now    func() time.Time
-	format string
+	output output.Flags
 	name   string
 
-	width, rows      int
+	rows             int
 	taken, free, all bool
 }
 
@@ -64,8 +68,10 @@ Subnets and child pools that overlap others or lie outside of the pool are not
 counted. They are listed apart, with the reason. Subnets that failed count as
 absent.
 
-Exit codes: 0 it was shown, 1 no such pool, or one whose CIDR is none, 2 it could
-not look.`,
+-o table lists all blocks without the map, and -o wide adds the names of their objects.
+
+Exit codes: 0 it is shown, 1 its CIDR is invalid, or with --exit-code it is exhausted or
+has another error, 2 no such pool, or the cluster or a file could not be read.`,
 		Example: poolsShowExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.name = args[0]
@@ -74,12 +80,14 @@ not look.`,
 		},
 	}
 
-	cmd.Flags().StringVarP(&o.format, "output", "o", render.FormatTable, "output format: table (map and table), json or yaml")
+	o.output.Add(cmd, output.Tree, output.Table, output.Wide, output.Name)
 	cmd.Flags().IntVar(&o.rows, "rows", render.DefaultRows, "rows of the map at most")
 	cmd.Flags().BoolVar(&o.taken, "taken", false, "list only what is taken")
 	cmd.Flags().BoolVar(&o.free, "free", false, "list only what is free")
 	cmd.Flags().BoolVar(&o.all, "all", false, fmt.Sprintf("list everything, not only the first %d", render.MaxListed))
-	command.AddWidth(cmd, &o.width)
+	o.output.AddWidth(cmd)
+	o.output.AddWatch(cmd)
+	o.output.AddExitCode(cmd, false, "the pool is exhausted or has another error")
 	o.AddFlags(cmd.Flags())
 	command.CheckUsage(cmd, cobra.ExactArgs(1))
 
@@ -87,14 +95,21 @@ not look.`,
 }
 
 func (o *poolsShowOptions) run(ctx context.Context) error {
-	if err := render.CheckFormat(o.format, render.FormatTable, render.FormatText, render.FormatJSON, render.FormatYAML); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 
 	if o.rows < 1 {
 		return command.Blind("--rows %d: it must be at least 1", o.rows)
 	}
+	if err := o.CheckWatch(o.output.Watch); err != nil {
+		return err
+	}
 
+	return o.output.Run(ctx, &o.IOStreams, o.once)
+}
+
+func (o *poolsShowOptions) once(ctx context.Context) error {
 	inv, end, err := o.inventory(ctx)
 	if err != nil {
 		return err
@@ -107,13 +122,12 @@ func (o *poolsShowOptions) run(ctx context.Context) error {
 
 	blocks := o.filter(ipam.BlocksOf(s))
 
-	done, err := render.PrintMachine(o.Out, o.format, ipam.ContentsOf(s, blocks))
-	if !done {
-		err = o.print(s, blocks)
-	}
-
-	if err != nil {
+	view := ipam.ContentsOf(s, blocks)
+	if err := o.print(s, view); err != nil {
 		return err
+	}
+	if end == nil {
+		end = o.output.Found(view.Wrong())
 	}
 
 	return end
@@ -128,24 +142,49 @@ func (o *poolsShowOptions) filter(all []ipam.BlockView) []ipam.BlockView {
 	return slices.DeleteFunc(all, func(b ipam.BlockView) bool { return (b.Kind == ipam.KindFree) != o.free })
 }
 
-func (o *poolsShowOptions) print(s *ipamplan.Pool, blocks []ipam.BlockView) error {
+func (o *poolsShowOptions) print(s *ipamplan.Pool, view ipam.PoolContentsView) error {
+	if done, err := o.output.Print(o.Out, ipam.ContentsKind, view); done {
+		return err
+	}
+	if o.output.Is(output.Table, output.Wide) {
+		o.output.Table(o.Out, o.table(view.Blocks))
+
+		return nil
+	}
+
+	return o.draw(s, view.Blocks)
+}
+
+// table has one row for each block, below headers.
+func (o *poolsShowOptions) table(blocks []ipam.BlockView) [][]string {
+	rows := [][]string{{"CIDR", render.ColumnKind, "OWNER", "CLAIM", "PHASE", "AGE"}}
+	if o.output.Is(output.Wide) {
+		rows[0] = append(rows[0], "NAME")
+	}
+	for _, b := range blocks {
+		row := []string{b.CIDR, b.Kind, b.Holder(), b.Claim, string(b.Phase), render.Age(b.Created, o.now())}
+		if o.output.Is(output.Wide) {
+			row = append(row, b.Name)
+		}
+		rows = append(rows, row)
+	}
+
+	return rows
+}
+
+// draw draws the map and lists the blocks, as many as are asked for.
+func (o *poolsShowOptions) draw(s *ipamplan.Pool, blocks []ipam.BlockView) error {
 	y := render.StyleOf(o.Out, os.Getenv)
 	w := bufio.NewWriter(o.Out)
 	o.header(w, s, y)
 
-	c := chartOf(s, o.Columns(o.width), o.rows)
+	c := chartOf(s, o.output.Columns(o.Out, os.Getenv), o.rows)
 	c.draw(w, y)
 
-	rows := [][]string{{"CIDR", render.ColumnKind, "OWNER", "CLAIM", "PHASE", "AGE"}}
 	shown, more := render.Limit(blocks, o.all)
-
-	for _, b := range shown {
-		rows = append(rows, []string{b.CIDR, b.Kind, b.Holder(), b.Claim, string(b.Phase), render.Age(b.Created, o.now())})
-	}
-
 	if len(shown) > 0 {
 		_, _ = fmt.Fprintln(w)
-		render.WriteTable(w, rows)
+		o.output.Table(w, o.table(shown))
 	}
 
 	if more > 0 {
@@ -161,7 +200,7 @@ func (o *poolsShowOptions) header(w io.Writer, s *ipamplan.Pool, y render.Style)
 	ref := identity.Ref{Namespace: s.Namespace, Name: s.Name}
 	_, _ = fmt.Fprintf(w, "%s  %s  %s\n", y.Paint(render.Bold, render.Clean(ref.Path())), s.All.Prefix(), level(y, s))
 
-	for _, text := range y.Texts(ipam.NotesOf(s), facts(s, y.Glyphs()), o.Columns(o.width)) {
+	for _, text := range y.Texts(ipam.NotesOf(s), facts(s, y.Glyphs()), o.output.Columns(o.Out, os.Getenv)) {
 		_, _ = fmt.Fprintln(w, text)
 	}
 
@@ -180,7 +219,7 @@ func (o *poolsShowOptions) misfits(w io.Writer, s *ipamplan.Pool, y render.Style
 
 	if len(shown) > 0 {
 		_, _ = fmt.Fprintf(w, "\n%s\n", y.Paint(render.Red, "does not fit"))
-		render.WriteTable(w, rows)
+		o.output.Table(w, rows)
 	}
 
 	if more > 0 {

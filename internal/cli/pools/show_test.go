@@ -252,7 +252,7 @@ func TestPoolsShowErrors(t *testing.T) {
 		"Unknown": {
 			reason: "by a name that is there",
 			list:   clitest.Serving(both...), args: []string{"q", "-n", "a"},
-			want: clitest.Result{Code: command.ExitFound, Err: `pool "q" was not found in a namespace: there is only p; look in another namespace with -n, or in all of them with -A`},
+			want: clitest.Result{Code: command.ExitBlind, Err: `pool "q" was not found in a namespace: there is only p; look in another namespace with -n, or in all of them with -A`},
 		},
 		"Ambiguous": {
 			reason: "and there once",
@@ -265,7 +265,7 @@ func TestPoolsShowErrors(t *testing.T) {
 			want: clitest.Result{Code: command.ExitFound, Err: `cannot use pool "bad": ` + noCIDR("10.0.0.5/24")},
 		},
 		"Rows":      {reason: "a map has rows", args: []string{"p", "--rows", "0"}, want: clitest.Result{Code: command.ExitBlind, Err: "--rows 0: it must be at least 1"}},
-		"Format":    {reason: "formats are known by name", args: []string{"p", "-o", "svg"}, want: clitest.Result{Code: command.ExitBlind, Err: `unknown output format "svg": use one of table, text, json, yaml`}},
+		"Format":    {reason: "formats are known by name", args: []string{"p", "-o", "svg"}, want: clitest.Result{Code: command.ExitBlind, Err: `unknown output format "svg": use one of tree, table, wide, name, json, yaml, jsonpath=TEMPLATE`}},
 		"NoCluster": {reason: "there must be somewhere to look", list: clitest.Failing(errors.New("no answer")), args: []string{"p"}, want: clitest.Result{Code: command.ExitBlind, Err: "no answer"}},
 		"FileBad": {
 			reason: "a file that cannot be read in full is shown as far as it goes",

@@ -88,7 +88,7 @@ func TestPoolsExport(t *testing.T) {
 		},
 		"Nothing":    {reason: "an empty namespace has nothing", args: []string{"-n", "other"}, want: clitest.Result{ErrOut: "No pools, Subnets or claims found in other namespace.\n"}},
 		"NothingCSV": {reason: "the header is there for programs", args: []string{"-n", "other", "-o", "csv"}, want: clitest.Result{Out: "namespace,pool,cidr,clusterID,claim,parent\n", ErrOut: "No pools, Subnets or claims found in other namespace.\n"}},
-		"Typo":       {reason: "an empty backup of a namespace that does not exist looks like a backup", args: []string{"-n", "typo"}, want: clitest.Result{Code: command.ExitFound, Err: `namespace "typo" was not found in the cluster: name another with -n, or look in all of them with -A`}},
+		"Typo":       {reason: "an empty backup of a namespace that does not exist looks like a backup", args: []string{"-n", "typo"}, want: clitest.Result{Code: command.ExitBlind, Err: `namespace "typo" was not found in the cluster: name another with -n, or look in all of them with -A`}},
 		"Format":     {reason: "formats are known by name", args: []string{"-o", "xml"}, want: clitest.Result{Code: command.ExitBlind, Err: `unknown output format "xml": use one of yaml, json, csv, netbox, aws`}},
 	}
 

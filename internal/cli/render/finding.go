@@ -2,8 +2,6 @@ package render
 
 import (
 	"fmt"
-	"io"
-	"text/tabwriter"
 
 	"github.com/arbor-control/arbor/internal/show"
 )
@@ -42,16 +40,12 @@ func FindingCount(errs, warnings int, s Style) string {
 	return s.Severity(worst, show.Count(errs, "error")+", "+show.Count(warnings, "warning"))
 }
 
-// FindingTable has one row per finding. Colour is left out, because it would
-// count as width.
-func FindingTable(out io.Writer, all []show.Finding) error {
-	w := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
-	_, _ = fmt.Fprintln(w, "KIND\tNAMESPACE\tNAME\tREASON\tFIELD\tPROBLEM")
-
+// FindingRows are a table with one row for each finding, below headers.
+func FindingRows(all []show.Finding) [][]string {
+	rows := [][]string{{ColumnKind, ColumnNamespace, "NAME", "REASON", "FIELD", "PROBLEM"}}
 	for _, f := range all {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n",
-			Clean(f.Object.Kind), Clean(f.Object.Namespace), Clean(f.Object.Name), f.Reason, Clean(f.Field), Clean(f.Text()))
+		rows = append(rows, []string{f.Object.Kind, f.Object.Namespace, f.Object.Name, f.Reason, f.Field, f.Text()})
 	}
 
-	return w.Flush()
+	return rows
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync/atomic"
 
 	"github.com/spf13/pflag"
@@ -111,7 +112,16 @@ func (s *Scope) CheckNamespace(ctx context.Context, namespace string) error {
 		return nil //nolint:nilerr // it may exist
 	}
 
-	return &command.ExitError{Code: command.ExitFound, Err: fmt.Errorf("namespace %q was not found in the cluster: name another with -n, or look in all of them with -A", namespace)}
+	return command.NotFound("namespace %q was not found in the cluster: name another with -n, or look in all of them with -A", namespace)
+}
+
+// CheckWatch returns an error for --watch of standard input, which can be read once.
+func (s *Scope) CheckWatch(watch bool) error {
+	if watch && slices.Contains(s.Paths, "-") {
+		return command.Blind("standard input can be read once: leave out --watch")
+	}
+
+	return nil
 }
 
 // Advice says what to do about a name that was not found.

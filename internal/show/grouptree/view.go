@@ -1,14 +1,84 @@
 package grouptree
 
 import (
+	"strconv"
+
 	"github.com/arbor-control/arbor/api/scheduling/v2alpha2"
 	"github.com/arbor-control/arbor/internal/decide/podgroup"
 	"github.com/arbor-control/arbor/internal/decide/verdict"
+	"github.com/arbor-control/arbor/internal/identity"
+	"github.com/arbor-control/arbor/internal/show"
 )
 
 // GroupsView is what arbor groups prints for programs.
 type GroupsView struct {
 	Groups []GroupView `json:"groups"`
+}
+
+// Kind is the kind of the document that a [GroupsView] is.
+const Kind = "PodGroupTrees"
+
+// Refs are the groups of the view.
+func (v GroupsView) Refs() []identity.Ref {
+	out := make([]identity.Ref, len(v.Groups))
+	for i, g := range v.Groups {
+		out[i] = identity.Ref{APIVersion: v2alpha2.GroupVersion.String(), Kind: v2alpha2.PodGroupKind, Namespace: g.Namespace, Name: g.Name}
+	}
+
+	return out
+}
+
+// Problems is the number of problems of all groups.
+func (v GroupsView) Problems() int {
+	n := 0
+	for _, g := range v.Groups {
+		n += len(g.Problems)
+	}
+
+	return n
+}
+
+// Rows are a table with one row for each group, below headers: with the namespace if groups of all of
+// them are shown, and with what is wrong if it is wide.
+func (v GroupsView) Rows(namespaces, wide bool) [][]string {
+	rows := [][]string{{"NAMESPACE", "NAME", "QUEUE", "MINMEMBER", "MINSUBGROUP", "SUBGROUPS", "PROBLEMS", "WARNINGS", "MESSAGE"}}
+	for _, g := range v.Groups {
+		rows = append(rows, []string{
+			g.Namespace, g.Name, g.Queue, minimum(g.MinMember), minimum(g.MinSubGroup), strconv.Itoa(len(g.SubGroups)), strconv.Itoa(len(g.Problems)),
+			strconv.Itoa(len(g.Warnings)), g.message(),
+		})
+	}
+	const narrow = 2 // only a wide table has the last columns
+	for i := range rows {
+		if !wide {
+			rows[i] = rows[i][:len(rows[i])-narrow]
+		}
+		if !namespaces {
+			rows[i] = rows[i][1:]
+		}
+	}
+
+	return rows
+}
+
+func minimum(n *int32) string {
+	if n == nil {
+		return ""
+	}
+
+	return strconv.Itoa(int(*n))
+}
+
+// message is the first thing that is wrong.
+func (g GroupView) message() string {
+	switch {
+	case len(g.Problems) > 0:
+		return show.WithFix(g.Problems[0].Message, g.Problems[0].Fix)
+	case len(g.Warnings) > 0:
+		return g.Warnings[0].Message
+	default:
+		return ""
+	}
 }
 
 // A GroupView is one PodGroup. Its subgroups are a flat list in the order of

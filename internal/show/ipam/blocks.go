@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/internal/decide/ipamplan"
+	"github.com/arbor-control/arbor/internal/identity"
 )
 
 // Kinds of blocks.
@@ -27,6 +28,22 @@ type PoolContentsView struct {
 	DoesNotFit []MisfitView `json:"doesNotFit"`
 	// Failed are the names of Subnets that count as absent.
 	Failed []string `json:"failed"`
+}
+
+// ContentsKind is the kind of the document that a [PoolContentsView] is.
+const ContentsKind = "PoolContents"
+
+// Refs are the Subnets and child pools that are listed.
+func (v PoolContentsView) Refs() []identity.Ref {
+	kinds := map[string]string{kindSubnet: v1alpha1.SubnetKind, kindChild: v1alpha1.SubnetPoolKind}
+	var out []identity.Ref
+	for _, b := range v.Blocks {
+		if kind, ok := kinds[b.Kind]; ok {
+			out = append(out, refOf(kind, v.Namespace, b.Name))
+		}
+	}
+
+	return out
 }
 
 // A BlockView is one block of a pool.

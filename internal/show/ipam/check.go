@@ -3,6 +3,7 @@ package ipam
 import (
 	"fmt"
 
+	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/show"
 	"github.com/arbor-control/arbor/internal/show/findings"
 )
@@ -12,6 +13,12 @@ type CheckReport struct {
 	Findings []show.Finding `json:"findings"`
 	Summary  CheckSummary   `json:"summary"`
 }
+
+// CheckKind is the kind of the document that a [CheckReport] is.
+const CheckKind = "PoolCheck"
+
+// Refs are the objects with findings.
+func (r CheckReport) Refs() []identity.Ref { return show.ObjectsOf(r.Findings) }
 
 // CheckSummary counts the objects and the findings.
 type CheckSummary struct {

@@ -26,6 +26,9 @@ type PlanView struct {
 	After    PlanSpaceView `json:"after"`
 }
 
+// PlanKind is the kind of the document that a [PlanView] is.
+const PlanKind = "PoolPlan"
+
 // A PlanSpaceView is a pool before or after a plan.
 type PlanSpaceView struct {
 	SpaceView

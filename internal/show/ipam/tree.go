@@ -27,8 +27,8 @@ type Node struct {
 	From string
 }
 
-// TreesOf returns the trees of every namespace, in order.
-func TreesOf(inv *ipamplan.Inventory) []*Tree {
+// TreesOf returns the trees of every namespace, in order, of pools with some labels.
+func TreesOf(inv *ipamplan.Inventory, matches func(labels map[string]string) bool) []*Tree {
 	var out []*Tree
 
 	for i := 0; i < len(inv.Pools); {
@@ -37,35 +37,40 @@ func TreesOf(inv *ipamplan.Inventory) []*Tree {
 			i++
 		}
 
-		out = append(out, newPoolTree(namespace, inv.Pools[from:i]))
+		if t := newPoolTree(namespace, inv.Pools[from:i], matches); len(t.Pools) > 0 {
+			out = append(out, t)
+		}
 	}
 
 	return out
 }
 
-func newPoolTree(namespace string, pools []*ipamplan.Pool) *Tree {
-	index := make(map[string]int, len(pools))
-	for i, s := range pools {
-		index[s.Name] = i
+// hidden is the index of a pool that exists and is not drawn.
+const hidden = -3
+
+func newPoolTree(namespace string, all []*ipamplan.Pool, matches func(map[string]string) bool) *Tree {
+	index := make(map[string]int, len(all))
+
+	var pools []*ipamplan.Pool
+	for _, s := range all {
+		index[s.Name] = hidden
+		if matches(s.Labels) {
+			index[s.Name], pools = len(pools), append(pools, s)
+		}
 	}
 
 	up := make([]int, len(pools))
-
 	for i, s := range pools {
-		up[i] = show.Top
-
-		if parent := s.ParentName(); parent != "" {
-			at, ok := index[parent]
-			if up[i] = at; !ok {
-				up[i] = show.Missing
-			}
-		}
+		up[i] = parentIn(index, s)
 	}
 
 	t := &Tree{Tree: show.NewTree(up), Namespace: namespace, Pools: make([]Node, len(pools))}
 
 	for i, s := range pools {
 		t.Pools[i] = Node{Pool: s, Node: &t.Nodes[i], Notes: NotesOf(s)}
+		if index[s.ParentName()] == hidden {
+			t.Pools[i].From = s.ParentName()
+		}
 	}
 
 	for _, i := range t.Loose {
@@ -73,6 +78,22 @@ func newPoolTree(namespace string, pools []*ipamplan.Pool) *Tree {
 	}
 
 	return t
+}
+
+// parentIn is what a tree needs to know of the parent of a pool. A pool whose parent is hidden is drawn on
+// top.
+func parentIn(index map[string]int, s *ipamplan.Pool) int {
+	parent := s.ParentName()
+	at, ok := index[parent]
+
+	switch {
+	case parent == "" || at == hidden:
+		return show.Top
+	case !ok:
+		return show.Missing
+	default:
+		return at
+	}
 }
 
 // explainLoose says why a pool hangs in the air.

@@ -1,9 +1,15 @@
 package ipam
 
 import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/engine/cidr"
 	"github.com/arbor-control/arbor/internal/decide/ipamplan"
+	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/show"
 )
 
@@ -11,6 +17,71 @@ import (
 type PoolsView struct {
 	// Pools are a flat list, parents before what was taken from them.
 	Pools []PoolNodeView `json:"pools"`
+}
+
+// PoolsKind is the kind of the document that a [PoolsView] is.
+const PoolsKind = "PoolTrees"
+
+// Refs are the pools of the view.
+func (v PoolsView) Refs() []identity.Ref {
+	out := make([]identity.Ref, len(v.Pools))
+	for i, p := range v.Pools {
+		out[i] = p.ref()
+	}
+
+	return out
+}
+
+// Wrong reports whether a pool has an error.
+func (v PoolsView) Wrong() bool {
+	return slices.ContainsFunc(v.Pools, func(p PoolNodeView) bool { return p.Wrong() })
+}
+
+// Rows are a table with one row for each pool, below headers: with the namespace if pools of all of them
+// are shown, and with what is wrong if it is wide.
+func (v PoolsView) Rows(namespaces, wide bool) [][]string {
+	rows := [][]string{{"NAMESPACE", "NAME", "CIDR", "TAKEN", "SUBNETS", "CHILDPOOLS", "WAITING", "LARGESTFREE", "PARENT", "STRATEGY", "FRAGMENTED", "NOTES"}}
+	for _, p := range v.Pools {
+		rows = append(rows, p.row())
+	}
+	const narrow = 4 // only a wide table has the last columns
+	for i := range rows {
+		if !wide {
+			rows[i] = rows[i][:len(rows[i])-narrow]
+		}
+		if !namespaces {
+			rows[i] = rows[i][1:]
+		}
+	}
+
+	return rows
+}
+
+func (v PoolView) row() []string {
+	largest := ""
+	if v.LargestFree != nil {
+		largest = fmt.Sprintf("/%d", *v.LargestFree)
+	}
+	notes := make([]string, len(v.Notes))
+	for i, n := range v.Notes {
+		notes[i] = n.Message
+	}
+
+	return []string{
+		v.Namespace, v.Name, v.CIDR, fmt.Sprintf("%d%%", v.UtilizationPercent), strconv.Itoa(v.Subnets), strconv.Itoa(v.ChildPools), strconv.Itoa(v.WaitingClaims), largest,
+		v.Parent, string(v.Strategy), fmt.Sprintf("%d%%", v.FragmentationPercent), strings.Join(notes, "; "),
+	}
+}
+
+// Wrong reports whether the pool has an error.
+func (v PoolView) Wrong() bool {
+	return slices.ContainsFunc(v.Notes, func(n show.NoteView) bool { return n.Severity == show.SeverityError })
+}
+
+func (v PoolView) ref() identity.Ref { return refOf(v1alpha1.SubnetPoolKind, v.Namespace, v.Name) }
+
+func refOf(kind, namespace, name string) identity.Ref {
+	return identity.Ref{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: namespace, Name: name}
 }
 
 // A PoolNodeView is one pool among the others of its namespace.

@@ -16,12 +16,26 @@ import (
 	"github.com/arbor-control/arbor/engine/podtree"
 	"github.com/arbor-control/arbor/internal/decide/gangdraft"
 	"github.com/arbor-control/arbor/internal/decide/scheduling"
+	"github.com/arbor-control/arbor/internal/identity"
 	"github.com/arbor-control/arbor/internal/show"
 )
 
 // A PlacesReport is the result of arbor groups fit and explain.
 type PlacesReport struct {
 	Groups []PlacesView `json:"groups"`
+}
+
+// Kind is the kind of the document that a [PlacesReport] is.
+const Kind = "PodGroupPlacements"
+
+// Refs are the groups of the report.
+func (r PlacesReport) Refs() []identity.Ref {
+	out := make([]identity.Ref, len(r.Groups))
+	for i, g := range r.Groups {
+		out[i] = identity.Ref{APIVersion: v2alpha2.GroupVersion.String(), Kind: v2alpha2.PodGroupKind, Namespace: g.Namespace, Name: g.Name}
+	}
+
+	return out
 }
 
 // A PlacesView says what has become of one PodGroup, and what would.
