@@ -103,7 +103,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// brokenWriter is a pipe that nobody reads any more.
+// brokenWriter is a pipe without a reader.
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }

@@ -26,7 +26,7 @@ func GroupFlags(root *cobra.Command) {
 	root.SetUsageTemplate(grouped)
 }
 
-// usages describes the flags of a command: those for the connection, or the others.
+// usages describes the flags of a command: those for the connection, or the rest.
 func usages(c *cobra.Command, connection bool) string {
 	of, chosen := connectionFlags(), pflag.NewFlagSet("", pflag.ContinueOnError)
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {

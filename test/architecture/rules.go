@@ -241,7 +241,7 @@ var rules = []rule{
 		in:    "./internal/clusterfacts",
 		never: []string{"./internal"},
 		allow: []string{"./internal/decide", "./internal/kube", "./internal/identity"},
-		why:   "it reads what `decide/health` checks, and decides nothing",
+		why:   "it reads the facts that `decide/health` checks, and checks nothing itself",
 	},
 	{
 		in:    "./internal/manager",

@@ -26,6 +26,9 @@ const deliveryExamples = `  # What is delivered in the current namespace, and wh
   arbor compositions -A
   arbor compositions show web -n shop
 
+  # With the events of the composition and of its objects
+  arbor compositions show web -n shop --events
+
   # One that is called like one of the commands below
   arbor compositions show diff
 
@@ -58,8 +61,9 @@ type deliveryOptions struct {
 
 	output.Flags
 
-	names []string
-	now   func() time.Time
+	names  []string
+	events bool
+	now    func() time.Time
 }
 
 // New returns the command that draws compositions and what came of them,
@@ -106,6 +110,7 @@ given, 2 there is no composition of that name, or the cluster could not be read.
 	o.Add(cmd, output.Tree, output.Table, output.Wide, output.Name)
 	o.AddSelector(cmd, "compositions")
 	o.AddDepth(cmd, "levels of the tree")
+	cmd.Flags().BoolVar(&o.events, "events", false, "also list the events of the compositions and of their objects")
 	o.AddWatch(cmd)
 	o.AddExitCode(cmd, false, "a composition is not ready")
 	o.AddClusterFlags(cmd.Flags())
@@ -132,6 +137,12 @@ func (o *deliveryOptions) run(ctx context.Context) error {
 	}
 
 	v := d.View()
+	if o.events {
+		if v.Events, err = d.events(ctx, v); err != nil {
+			return command.Blind("%w", err)
+		}
+	}
+
 	if err := o.print(d, v, namespace); err != nil {
 		return err
 	}
@@ -199,6 +210,7 @@ func (o *deliveryOptions) print(d *deliveries, v compositions.DeliveryView, name
 
 	if o.Is(output.Table) {
 		o.Table(o.Out, compositionRows(v, o.now()))
+		o.printEvents(v)
 
 		return nil
 	}
@@ -207,6 +219,8 @@ func (o *deliveryOptions) print(d *deliveries, v compositions.DeliveryView, name
 	if err := drawDeliveries(o.Out, d, v, everything, o.now(), render.StyleOf(o.Out, os.Getenv), o.Depth); err != nil {
 		return err
 	}
+
+	o.printEvents(v)
 
 	_, err := fmt.Fprintln(o.ErrOut, summaryText(v.Summary))
 

@@ -19,6 +19,8 @@ type DeliveryView struct {
 	// Compositions are sorted by namespace and name, those of a symphony together.
 	Compositions []CompositionView `json:"compositions"`
 	Summary      DeliverySummary   `json:"summary"`
+	// Events are oldest first, if they are asked for.
+	Events []EventView `json:"events,omitempty"`
 }
 
 // DeliverySummary counts by state.
