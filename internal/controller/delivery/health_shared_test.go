@@ -66,7 +66,7 @@ func TestSharedHealth(t *testing.T) {
 	}{
 		"Elsewhere": {"The delivery that selects it writes the condition.", []string{config}, "team=other", "true", "", before},
 		"Shared":    {"No delivery knows all objects.", []string{config, other}, "", `self.kind == "Secret"`, "", shared},
-		"SharedToo": {"The other one says the same.", []string{config, other}, "", `self.kind != "Secret"`, "", shared},
+		"SharedToo": {"The other one reports the same.", []string{config, other}, "", `self.kind != "Secret"`, "", shared},
 		"None":      {"The other one may have all manifests.", []string{config}, "", `self.kind == "Secret"`, "", before},
 		"Unread":    {"A manifest that cannot be read belongs to no delivery.", []string{config, invalid}, "", `self.kind == "Secret"`, "", before},
 		"Suspended": {"All deliveries know that it is suspended.", []string{config, other}, "", `self.kind == "Secret"`, "true", metav1.Condition{

@@ -119,7 +119,7 @@ func TestStrays(t *testing.T) {
 	foreign.Status.UID = "old"
 	cases := map[string]struct {
 		reason  string
-		judged  v1alpha1.SubnetPool
+		decided v1alpha1.SubnetPool
 		others  []v1alpha1.SubnetPool
 		subnets []v1alpha1.Subnet
 		want    []ipamrules.StraySubnet
@@ -135,8 +135,8 @@ func TestStrays(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := newStore(t, append(tc.others, tc.judged), tc.subnets)
-			facts, err := gatherFacts(t.Context(), s, &tc.judged, netip.MustParsePrefix(tc.judged.Spec.CIDR))
+			s := newStore(t, append(tc.others, tc.decided), tc.subnets)
+			facts, err := gatherFacts(t.Context(), s, &tc.decided, netip.MustParsePrefix(tc.decided.Spec.CIDR))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -28,7 +28,7 @@ func (onePool) List(_ context.Context, list client.ObjectList, _ ...client.ListO
 
 // A replica leads some time before its controllers run. A request in between gets the answer to try
 // again, and does not wait forever.
-func TestTriggerNobodyTakes(t *testing.T) {
+func TestTriggerTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		elected := make(chan struct{})
 		close(elected)

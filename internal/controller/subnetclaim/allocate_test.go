@@ -118,7 +118,7 @@ func TestPoolNotReady(t *testing.T) {
 		}
 		b.round()
 		if got := b.claims["c"].Status.Message; b.reason("c") != ipamrules.ReasonPoolNotReady || got != "pool p is not ready: Overlap; see its status" {
-			t.Errorf("the claim says %s: %s", b.reason("c"), got)
+			t.Errorf("the status of the claim is %s: %s", b.reason("c"), got)
 		}
 	}
 	if b.writes != 1 {
@@ -170,7 +170,7 @@ func TestRejected(t *testing.T) {
 			}
 			status := b.claims["bad"].Status
 			if b.reason("bad") != ipamrules.ReasonNotCreated || status.Phase != v1alpha1.ClaimPending || !strings.Contains(status.Message, reject.Error()) {
-				t.Errorf("the claim says %+v, want the words of the API server", status)
+				t.Errorf("the status of the claim is %+v, want the message of the API server", status)
 			}
 			late := b.claim("late", 26)
 			b.round()
@@ -236,7 +236,7 @@ func TestUnknownOutcome(t *testing.T) {
 				}
 				b.round()
 				if b.reason("c") != ipamrules.ReasonNotCreated || !strings.Contains(b.claims["c"].Status.Message, broken.Error()) {
-					t.Errorf("the claim says %+v", b.claims["c"].Status)
+					t.Errorf("the status of the claim is %+v", b.claims["c"].Status)
 				}
 				b.before, b.after = func(*v1alpha1.Subnet) error { return nil }, func(*v1alpha1.Subnet) error { return nil }
 
@@ -365,7 +365,7 @@ func TestBothNamesTaken(t *testing.T) {
 	}
 	b.claim("c", 26)
 	if after := b.round(); after != firstDelay || b.reason("c") != ipamrules.ReasonNotCreated {
-		t.Errorf("next round in %s, the claim says %q", after, b.claims["c"].Status.Message)
+		t.Errorf("next round in %s, the status of the claim is %q", after, b.claims["c"].Status.Message)
 	}
 }
 
@@ -431,7 +431,7 @@ func TestExhaustedIsQuiet(t *testing.T) {
 	}
 	b.round()
 	if b.writes != many || b.reason("c7") != ipamrules.ReasonExhausted {
-		t.Fatalf("%d writes, a claim says %q", b.writes, b.claims["c7"].Status.Message)
+		t.Fatalf("%d writes, the message of a claim is %q", b.writes, b.claims["c7"].Status.Message)
 	}
 	for _, cidr := range []string{"10.0.0.192/26", "10.0.0.160/27", "10.0.0.144/28"} { // the largest free block shrinks
 		b.taken(cidr)
@@ -465,7 +465,7 @@ func TestRestore(t *testing.T) {
 		"taken": ipamrules.ReasonRecordTaken, "wrong": ipamrules.ReasonInvalidRecord, "had": "",
 	} {
 		if got := b.reason(name); got != want {
-			t.Errorf("claim %s says %q, want %q", name, got, want)
+			t.Errorf("the message of claim %s is %q, want %q", name, got, want)
 		}
 	}
 	if b.claims["wrong"].Status.Phase != v1alpha1.ClaimError || b.claims["taken"].Status.Phase != v1alpha1.ClaimPending {
@@ -489,8 +489,8 @@ func TestUnavailable(t *testing.T) {
 	}{
 		"Absent":   {"There is no pool.", func(b *bench) { b.pool = nil }, ipamrules.ReasonPoolNotFound, "pool p does not exist"},
 		"Deleting": {"It is on its way out.", func(b *bench) { b.pool.DeletionTimestamp = new(metav1.NewTime(b.clock)) }, ipamrules.ReasonPoolInvalid, "being deleted"},
-		"New":      {"No verdict yet.", func(b *bench) { b.pool.Status = v1alpha1.SubnetPoolStatus{} }, ipamrules.ReasonPoolNotReady, "not been checked"},
-		"Restored": {"The verdict is of another pool.", func(b *bench) { b.pool.Status.UID = "before" }, ipamrules.ReasonPoolNotReady, "not been checked"},
+		"New":      {"It is not decided on yet.", func(b *bench) { b.pool.Status = v1alpha1.SubnetPoolStatus{} }, ipamrules.ReasonPoolNotReady, "not been checked"},
+		"Restored": {"The status is that of another pool.", func(b *bench) { b.pool.Status.UID = "before" }, ipamrules.ReasonPoolNotReady, "not been checked"},
 		"Lost": {
 			"The reason of the pool.",
 			func(b *bench) { b.pool.Status = v1alpha1.SubnetPoolStatus{Lost: 1, Conditions: overlap} },
@@ -509,7 +509,7 @@ func TestUnavailable(t *testing.T) {
 			tc.change(b)
 			b.round()
 			if got := b.claims["c"].Status; b.reason("c") != tc.want || got.Phase != v1alpha1.ClaimPending || !strings.Contains(got.Message, tc.message) {
-				t.Errorf("%s\nthe claim says %s: %q; want %s: %q", tc.reason, b.reason("c"), got.Message, tc.want, tc.message)
+				t.Errorf("%s\nthe status of the claim is %s: %q; want %s: %q", tc.reason, b.reason("c"), got.Message, tc.want, tc.message)
 			}
 			if len(b.calls) != 0 {
 				t.Errorf("%s\nrequests %q", tc.reason, b.calls)

@@ -111,7 +111,7 @@ func TestRecordsOnlyWhatIsMissing(t *testing.T) {
 
 // A record that the API server rejects is not tried again, and does not slow the rest. The metric
 // still counts the claim.
-func TestRecordsRefused(t *testing.T) {
+func TestRecordsRejected(t *testing.T) {
 	kind := v1alpha1.GroupVersion.WithKind(v1alpha1.SubnetClaimKind).GroupKind()
 	for name, test := range map[string]struct {
 		reason string

@@ -102,7 +102,7 @@ metadata: {name: web, namespace: shop, annotations: {mine: stays}}
 		t.Errorf("a Service comes in group %d", infra.ReadinessGroup)
 	}
 	if got := read(t, with("Service", enov1.AnnotationReadinessGroup, "3")).ReadinessGroup; got != 3 {
-		t.Errorf("a Service that says otherwise comes in group %d", got)
+		t.Errorf("a Service with a group of its own comes in group %d", got)
 	}
 	if got := read(t, with("Thing", enov1.AnnotationUseDefaultReconcileInterval, "true")).Interval; got != delivery.DefaultInterval {
 		t.Errorf("the default interval is %s", got)
@@ -225,7 +225,7 @@ func TestReady(t *testing.T) {
 		want        time.Time
 		no          bool
 	}{
-		"None":        {reason: "Nobody asks for anything.", want: now},
+		"None":        {reason: "There is no check.", want: now},
 		"True":        {reason: "It is true now.", expressions: []string{"", "self.spec.size == 1"}, want: now},
 		"False":       {reason: "It is not.", expressions: []string{"", "self.spec.size == 2"}, no: true},
 		"Condition":   {reason: "A condition knows since when.", expressions: []string{"", of("B")}, want: day(2)},
@@ -302,7 +302,7 @@ func TestDecide(t *testing.T) {
 		foreground   bool
 	}{
 		"Plain":           {reason: "An apply needs no look.", text: with("T"), situation: blind, want: delivery.Apply},
-		"InSync":          {reason: "Nobody changed it.", text: with("T"), situation: delivery.Situation{InSync: true}, want: delivery.Nothing},
+		"InSync":          {reason: "It was not changed.", text: with("T"), situation: delivery.Situation{InSync: true}, want: delivery.Nothing},
 		"Disabled":        {reason: "It is left alone.", text: with("T", enov1.AnnotationDisableReconciliation, "true"), situation: blind, want: delivery.Leave},
 		"Going":           {reason: "Who writes to an object that goes writes for nothing.", text: with("T"), situation: going, want: delivery.Wait},
 		"GoingUnseen":     {reason: "Also if only that is known.", text: with("T"), situation: delivery.Situation{Going: true}, want: delivery.Wait},
@@ -328,19 +328,19 @@ func TestDecide(t *testing.T) {
 		"PatchBusy":       {reason: "The object is read first: the change may be about something else.", text: fmt.Sprintf(patch, "labels"), situation: delivery.Situation{Drifted: true}, want: delivery.Look},
 		"PatchHolds":      {reason: "The operations would change nothing.", text: fmt.Sprintf(patch, "labels"), situation: delivery.Situation{Drifted: true, Looked: true, Live: there.Live, Patched: true}, want: delivery.Nothing},
 		"PatchUndone":     {reason: "They would.", text: fmt.Sprintf(patch, "labels"), situation: delivery.Situation{Drifted: true, Looked: true, Live: there.Live}, want: delivery.Patch},
-		"PatchMissing":    {reason: "The server says that the object is gone.", text: fmt.Sprintf(patch, "labels"), situation: delivery.Situation{Drifted: true, Looked: true}, want: delivery.Patch},
+		"PatchMissing":    {reason: "The server reports that the object is gone.", text: fmt.Sprintf(patch, "labels"), situation: delivery.Situation{Drifted: true, Looked: true}, want: delivery.Patch},
 		"PatchDeletes":    {reason: "It must be known whom.", text: fmt.Sprintf(patch, "deletionTimestamp"), situation: blind, want: delivery.Look},
-		"PatchDeletesIt":  {reason: "Whoever it is of.", text: fmt.Sprintf(patch, "deletionTimestamp"), situation: foreign, want: delivery.Delete, foreground: true},
+		"PatchDeletesIt":  {reason: "Whichever client created it.", text: fmt.Sprintf(patch, "deletionTimestamp"), situation: foreign, want: delivery.Delete, foreground: true},
 		"PatchDeleted":    {reason: "It is done.", text: fmt.Sprintf(patch, "deletionTimestamp"), situation: absent, want: delivery.Nothing},
 		"PatchTombstone":  {reason: "A patch is not taken back.", text: fmt.Sprintf(patch, "labels"), situation: deleting(blind), want: delivery.Leave},
 		"Tombstone":       {reason: "It must be known whose it is.", text: with("T"), tombstone: true, situation: blind, want: delivery.Look},
 		"TombstoneOurs":   {reason: "It goes.", text: with("T"), tombstone: true, situation: there, want: delivery.Delete},
-		"TombstoneTheirs": {reason: "Not that of somebody else.", text: with("T"), tombstone: true, situation: foreign, want: delivery.Leave},
+		"TombstoneTheirs": {reason: "Not that of another client.", text: with("T"), tombstone: true, situation: foreign, want: delivery.Leave},
 		"TombstoneGone":   {reason: "It is gone.", text: with("T"), tombstone: true, situation: absent, want: delivery.Nothing},
-		"TombstoneStolen": {reason: "It was delivered, and somebody has taken every field of it.", text: with("T"), tombstone: true, situation: delivery.Situation{Looked: true, Live: foreign.Live, Ours: true}, want: delivery.Delete},
+		"TombstoneStolen": {reason: "It was delivered, and another field manager has taken every field of it.", text: with("T"), tombstone: true, situation: delivery.Situation{Looked: true, Live: foreign.Live, Ours: true}, want: delivery.Delete},
 		"TombstoneTaken":  {reason: "It has moved to another composition.", text: with("T"), tombstone: true, situation: delivery.Situation{Looked: true, Live: there.Live, Taken: true}, want: delivery.Leave},
 		"Deleting":        {reason: "All go with the composition.", text: with("T"), situation: deleting(there), want: delivery.Delete},
-		"DeletingInSync":  {reason: "Even if nobody changed it.", text: with("T"), situation: delivery.Situation{Deleting: true, InSync: true}, want: delivery.Look},
+		"DeletingInSync":  {reason: "Even if it was not changed.", text: with("T"), situation: delivery.Situation{Deleting: true, InSync: true}, want: delivery.Look},
 		"Orphan":          {reason: "It stays.", text: with("T", enov1.AnnotationDeletionStrategy, "orphan"), situation: deleting(there), want: delivery.Leave},
 		"Abandoned":       {reason: "All stay.", text: with("T"), situation: delivery.Situation{Deleting: true, Abandoned: true}, want: delivery.Leave},
 		"Pruned":          {reason: "It stays only with the composition.", text: with("T", enov1.AnnotationDeletionStrategy, "orphan"), situation: there, tombstone: true, want: delivery.Delete},
@@ -486,7 +486,7 @@ func TestSchedule(t *testing.T) {
 			for i := range all {
 				want := slowOpen(all, deleting, done, i)
 				if s.Open(i) != want || open[i] != want {
-					t.Fatalf("round %d: Open(%d): %t, told %t, want %t", round, i, s.Open(i), open[i], want)
+					t.Fatalf("round %d: Open(%d): %t, returned %t, want %t", round, i, s.Open(i), open[i], want)
 				}
 			}
 		}

@@ -57,7 +57,7 @@ spec: {replicas: 7, min: 1, cpu: 500m, big: 2, ratio: 0.5, args: [a, 1], none: n
 		"Null":        {reason: "null removes it.", overrides: one("value: null"), want: result{"Active", nil}},
 		"Nothing":     {reason: "No value is null.", overrides: one("condition: 'true'"), want: result{"Active", nil}},
 		"Holds":       {reason: "The live object is asked.", overrides: one("condition: self.metadata.annotations.scale == 'manual', value: 3"), want: result{"Active", int64(3)}},
-		"HoldsNot":    {reason: "And says no.", overrides: one("condition: self.spec.replicas > 7, value: 3"), want: result{"Inactive", int64(4)}},
+		"HoldsNot":    {reason: "And is false.", overrides: one("condition: self.spec.replicas > 7, value: 3"), want: result{"Inactive", int64(4)}},
 		"Missing":     {reason: "Who asks for what is not there gets no answer, and the override is passed over.", overrides: one("condition: self.status.phase == 'x', value: 3"), want: result{"InvalidCondition", int64(4)}},
 		"Optional":    {reason: "That can be asked in another way.", overrides: one("condition: \"self.?status.?phase.orValue('') != 'x'\", value: 3"), want: result{"Active", int64(3)}},
 		"NoBoolean":   {reason: "A number is no answer.", overrides: one("condition: '1', value: 3"), want: result{"InvalidCondition", int64(4)}},
@@ -153,7 +153,7 @@ func TestOverrideSettings(t *testing.T) {
 
 			return nil
 		}},
-		"Fallback": {reason: "What it does not say the composition says.", overrides: change("x", `"y"`), composition: map[string]string{enov1.AnnotationReplace: "true"}, check: func(r *delivery.Resource) error {
+		"Fallback": {reason: "The composition specifies what it does not.", overrides: change("x", `"y"`), composition: map[string]string{enov1.AnnotationReplace: "true"}, check: func(r *delivery.Resource) error {
 			if !r.Replace || r.Object.GetAnnotations()["x"] != "y" {
 				return errors.New("it is not replaced")
 			}
@@ -162,7 +162,7 @@ func TestOverrideSettings(t *testing.T) {
 		}},
 		"Wrong": {reason: "A setting that is wrong is said.", overrides: change(enov1.AnnotationReplace, `"yes"`), check: func(r *delivery.Resource) error {
 			if len(r.Warnings()) != 1 {
-				return errors.New("nobody is told")
+				return errors.New("there is no warning")
 			}
 
 			return nil
@@ -192,7 +192,7 @@ func TestOverrideSettings(t *testing.T) {
 	}
 }
 
-func TestOverrideRefuses(t *testing.T) {
+func TestOverrideRejects(t *testing.T) {
 	patch := `{apiVersion: eno.azure.io/v1, kind: Patch, metadata: {name: a, annotations: {eno.azure.io/overrides: '[{"path": "self.patch.kind", "value": "Node"}]'}}, patch: {apiVersion: v1, kind: Pod, ops: []}}`
 	cases := map[string]struct {
 		reason, want string
@@ -218,7 +218,7 @@ func TestOverrideRefuses(t *testing.T) {
 	}
 }
 
-func TestReadOverridesRefuses(t *testing.T) {
+func TestReadOverridesRejects(t *testing.T) {
 	cases := map[string]struct {
 		reason, text, want string
 	}{

@@ -50,7 +50,7 @@ func TestParsePath(t *testing.T) {
 	}
 }
 
-func TestParsePathRefuses(t *testing.T) {
+func TestParsePathRejects(t *testing.T) {
 	cases := map[string]struct {
 		reason, text, want string
 	}{
@@ -69,9 +69,9 @@ func TestParsePathRefuses(t *testing.T) {
 		"Bare":       {reason: "A value is quoted.", text: "self.a[name=x]", want: "a quoted value"},
 		"NoValue":    {reason: "A name alone matches nothing.", text: "self.a[name]", want: `"=" and a quoted value`},
 		"OpenQuote":  {reason: "A quote is closed.", text: `self.a["b]`, want: "the closing quote"},
-		"Escape":     {reason: "Nobody knows what else could be meant.", text: `self.a["\n"]`, want: `a quote or another "\"`},
+		"Escape":     {reason: "Its meaning is not defined.", text: `self.a["\n"]`, want: `a quote or another "\"`},
 		"Unexpected": {reason: "Something is between.", text: "self.a{b}", want: `there is "{" where "." and a field, "[" or the end`},
-		"Unicode":    {reason: "It is told as it was written.", text: "self.a[é]", want: `there is "é"`},
+		"Unicode":    {reason: "It is reported as it was written.", text: "self.a[é]", want: `there is "é"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ metadata:
   - {manager: eno, operation: Update, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:updated": {}}}}
   - {manager: eno, operation: Apply, subresource: scale, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:scaled": {}}}}
   - {manager: other, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:metadata": {"f:annotations": {"f:theirs": {}}}, "f:spec": {"f:replicas": {}, "f:theirs": {}, "f:list": {'k:{"name":"z"}': {".": {}, "f:name": {}, "f:image": {}}}}}}
-spec: {replicas: 1, theirs: 1, updated: 1, scaled: 1, nobody: 1, selector: {a: {b: 1}}, list: [{name: z, image: "1"}, {name: x, image: "1"}], loose: [{name: x}]}
+spec: {replicas: 1, theirs: 1, updated: 1, scaled: 1, unowned: 1, selector: {a: {b: 1}}, list: [{name: z, image: "1"}, {name: x, image: "1"}], loose: [{name: x}]}
 `
 	cases := map[string]struct {
 		reason, path string
@@ -150,7 +150,7 @@ spec: {replicas: 1, theirs: 1, updated: 1, scaled: 1, nobody: 1, selector: {a: {
 	}{
 		"Ours":      {reason: "We applied it, and so did others.", path: "self.spec.replicas", want: true},
 		"Theirs":    {reason: "Only others did.", path: "self.spec.theirs"},
-		"Nobody":    {reason: "Nobody did.", path: "self.spec.nobody"},
+		"Unowned":   {reason: "No manager did.", path: "self.spec.unowned"},
 		"Updated":   {reason: "What we wrote in another way an apply does not take back.", path: "self.spec.updated"},
 		"Scaled":    {reason: "Nor what was written through a subresource.", path: "self.spec.scaled"},
 		"Absent":    {reason: "It is not there.", path: "self.spec.absent.far"},
@@ -164,7 +164,7 @@ spec: {replicas: 1, theirs: 1, updated: 1, scaled: 1, nobody: 1, selector: {a: {
 		"Match":     {reason: "An item by its name.", path: "self.spec.list[name='x'].image", want: true},
 		"NoMatch":   {reason: "That is theirs.", path: "self.spec.list[name='z'].image"},
 		"Every":     {reason: "One of them is ours.", path: "self.spec.list[*].image", want: true},
-		"Unknown":   {reason: "Nobody has anything of the list.", path: "self.spec.loose[0].name"},
+		"Unknown":   {reason: "No manager owns anything of the list.", path: "self.spec.loose[0].name"},
 		"NoList":    {reason: "It has no items.", path: "self.spec[0]"},
 	}
 	object, ok := value(t, live).(map[string]any)

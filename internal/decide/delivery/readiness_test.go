@@ -25,7 +25,7 @@ func TestObserve(t *testing.T) {
 		want     delivery.Observation
 		outdated bool
 	}{
-		"Absent":   {reason: "Not every kind says what its status is about.", live: "{metadata: {generation: 2}, status: {phase: Done}}"},
+		"Absent":   {reason: "Not every kind reports the generation of its status.", live: "{metadata: {generation: 2}, status: {phase: Done}}"},
 		"NoStatus": {reason: "There may be none yet.", live: "{metadata: {generation: 2}}"},
 		"Text":     {reason: "What is not a number is of no use.", live: "{metadata: {generation: 2}, status: {observedGeneration: two}}"},
 		"Current":  {reason: "The status is about the object as it is.", live: "{metadata: {generation: 2}, status: {observedGeneration: 2}}", before: at(2, 1, time.Hour)},
@@ -33,7 +33,7 @@ func TestObserve(t *testing.T) {
 		"Waiting":  {reason: "The time since then counts.", live: "{metadata: {generation: 2}, status: {observedGeneration: 1}}", before: at(2, 1, time.Minute), want: at(2, 1, time.Minute), outdated: true},
 		"Progress": {reason: "It follows, and may follow further.", live: "{metadata: {generation: 3}, status: {observedGeneration: 2}}", before: at(3, 1, time.Hour), want: at(3, 2, 0), outdated: true},
 		"Changed":  {reason: "It has something new to follow.", live: "{metadata: {generation: 3}, status: {observedGeneration: 1}}", before: at(2, 1, time.Hour), want: at(3, 1, 0), outdated: true},
-		"Stuck":    {reason: "It does not follow, and is judged all the same.", live: "{metadata: {generation: 2}, status: {observedGeneration: 1}}", before: at(2, 1, 2*time.Minute), want: at(2, 1, 2*time.Minute)},
+		"Stuck":    {reason: "It does not follow, and counts all the same.", live: "{metadata: {generation: 2}, status: {observedGeneration: 1}}", before: at(2, 1, 2*time.Minute), want: at(2, 1, 2*time.Minute)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -93,7 +93,7 @@ func TestDecideReplacement(t *testing.T) {
 		"Plane":       {reason: "Another control plane would lose it.", live: live(shared), ours: true, want: delivery.Leave, text: "another control plane delivers, too, as field manager eno-edge"},
 		"Shared":      {reason: "Another composition would lose it.", live: live(), sharer: "n/b", want: delivery.Leave, text: "composition n/b wants, too"},
 		"Unread":      {reason: "Another composition may lose it.", live: live(), unread: "n/b", want: delivery.Wait, text: "whether composition n/b wants it"},
-		"Unread kind": {reason: "It is left whoever wants it.", gvk: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, live: live(), unread: "n/b", want: delivery.Leave},
+		"Unread kind": {reason: "It is left, whichever composition wants it.", gvk: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, live: live(), unread: "n/b", want: delivery.Leave},
 		"Claim":       {reason: "Data would be lost.", gvk: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}, live: live(), want: delivery.Leave, text: "not used for a PersistentVolumeClaim"},
 		"Volume":      {reason: "Data would be lost.", gvk: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"}, live: live(), want: delivery.Leave},
 		"Namespace":   {reason: "Everything in it would be lost.", gvk: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, live: live(), want: delivery.Leave},

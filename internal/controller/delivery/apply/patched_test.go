@@ -18,8 +18,8 @@ func TestIsPatched(t *testing.T) {
 		"Holds":      {reason: "It has what is set.", ops: `[{"op": "add", "path": "/data/a", "value": "1"}, {"op": "replace", "path": "/data/n", "value": 2}]`, want: true},
 		"Undone":     {reason: "It has another value.", ops: `[{"op": "add", "path": "/data/a", "value": "2"}]`},
 		"Absent":     {reason: "It has none.", ops: `[{"op": "add", "path": "/data/b", "value": "1"}]`},
-		"Impossible": {reason: "The server says why.", ops: `[{"op": "add", "path": "/spec/b", "value": "1"}]`},
-		"Unreadable": {reason: "The server says that too.", ops: `{}`},
+		"Impossible": {reason: "The server returns the reason.", ops: `[{"op": "add", "path": "/spec/b", "value": "1"}]`},
+		"Unreadable": {reason: "The server returns that, too.", ops: `{}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func TestFindings(t *testing.T) {
 			given: finding{state: enov1.OwnershipFailed, message: "cannot read it", reason: reasonFailed}, want: "cannot read it",
 		},
 		"Nobodys": {
-			reason: "What nobody held is taken from nobody, and what two held is one field.", kind: corev1.EventTypeWarning,
+			reason: "A field without an owner is taken from no manager, and one of two owners is one field.", kind: corev1.EventTypeWarning,
 			given: finding{enov1.OwnershipSplit, "held", reasonSplit, []fields.Move{held("", "x"), held("old", "a"), held("older", "a")}},
 			want:  "held: spec.a",
 		},

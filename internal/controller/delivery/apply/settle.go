@@ -23,8 +23,8 @@ type outcome struct {
 	live *unstructured.Unstructured
 	// again is when to requeue, 0 for not before something happens.
 	again time.Duration
-	// waits is what is waited for, "" if the cluster agrees. stuck : it may take so
-	// long that people want to know.
+	// waits is what is waited for, "" if the cluster agrees. stuck is true if it may take so
+	// long that users need to know.
 	waits string
 	stuck bool
 	// replaces is true if it waits for an object to be deleted that is created again.

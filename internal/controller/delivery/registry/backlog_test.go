@@ -48,7 +48,7 @@ func TestBacklog(t *testing.T) {
 	all.add(a, unread("x", "7")) // it comes again, as the last one
 	check("both are read", []string(nil), names(all.read(named("x"), "7")))
 	check("the view that waits for the rest goes on", []string{"b", "x", "a"}, names(all.read(named("y"), "3")))
-	check("nobody waits", "", all.unreadFor(b, none))
+	check("no composition waits", "", all.unreadFor(b, none))
 	all.add(a, nil)
 	check("a view that waits for nothing is not entered", 0, len(all.tenants))
 	all.add(a, unread("x", "1"))

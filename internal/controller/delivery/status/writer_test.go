@@ -25,7 +25,7 @@ import (
 
 // A composition that is deleted has a new view, of the same slices. States of its earlier view that
 // are not written yet must not be written after those of the new one.
-func TestLastWordIsWritten(t *testing.T) {
+func TestLastStateIsWritten(t *testing.T) {
 	said := func(s enov1.ResourceState) (*model.Composition, *model.Item) {
 		at := &model.Slice{Events: &model.SliceEvents{}, NamespacedName: types.NamespacedName{Namespace: "n", Name: "s"}, Count: 2}
 		it := &model.Item{Place: model.Place{Slice: at}, State: s}

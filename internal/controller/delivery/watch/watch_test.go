@@ -74,24 +74,24 @@ func TestSlim(t *testing.T) {
 func TestSharedObject(t *testing.T) {
 	at := Location{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, NamespacedName: types.NamespacedName{Namespace: "ns", Name: "o"}}
 	a, b := queue.Key{Composition: types.NamespacedName{Name: "a"}}, queue.Key{Composition: types.NamespacedName{Name: "b"}}
-	var told []string
-	w := New(nil, decide.Manager, func(k queue.Key) { told = append(told, k.Composition.Name) })
+	var queued []string
+	w := New(nil, decide.Manager, func(k queue.Key) { queued = append(queued, k.Composition.Name) })
 	k := &kindWatch{stop: make(chan struct{}), interest: map[types.NamespacedName]map[queue.Key]bool{}, lastWrites: map[types.NamespacedName]*lastWrite{}}
 	w.kinds[at.GroupVersionResource] = k
-	look := func(step string, wantTold []string, disputedByA, disputedByB bool) {
+	look := func(step string, wantQueued []string, disputedByA, disputedByB bool) {
 		t.Helper()
-		if diff := cmp.Diff(wantTold, told); diff != "" {
-			t.Errorf("%s: told are (-want +got):\n%s", step, diff)
+		if diff := cmp.Diff(wantQueued, queued); diff != "" {
+			t.Errorf("%s: queued are (-want +got):\n%s", step, diff)
 		}
 		if w.IsContested(at, a) != disputedByA || w.IsContested(at, b) != disputedByB {
 			t.Errorf("%s: disputed is %t and %t", step, w.IsContested(at, a), w.IsContested(at, b))
 		}
-		told = nil
+		queued = nil
 	}
 
 	w.Track(at, a)
 	w.Written(at, "1", a)
-	look("one alone has nobody to argue with", nil, false, false)
+	look("no other composition wants it", nil, false, false)
 	w.Track(at, b)
 	w.Written(at, "2", b)
 	look("the other wants something else", []string{"a"}, true, false)
@@ -107,5 +107,5 @@ func TestSharedObject(t *testing.T) {
 	w.Written(at, "5", b)
 	look("which is not the last", nil, true, false)
 	w.Untrack(at, b)
-	look("nobody wants it any more", nil, false, false)
+	look("no composition wants it any more", nil, false, false)
 }

@@ -42,7 +42,7 @@ func TestDeleteFirst(t *testing.T) {
 		"Quota":     {"A quota is about a namespace, and an object of the same kind is the most likely.", id("ConfigMap", "shop", "new"), `configmaps "new" is forbidden: exceeded quota: q, requested: count/configmaps=1, used: count/configmaps=2, limited: count/configmaps=2`, waiting, []identity.Identity{config, service, ingress}},
 		"Elsewhere": {"Nothing of the namespace waits.", id("ConfigMap", "prod", "new"), `exceeded quota: q`, waiting, nil},
 		"Mentioned": {"The webhook names the object.", id("Ingress", "shop", "new"), `admission webhook "v.example.com" denied the request: host "a" and path "/" conflict with ingress shop/old`, waiting, []identity.Identity{ingress}},
-		"Host":      {"The webhook says that the host is taken, and not by which object.", id("Ingress", "shop", "new"), `denied the request: host "a" is already defined`, waiting, []identity.Identity{ingress}},
+		"Host":      {"The webhook reports that the host is taken, and not by which object.", id("Ingress", "shop", "new"), `denied the request: host "a" is already defined`, waiting, []identity.Identity{ingress}},
 		"Longer":    {"A longer name is another object.", id("Ingress", "shop", "new"), `conflicts with shop/older, ashop/old, shop/old-1`, waiting, nil},
 		"Sentence":  {"A dot ends the sentence.", id("Ingress", "shop", "new"), `it conflicts with shop/older and shop/old.`, waiting, []identity.Identity{ingress}},
 		"Itself":    {"Our own errors name the object that is applied, and a tombstone may have the same name.", id("Service", "shop", "old"), `cannot apply Service shop/old: the server is on fire`, waiting, nil},
@@ -55,7 +55,7 @@ func TestDeleteFirst(t *testing.T) {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 			if got := pruning.NewWaiting(tc.waiting).Hinders(tc.object, tc.message); got != (len(tc.want) > 0) {
-				t.Errorf("%s\nthe set says %t", tc.reason, got)
+				t.Errorf("%s\nthe set returns %t", tc.reason, got)
 			}
 		})
 	}
