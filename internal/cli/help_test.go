@@ -32,6 +32,7 @@ func everyCommand(t *testing.T, test func(*testing.T, *cobra.Command)) {
 // TestHelpStyle has all helps in one style.
 func TestHelpStyle(t *testing.T) {
 	everyCommand(t, func(t *testing.T, cmd *cobra.Command) {
+		t.Helper()
 		if r := []rune(cmd.Short); len(r) == 0 || !unicode.IsUpper(r[0]) || strings.HasSuffix(cmd.Short, ".") {
 			t.Errorf("the short help is %q: write a capital at its start and no full stop", cmd.Short)
 		}
@@ -60,6 +61,7 @@ func TestHelpStyle(t *testing.T) {
 // TestHelpGroups shows the flags of kubectl below those of the command.
 func TestHelpGroups(t *testing.T) {
 	everyCommand(t, func(t *testing.T, cmd *cobra.Command) {
+		t.Helper()
 		var out bytes.Buffer
 		cmd.SetOut(&out)
 		if err := cmd.Help(); err != nil {

@@ -103,7 +103,7 @@ given, 2 there is no composition of that name, or the cluster could not be read.
 				return err
 			}
 
-			return o.Flags.Run(cmd.Context(), &o.IOStreams, o.run)
+			return o.Run(cmd.Context(), &o.IOStreams, o.run)
 		},
 	}
 
@@ -169,7 +169,7 @@ func compositionName(arg string) string {
 	kind, name, both := strings.Cut(arg, "/")
 	kind, _, _ = strings.Cut(strings.ToLower(kind), ".")
 
-	if both && (slices.Contains([]string{"composition", "compositions", "comp"}, kind)) {
+	if both && slices.Contains([]string{"composition", "compositions", "comp"}, kind) {
 		return name
 	}
 

@@ -101,7 +101,7 @@ func (o *deliveryDiffOptions) rehearse(ctx context.Context) error {
 		return err
 	}
 
-	if err := o.renderer.check(o.Paths); err != nil {
+	if err := o.check(o.Paths); err != nil {
 		return err
 	}
 

@@ -48,7 +48,7 @@ cluster could not be read.`,
 				return err
 			}
 
-			return o.Flags.Run(cmd.Context(), &o.IOStreams, o.run)
+			return o.Run(cmd.Context(), &o.IOStreams, o.run)
 		},
 	}
 

@@ -14,7 +14,7 @@ import (
 func TestGroupsOutput(t *testing.T) {
 	clitest.Plain(t)
 	bad := clitest.PodGroup("other", "two", "Y")
-	bad["metadata"].(map[string]any)["labels"] = map[string]any{"team": "a"} //nolint:forcetypeassert // it is one
+	bad["metadata"].(map[string]any)["labels"] = map[string]any{"team": "a"}
 	list := clitest.Holding(clitest.PodGroup("default", "one", "x"), bad)
 	cases := map[string]struct {
 		reason, args string

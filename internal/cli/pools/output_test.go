@@ -17,7 +17,7 @@ func TestPoolsOutput(t *testing.T) {
 	clitest.Plain(t)
 	objects := clitest.IPAM("net", "pool p 10.0.0.0/23 defaultBlockSize=24\npool c 10.0.0.0/24 parent=p defaultBlockSize=24\nsubnet c 10.0.0.0/24 a")
 	for _, o := range objects[:2] {
-		m := o["metadata"].(map[string]any) //nolint:forcetypeassert // it is one
+		m := o["metadata"].(map[string]any)
 		m["labels"] = map[string]any{"is": m["name"]}
 	}
 	build := func(s genericiooptions.IOStreams) *cobra.Command {
@@ -52,7 +52,7 @@ func TestPoolsOutput(t *testing.T) {
 func TestPoolsSelected(t *testing.T) {
 	clitest.Plain(t)
 	objects := clitest.IPAM("net", "pool p 10.0.0.0/23\npool c 10.0.0.0/24 parent=p")
-	objects[1]["metadata"].(map[string]any)["labels"] = map[string]any{"is": "c"} //nolint:forcetypeassert // it is one
+	objects[1]["metadata"].(map[string]any)["labels"] = map[string]any{"is": "c"}
 	r := clitest.Run(t, poolsOf(clitest.Serving(objects...)), "", "-A", "-l", "is=c", "--width", "120")
 	if !strings.Contains(r.Out, "taken from p") || !strings.Contains(r.Out, "1 pool,") || r.Code != 0 {
 		t.Errorf("got %+v, want the child with the name of its parent", r)

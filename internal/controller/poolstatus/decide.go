@@ -41,7 +41,7 @@ func (r *Reconciler) decide(ctx context.Context, pool *v1alpha1.SubnetPool) (ipa
 	case ipamrules.Keep:
 		return r.explain(ctx, pool, facts)
 	case ipamrules.NeedsList:
-	case ipamrules.Grant, ipamrules.Refuse, ipamrules.Clear:
+	case ipamrules.Grant, ipamrules.Reject, ipamrules.Clear:
 		return decision, nil
 	}
 	facts.Outside, err = liveOutside(ctx, r.reader, pool, prefix.Masked())

@@ -23,8 +23,8 @@ const (
 	NeedsList
 	// Grant gives the pool the range of its spec.
 	Grant
-	// The status records that this generation of the pool has lost.
-	Refuse
+	// Reject records in the status that this generation of the pool has lost.
+	Reject
 	// Clear makes a pool that had lost a candidate again. It is a separate write, which gives the
 	// pool a new version.
 	Clear
@@ -142,7 +142,7 @@ func DecidePool(p *v1alpha1.SubnetPool, f PoolFacts) PoolDecision {
 		return PoolDecision{}
 	}
 	v := decideCandidate(p, f)
-	if !IsLost(p) || v.Action == Refuse || v.Action == Keep {
+	if !IsLost(p) || v.Action == Reject || v.Action == Keep {
 		return v
 	}
 
@@ -155,7 +155,7 @@ func DecidePool(p *v1alpha1.SubnetPool, f PoolFacts) PoolDecision {
 func decideCandidate(p *v1alpha1.SubnetPool, f PoolFacts) PoolDecision {
 	prefix, problem := read(p)
 	if problem != nil {
-		return PoolDecision{Refuse, problem.Reason, problem.Message + ": " + problem.Fix}
+		return PoolDecision{Reject, problem.Reason, problem.Message + ": " + problem.Fix}
 	}
 	rule := overlap
 	if p.ParentName() != "" {
@@ -178,7 +178,7 @@ func overlap(p *v1alpha1.SubnetPool, prefix netip.Prefix, f PoolFacts) (PoolDeci
 		switch {
 		case o.Name == p.Name || o.Parent != "":
 		case overlaps(o.Open, prefix):
-			return PoolDecision{Refuse, ReasonOverlap, fmt.Sprintf("%s overlaps %s, which pool %s has: %s", prefix, o.Open, o.Name, fix)}, true
+			return PoolDecision{Reject, ReasonOverlap, fmt.Sprintf("%s overlaps %s, which pool %s has: %s", prefix, o.Open, o.Name, fix)}, true
 		case o.Candidate && overlaps(o.Spec, prefix):
 			order, err := resourceversion.CompareResourceVersion(o.Version, p.ResourceVersion)
 			if err != nil {
@@ -186,7 +186,7 @@ func overlap(p *v1alpha1.SubnetPool, prefix netip.Prefix, f PoolFacts) (PoolDeci
 			}
 			// A pool that has lost is older than it will be as a candidate.
 			if order < 0 || IsLost(p) {
-				return PoolDecision{Refuse, ReasonOverlap, fmt.Sprintf("%s overlaps %s, which pool %s asked for first: %s", prefix, o.Spec, o.Name, fix)}, true
+				return PoolDecision{Reject, ReasonOverlap, fmt.Sprintf("%s overlaps %s, which pool %s asked for first: %s", prefix, o.Spec, o.Name, fix)}, true
 			}
 		}
 	}
@@ -202,7 +202,7 @@ func overlaps(p, other netip.Prefix) bool { return p.IsValid() && p.Overlaps(oth
 func backed(p *v1alpha1.SubnetPool, prefix netip.Prefix, f PoolFacts) (PoolDecision, bool) {
 	switch b := f.Backing; {
 	case !f.HasParent:
-		return PoolDecision{Refuse, ReasonNoParent, fmt.Sprintf("the parent pool %s does not exist: create it, or create this pool again with another parent", p.ParentName())}, true
+		return PoolDecision{Reject, ReasonNoParent, fmt.Sprintf("the parent pool %s does not exist: create it, or create this pool again with another parent", p.ParentName())}, true
 	case !b.Prefix.IsValid() && b.Reason == "":
 		if IsLost(p) {
 			return PoolDecision{Action: Clear}, true
@@ -210,9 +210,9 @@ func backed(p *v1alpha1.SubnetPool, prefix netip.Prefix, f PoolFacts) (PoolDecis
 
 		return PoolDecision{}, true // the Subnet has no phase yet
 	case !b.Prefix.IsValid():
-		return PoolDecision{Refuse, b.Reason, b.Message}, true
+		return PoolDecision{Reject, b.Reason, b.Message}, true
 	case !within(b.Prefix, prefix):
-		return PoolDecision{Refuse, ReasonOutsideBlock, fmt.Sprintf("%s is not inside of %s, the block that this pool has of its parent %s: "+
+		return PoolDecision{Reject, ReasonOutsideBlock, fmt.Sprintf("%s is not inside of %s, the block that this pool has of its parent %s: "+
 			"choose a part of that block, or create another child pool", prefix, b.Prefix, p.ParentName())}, true
 	}
 
@@ -225,13 +225,13 @@ func strays(p *v1alpha1.SubnetPool, prefix netip.Prefix, f PoolFacts) (PoolDecis
 		switch {
 		case s.Backed:
 		case !s.Exists:
-			return PoolDecision{Refuse, ReasonOrphans, fmt.Sprintf("%s contains %s of Subnet %s, whose pool %s does not exist: "+
+			return PoolDecision{Reject, ReasonOrphans, fmt.Sprintf("%s contains %s of Subnet %s, whose pool %s does not exist: "+
 				"create that pool again, or delete the Subnet if its addresses are no longer used", prefix, s.CIDR, s.Name, s.Pool)}, true
 		case s.Parent == p.Name:
-			return PoolDecision{Refuse, ReasonInUse, fmt.Sprintf("the child pool %s has Subnets, such as %s of Subnet %s, but no backing Subnet in this pool: "+
+			return PoolDecision{Reject, ReasonInUse, fmt.Sprintf("the child pool %s has Subnets, such as %s of Subnet %s, but no backing Subnet in this pool: "+
 				"stop the manager and run `arbor pools migrate`", s.Pool, s.CIDR, s.Name)}, true
 		default:
-			return PoolDecision{Refuse, ReasonInUse, fmt.Sprintf("%s contains %s of Subnet %s, which pool %s has, and that pool is not open: "+
+			return PoolDecision{Reject, ReasonInUse, fmt.Sprintf("%s contains %s of Subnet %s, which pool %s has, and that pool is not open: "+
 				"release the Subnet, or choose other addresses for one of the two pools", prefix, s.CIDR, s.Name, s.Pool)}, true
 		}
 	}
@@ -247,7 +247,7 @@ func outside(p *v1alpha1.SubnetPool, prefix netip.Prefix, f PoolFacts) (PoolDeci
 	}
 	switch {
 	case f.Outside.Example != "":
-		return PoolDecision{Refuse, ReasonInUse, fmt.Sprintf("%s leaves out %s, which is in use: choose a CIDR that contains everything "+
+		return PoolDecision{Reject, ReasonInUse, fmt.Sprintf("%s leaves out %s, which is in use: choose a CIDR that contains everything "+
 			"that was taken from the pool, or release that first", prefix, f.Outside.Example)}, true
 	case !f.Outside.Live:
 		return PoolDecision{Action: NeedsList}, true

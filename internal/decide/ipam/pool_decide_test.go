@@ -59,7 +59,7 @@ func TestDecidePool(t *testing.T) {
 	const fix = ": choose other addresses, or delete or shrink one of the two"
 	nothing, grant, list, again := ipam.PoolDecision{}, ipam.PoolDecision{Action: ipam.Grant}, ipam.PoolDecision{Action: ipam.NeedsList}, ipam.PoolDecision{Action: ipam.Clear}
 	refuse := func(reason, message string) ipam.PoolDecision {
-		return ipam.PoolDecision{Action: ipam.Refuse, Reason: reason, Message: message}
+		return ipam.PoolDecision{Action: ipam.Reject, Reason: reason, Message: message}
 	}
 	overlap := func(message string) ipam.PoolDecision { return refuse("Overlap", message+fix) }
 	childAmong := inBlock("10.0.0.0/16")

@@ -42,7 +42,7 @@ func DecidedStatus(p *v1alpha1.SubnetPool, v PoolDecision, now metav1.Time) v1al
 	switch v.Action {
 	case Grant:
 		s.CIDR, s.UID, s.Parent, s.Lost = p.Spec.CIDR, p.UID, p.ParentName(), 0
-	case Refuse:
+	case Reject:
 		s.Lost = p.Generation
 		set(&s, p, v1alpha1.ConditionReady, metav1.ConditionFalse, v.Reason, v.Message+served(p), now)
 	case Clear:

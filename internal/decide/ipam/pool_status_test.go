@@ -115,7 +115,7 @@ func ready(s v1alpha1.SubnetPoolStatus) string {
 // TestDecidedStatus checks that a decision is written to the status, and from there to the
 // condition.
 func TestDecidedStatus(t *testing.T) {
-	refused := ipam.PoolDecision{Action: ipam.Refuse, Reason: "Overlap", Message: "taken: choose another"}
+	refused := ipam.PoolDecision{Action: ipam.Reject, Reason: "Overlap", Message: "taken: choose another"}
 	refusedBefore := func(p *v1alpha1.SubnetPool) {
 		p.Status.Lost = 3
 		p.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "Overlap", Message: "taken"}}

@@ -282,7 +282,7 @@ func (w *world) poolFlags(o *objects, e *ever, i int, r rules) uint8 {
 			flags |= grantsIfFits
 		case v.Action == ipam.Grant:
 			flags |= grants
-		case v.Action == ipam.Refuse:
+		case v.Action == ipam.Reject:
 			flags |= refuses
 		case v.Action == ipam.Clear:
 			flags |= clears

@@ -2,6 +2,7 @@ package compositions
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	enov1 "github.com/arbor-control/arbor/api/eno/v1"
@@ -81,7 +82,7 @@ func (c CompositionView) explain() ExplanationView {
 		add(BlockerView{Severity: n.Severity, Message: n.Message, Action: c.noteAction(n)})
 	}
 
-	if e.Blockers = append(errors, others...); len(e.Blockers) == 0 {
+	if e.Blockers = slices.Concat(errors, others); len(e.Blockers) == 0 {
 		e.Blockers = []BlockerView{{Severity: show.SeverityWarning, Message: c.progress(), Action: fmt.Sprintf("wait; if it takes long, check Arbor itself: arbor doctor, or its events: kubectl describe composition %s -n %s", c.Name, c.Namespace)}}
 	}
 

@@ -15,7 +15,7 @@ import (
 )
 
 // DeliveryView is what arbor compositions prints for programs.
-type DeliveryView struct {
+type DeliveryView struct { //nolint:recvcheck // only add changes it
 	// Compositions are sorted by namespace and name, those of a symphony together.
 	Compositions []CompositionView `json:"compositions"`
 	Summary      DeliverySummary   `json:"summary"`

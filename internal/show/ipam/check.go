@@ -17,9 +17,6 @@ type CheckReport struct {
 // CheckKind is the kind of the document that a [CheckReport] is.
 const CheckKind = "PoolCheck"
 
-// Refs are the objects with findings.
-func (r CheckReport) Refs() []identity.Ref { return show.ObjectsOf(r.Findings) }
-
 // CheckSummary counts the objects and the findings.
 type CheckSummary struct {
 	Pools      int `json:"pools"`
@@ -40,6 +37,9 @@ func NewCheckReport(s *findings.Survey, wrong []show.Finding) CheckReport {
 
 	return r
 }
+
+// Refs are the objects with findings.
+func (r CheckReport) Refs() []identity.Ref { return show.ObjectsOf(r.Findings) }
 
 // Empty reports whether nothing was checked.
 func (s CheckSummary) Empty() bool { return s.Pools+s.Subnets+s.Claims+s.PoolClaims == 0 }
