@@ -64,7 +64,7 @@ func (r *Reconciler) reject(ctx context.Context, s *enov1.Symphony, d *decide.De
 		causes = append(causes, c.Field+": "+c.Message)
 	}
 
-	return r.status(ctx, s, decide.Reject(s, d.Status, f.what+": "+strings.Join(causes, "; "), r.now()))
+	return r.status(ctx, s, decide.Refuse(s, d.Status, f.what+": "+strings.Join(causes, "; "), r.now()))
 }
 
 func (r *Reconciler) compositions(ctx context.Context, d *decide.Decision) error {
