@@ -249,7 +249,7 @@ func TestTreeHistoryAndRollback(t *testing.T) {
 
 	w.says(w.delivery(0, "rollback", "web", "--to", "previous", "--dry-run"), "would be pinned", "nothing was written")
 	pinned("")
-	w.says(w.delivery(1, "rollback", "web", "--to", "9"), "no synthesis", newer, older)
+	w.says(w.delivery(2, "rollback", "web", "--to", "9"), "no synthesis", newer, older)
 	w.says(w.delivery(0, "rollback", "web", "--to", "1111"), "is pinned to 11111111", "--resume")
 	pinned(older)
 	w.says(w.delivery(0, "rollback", "web", "--to", "1111"), "is already pinned")

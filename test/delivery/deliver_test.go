@@ -211,7 +211,7 @@ func TestNamespace(t *testing.T) {
 	must(t, w.c.Delete(t.Context(), ns))
 	cluster.Eventually(t, "it is reported that the object is being deleted", func() error {
 		s := w.states()["ConfigMap "+inside+"/one"]
-		if s.ReconciliationError == nil || !strings.Contains(*s.ReconciliationError, "being deleted") {
+		if s.ReconciliationError == nil || !strings.Contains(*s.ReconciliationError, "is deleting it") {
 			return errors.New(describe(s))
 		}
 

@@ -275,5 +275,5 @@ func TestCommandsOnAnyKind(t *testing.T) {
 	if err := p.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
-	p.says(p.fields(1, "migrate", "cm/c", "--to", eno, "--scope", "data"), `"c" not found`)
+	p.says(p.fields(2, "migrate", "cm/c", "--to", eno, "--scope", "data"), `"c" not found`)
 }

@@ -67,7 +67,7 @@ func TestCommandLine(t *testing.T) {
 	})
 	t.Run("GroupsUnknown", func(t *testing.T) {
 		_, errs, code := arbor(t, "groups", "nobody", "-n", ns)
-		if code != 1 || !strings.Contains(errs, "nobody") || !strings.Contains(errs, ns) {
+		if code != 2 || !strings.Contains(errs, "nobody") || !strings.Contains(errs, ns) {
 			t.Errorf("exit code %d: %s", code, errs)
 		}
 	})

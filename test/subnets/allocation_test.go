@@ -464,7 +464,7 @@ func TestTwoManagers(t *testing.T) {
 		return nil
 	})
 	awaitStatus(t, c, pool, int64(claims), nil)
-	awaitSound(t, ns, "checked 1 pool, 2000 subnets, 2000 claims: nothing wrong")
+	awaitSound(t, ns, fmt.Sprintf("checked 1 pool, %d subnets, %d claims: nothing wrong", claims, claims))
 }
 
 // inParallel does something for every number below n, some at once.

@@ -61,17 +61,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, s *v1alpha1.Subnet) (reconci
 		}
 	}
 	switch s.Status.Phase {
+	case v1alpha1.SubnetPending, "":
+		return reconcile.Result{}, r.decide(ctx, s)
 	case v1alpha1.SubnetAllocated:
 		if err := r.protect(ctx, s); err != nil {
 			return reconcile.Result{}, err
 		}
-		after, err := r.unclaimed(ctx, s)
-
-		return reconcile.Result{RequeueAfter: after}, err
 	case v1alpha1.SubnetFailed:
-		return reconcile.Result{}, nil
-	case v1alpha1.SubnetPending:
 	}
+	after, err := r.unclaimed(ctx, s)
 
-	return reconcile.Result{}, r.decide(ctx, s)
+	return reconcile.Result{RequeueAfter: after}, err
 }

@@ -7,8 +7,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/arbor-control/arbor/api/ipam/v1alpha1"
 	"github.com/arbor-control/arbor/internal/kube"
@@ -71,6 +73,50 @@ func TestReleaseAsksTheServer(t *testing.T) {
 			}
 			if got, err := r.release(t.Context(), s); err != nil || got != tc.want || (c.deleted == 1) != tc.want {
 				t.Errorf("%s\nreleased: %t, %d deletions (%v), want %t", tc.reason, got, c.deleted, err, tc.want)
+			}
+		})
+	}
+}
+
+// A leader that was paused can create a Subnet for a claim that was deleted meanwhile. Whatever
+// becomes of the block, nothing but time shows that the claim is not about to be restored.
+func TestUnclaimedIsDecidedAgain(t *testing.T) {
+	created := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	for _, phase := range []v1alpha1.SubnetPhase{v1alpha1.SubnetAllocated, v1alpha1.SubnetFailed} {
+		t.Run(string(phase), func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			if err := v1alpha1.AddToScheme(scheme); err != nil {
+				t.Fatal(err)
+			}
+			pool := &v1alpha1.SubnetPool{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "pool"}, Spec: v1alpha1.SubnetPoolSpec{CIDR: "10.0.0.0/16"},
+			}
+			s := &v1alpha1.Subnet{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s", UID: "s", CreationTimestamp: metav1.NewTime(created)},
+				Spec: v1alpha1.SubnetSpec{PoolRef: "p", ClusterID: "c", CIDR: "10.0.0.0/24", ClaimRef: &v1alpha1.ClaimReference{
+					Name: "c", UID: "claim", PoolUID: "pool", Time: new(metav1.NewTime(created)),
+				}},
+				Status: v1alpha1.SubnetStatus{UID: "s", Phase: phase},
+			}
+			server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(pool, s).Build()
+			now := created.Add(time.Second)
+			r := &Reconciler{
+				client: server, reader: server, pools: newPoolReader(server), deleted: kube.NewRecentlyDeleted(time.Now),
+				now: func() time.Time { return now }, grace: time.Minute,
+			}
+			got, err := r.Reconcile(t.Context(), s.DeepCopy())
+			if want := 59 * time.Second; err != nil || got.RequeueAfter != want {
+				t.Fatalf("it is decided again after %s (%v), want %s", got.RequeueAfter, err, want)
+			}
+			now = now.Add(got.RequeueAfter)
+			if err := server.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Reconcile(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			if err := server.Get(t.Context(), client.ObjectKeyFromObject(s), s); !apierrors.IsNotFound(err) {
+				t.Errorf("it is there still: %v", err)
 			}
 		})
 	}

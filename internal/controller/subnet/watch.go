@@ -39,7 +39,7 @@ func (r *Reconciler) ofPool(ctx context.Context, o client.Object) []reconcile.Re
 	return requests(ctx, list.Items, err, func(s *v1alpha1.Subnet) bool {
 		switch s.Status.Phase {
 		case v1alpha1.SubnetFailed:
-			return false
+			return s.Spec.ClaimRef != nil && s.Status.ClaimUID == "" // it is kept while the pool is being restored
 		case v1alpha1.SubnetAllocated:
 			return s.DeletionTimestamp != nil || reuseAfter(pool) > 0 && !controllerutil.ContainsFinalizer(s, v1alpha1.Finalizer)
 		case v1alpha1.SubnetPending:
