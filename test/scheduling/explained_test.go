@@ -244,7 +244,11 @@ func (a *arena) check(t *testing.T) {
 			t.Errorf("pod %s of priority %d was evicted with the condition %v: no gang of a higher priority is named", victim.pod.Name, priority, reason)
 		}
 	}
-	for _, victim := range a.unexplained() {
+	unexplained := a.unexplained()
+	if len(unexplained) > 0 {
+		t.Log(a.timeline())
+	}
+	for _, victim := range unexplained {
 		t.Errorf("pod %s was evicted from %s at %s for no gang: %v",
 			victim.pod.Name, victim.pod.Spec.NodeName, victim.evicted.Format(time.StampMilli), condition(victim.pod, corev1.DisruptionTarget))
 	}
@@ -255,6 +259,42 @@ func (a *arena) check(t *testing.T) {
 		}
 	}
 	t.Logf("%d pods of %d gangs were evicted", len(evicted), len(a.gangs))
+}
+
+// timeline describes what happened to the gangs and their pods, in order.
+func (a *arena) timeline() string {
+	type line struct {
+		at   time.Time
+		text string
+	}
+	var lines []line
+	add := func(at time.Time, format string, args ...any) {
+		if !at.IsZero() {
+			lines = append(lines, line{at, fmt.Sprintf(format, args...)})
+		}
+	}
+	for name, c := range a.gangs {
+		add(c.group.CreationTimestamp.Time, "%s created, priority %d, %d pods, minimum %d now, fixed: %t", name, c.priority, c.pods, c.minimum, c.fixed)
+		add(c.ended, "%s deleted", name)
+		for _, at := range c.edited {
+			add(at, "%s edited", name)
+		}
+	}
+	for _, s := range a.stories(func(*story) bool { return true }) {
+		gpus := s.pod.Spec.Containers[0].Resources.Requests[gpu]
+		add(s.pod.CreationTimestamp.Time, "pod %s created, %d GPUs", s.pod.Name, gpus.Value())
+		add(s.bound, "pod %s bound to %s", s.pod.Name, s.pod.Spec.NodeName)
+		if c := condition(s.pod, corev1.DisruptionTarget); c != nil {
+			add(s.evicted, "pod %s evicted from %s, gone: %t: %s", s.pod.Name, s.pod.Spec.NodeName, s.gone, c.Message)
+		}
+	}
+	slices.SortStableFunc(lines, func(x, y line) int { return x.at.Compare(y.at) })
+	var text strings.Builder
+	for _, l := range lines {
+		fmt.Fprintf(&text, "\n%s %s", l.at.Format("15:04:05.000"), l.text)
+	}
+
+	return text.String()
 }
 
 // moreImportant reports whether the message of a condition names a gang of the test as the
