@@ -21,9 +21,12 @@ type contender struct {
 	minimum  int
 	least    int // the smallest minimum that it had
 	pods     int
-	edited   []time.Time // when the test edited it
-	ended    time.Time   // when the test deleted it
+	edited   []span // when the test edited it
+	ended    span   // when the test deleted it and its pods
 }
+
+// A span is the time that requests of the test took: what they changed, changed in between.
+type span struct{ from, to time.Time }
 
 // An arena is a lab in which gangs come, change and end at random.
 type arena struct {
@@ -68,8 +71,9 @@ func (a *arena) edit(c *contender) {
 		return
 	}
 	c.least = min(c.least, c.minimum)
-	c.edited = append(c.edited, time.Now())
+	from := time.Now()
 	change(a.lab, c.group, func(pg *v2alpha2.PodGroup) { pg.Spec.MinMember = num(c.minimum) })
+	c.edited = append(c.edited, span{from, time.Now()})
 }
 
 // come creates a gang.
@@ -101,12 +105,13 @@ func (a *arena) leave(i int) {
 	name := a.names[i]
 	a.names = append(a.names[:i:i], a.names[i+1:]...)
 	c := a.gangs[name]
-	c.ended = time.Now()
+	from := time.Now()
 	a.must(a.c.Delete(a.Context(), c.group))
 	members := a.members(name)
 	for i := range members {
 		a.delete(&members[i])
 	}
+	c.ended = span{from, time.Now()}
 }
 
 // quiet waits until no pod has been bound or evicted for a while, which is longer
@@ -181,12 +186,12 @@ func (a *arena) excused(victim story) bool {
 		if a.preempts(name, victim.pod) {
 			late = 15 * time.Second // until the scheduler sees the change of this very gang
 		}
-		changes := []time.Time{c.ended}
+		changes := []span{c.ended}
 		if c.priority > priority || victim.pod.Annotations[groupAnnotation] == name {
 			changes = append(changes, c.edited...)
 		}
 		for _, at := range changes {
-			if since := at.Sub(victim.evicted); since > -late && since < 5*time.Second {
+			if at.to.Sub(victim.evicted) > -late && at.from.Sub(victim.evicted) < 5*time.Second {
 				return true
 			}
 		}
@@ -275,9 +280,10 @@ func (a *arena) timeline() string {
 	}
 	for name, c := range a.gangs {
 		add(c.group.CreationTimestamp.Time, "%s created, priority %d, %d pods, minimum %d now, fixed: %t", name, c.priority, c.pods, c.minimum, c.fixed)
-		add(c.ended, "%s deleted", name)
+		add(c.ended.from, "%s deleted", name)
+		add(c.ended.to, "pods of %s deleted", name)
 		for _, at := range c.edited {
-			add(at, "%s edited", name)
+			add(at.to, "%s edited", name)
 		}
 	}
 	for _, s := range a.stories(func(*story) bool { return true }) {
