@@ -78,7 +78,7 @@ func TestReleaseAsksTheServer(t *testing.T) {
 	}
 }
 
-// A leader that was paused can create a Subnet for a claim that was deleted meanwhile. Whatever
+// A leader that was paused can create a Subnet for a claim that no longer exists. Whatever
 // becomes of the block, nothing but time shows that the claim is not about to be restored.
 func TestUnclaimedIsDecidedAgain(t *testing.T) {
 	created := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
